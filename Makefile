@@ -1,0 +1,49 @@
+# Two commands matter to a new user: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-full bench lint types lock clean
+
+help: ## Show the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+setup: $(STAMP) ## Make .venv and install everything, pinned and hashed
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "distributary needs Python 3.11 or newer; found `$(PYTHON) -V`. Try: make PYTHON=python3.12 setup" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(STAMP) ## Plan an annotated map for 1,024 brokers, compare every method, draw the plan
+	@$(BIN)/python examples/annotated_map.py
+
+test: $(STAMP) lint types ## Lint, type-check and run the tests with coverage
+	@$(BIN)/python -m pytest -q --cov --cov-report=term -m "not full"
+	@echo "make test: lint, types and all tests passed."
+
+test-full: $(STAMP) lint types ## Everything in `test`, and the long sweeps
+	@$(BIN)/python -m pytest -q --cov --cov-report=term
+	@echo "make test-full: lint, types and all tests passed, long sweeps included."
+
+bench: $(STAMP) ## Measure speed and quality, and rewrite docs/benchmarks.md
+	@$(BIN)/python -m benchmarks
+
+lint: $(STAMP) ## ruff, both as linter and as formatter
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+
+types: $(STAMP) ## Strict mypy over src, tests, benchmarks and examples
+	@$(BIN)/mypy
+
+lock: ## Rewrite requirements.lock from pyproject.toml (needs uv)
+	uv pip compile pyproject.toml --extra dev --universal --generate-hashes \
+		--python-version 3.11 --no-header --no-annotate --quiet -o requirements.lock
+
+clean: ## Remove the environment and everything that was built
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage

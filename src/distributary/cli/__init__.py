@@ -1,0 +1,75 @@
+"""The command `distributary`: one file per subcommand, and one way to fail.
+
+Whatever is wrong with the input, the user sees one line on standard error that says
+what and where, and the exit code is 2. Only faults of distributary itself end in a
+traceback.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from distributary.errors import DistributaryError
+
+__all__ = ["main"]
+
+_INTERRUPTED = 130
+_FAILED = 2
+_READER_GONE = 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    arguments
+        What follows the command's name; those of this process unless given.
+    """
+    # Here rather than above, so that importing the package costs a library user nothing.
+    from distributary.cli.app import app
+
+    try:
+        code = app(args=arguments, prog_name="distributary", standalone_mode=False)
+        sys.stdout.flush()
+    except DistributaryError as error:
+        return _fail(str(error))
+    except typer.TyperException as error:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "distributary"
+        problem = error.format_message().replace("Value error, ", "").rstrip(".")
+        return _fail(f"{command}: {problem}; hint: {command} --help")
+    except typer.Abort:
+        return _INTERRUPTED
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except OSError as error:
+        _discard_output()
+        if error.errno == errno.EPIPE:
+            return _READER_GONE
+        place = f"{error.filename}: " if error.filename else "output: "
+        return _fail(place + (error.strerror or str(error)).lower())
+    return code if isinstance(code, int) else 0
+
+
+def _fail(message: str) -> int:
+    # Printed plainly: Rich would wrap it to the terminal, and a log would then hold half
+    # a sentence per line.
+    print("error:", " ".join(message.split()), file=sys.stderr)
+    return _FAILED
+
+
+def _discard_output() -> None:
+    """Send what is still buffered nowhere, so that Python does not fail again on exit."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)

@@ -1,0 +1,54 @@
+"""The command and its subcommands."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from distributary import __version__
+from distributary.cli import compare, generate, place
+
+__all__ = ["app"]
+
+# Nothing here imports NumPy: each command imports its planner when it runs, so that
+# help and completion answer at once.
+app = typer.Typer(
+    name="distributary",
+    help="Publish once; every subscriber gets what it asked for, in the format it can use.",
+    epilog=place.EXAMPLES,
+    invoke_without_command=True,
+    pretty_exceptions_enable=False,
+    # Boxes and colours are for people; what goes into a file or a pipe stays plain.
+    rich_markup_mode="rich" if sys.stdout.isatty() else None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"distributary {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def distributary(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Show the help when no subcommand is given."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+app.command("place", epilog=place.EXAMPLES, short_help="Plan where each conversion runs.")(
+    place.place
+)
+app.command("compare", epilog=compare.EXAMPLES, short_help="Compare every method.")(compare.compare)
+app.add_typer(generate.app, name="generate")

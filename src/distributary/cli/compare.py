@@ -1,0 +1,96 @@
+"""`distributary compare`: every method on one problem, side by side."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from distributary.cli.output import print_warnings, write_document
+from distributary.cli.progress import progress
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from distributary.placement.comparison import MethodResult
+
+__all__ = ["EXAMPLES", "compare", "comparison_table"]
+
+EXAMPLES = """\
+\b
+Examples:
+  distributary compare map.json
+  distributary compare map.json --iterations 200 --json
+"""
+
+
+def compare(
+    problem: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PROBLEM.json", help="The problem; - reads standard input.", show_default=False
+        ),
+    ],
+    iterations: Annotated[int, typer.Option(min=0, help="Refinements of iterative.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random choice.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Write data instead of a table.")] = False,
+) -> None:
+    """Plan a problem with every method that can, and compare what the plans cost.
+
+    Savings are against making everything at the root, and against making everything
+    where it is wanted.
+    """
+    from distributary.placement.comparison import compare_methods, comparison_document
+    from distributary.placement.problem_file import read_problem
+
+    file = read_problem("/dev/stdin" if str(problem) == "-" else problem)
+    with progress() as observe:
+        results = compare_methods(file.problem, iterations=iterations, seed=seed, observe=observe)
+    if json:
+        write_document(comparison_document(results, seed=seed), None)
+    else:
+        from rich.console import Console
+
+        console = Console()
+        if not console.is_terminal:
+            # A file has no width: a table in it is as wide as it needs to be.
+            console = Console(width=200)
+        console.print(comparison_table(results))
+        for result in results:
+            if result.skipped is not None:
+                print(f"skipped {result.method}: {result.skipped}")
+        print(f"* cheapest plan found; seed {seed}")
+        sys.stdout.flush()
+    print_warnings(problem, file.warnings)
+
+
+def comparison_table(results: list[MethodResult]) -> Table:
+    """Return the results as a table to print; the cheapest plans are marked."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("method")
+    for heading in ("cost", "saves on all-in-root", "on all-in-leaves", "seconds", "gap"):
+        table.add_column(heading, justify="right")
+    for result in results:
+        placement = result.placement
+        if placement is None:
+            table.add_row(result.method, "skipped", "-", "-", "-", "-")
+            continue
+        table.add_row(
+            f"{result.method} *" if result.best else result.method,
+            f"{placement.total_cost:,.2f}",
+            _share(result.saving_all_in_root),
+            _share(result.saving_all_in_leaves),
+            f"{placement.seconds:.3f}",
+            f"{placement.gap:.2%}",
+            style="bold" if result.best else "",
+        )
+    return table
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:+.1%}"

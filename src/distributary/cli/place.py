@@ -1,0 +1,223 @@
+"""`distributary place`: where each conversion of a publication runs."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from distributary.cli.output import check_output, print_warnings, write_document
+from distributary.cli.progress import progress
+from distributary.errors import BadInput, quoted
+
+if TYPE_CHECKING:
+    from distributary.placement.problem_file import ProblemFile
+
+__all__ = ["EXAMPLES", "Method", "place"]
+
+Method = Literal[
+    "auto", "exact", "optimal", "iterative", "all-in-root", "all-in-leaves", "single-format"
+]
+
+EXAMPLES = """\
+\b
+Examples:
+  distributary generate placement map --seed 7 -o map.json
+  distributary place map.json -o plan.json
+  distributary place map.json --method iterative --draw plan.html -o plan.json
+  distributary compare map.json
+"""
+
+_CONCURRENT_REFUSES = ("method", "iterations", "select", "steiner", "depth", "objective", "draw")
+_DRAWING_SUFFIXES = (".html", ".svg")
+
+
+def place(
+    context: typer.Context,
+    problems: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PROBLEM.json",
+            help="The problem; - reads standard input.",
+            show_default=False,
+        ),
+    ],
+    graph: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="GRAPH.json",
+            help="Take formats and conversions from this calibrated graph.",
+            show_default=False,
+        ),
+    ] = None,
+    content_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--bytes", min=0, help="How large the content is, for --graph.", show_default=False
+        ),
+    ] = None,
+    method: Annotated[Method, typer.Option(help="How to plan.")] = "auto",
+    iterations: Annotated[int, typer.Option(min=0, help="Refinements of iterative.")] = 1000,
+    select: Annotated[
+        Literal["slack", "random"], typer.Option(help="How iterative picks the node to refine.")
+    ] = "slack",
+    steiner: Annotated[
+        Literal["charikar", "exact"], typer.Option(help="How iterative refines a node.")
+    ] = "charikar",
+    depth: Annotated[int, typer.Option(min=1, help="Levels of tree that a refinement spans.")] = 1,
+    objective: Annotated[
+        Literal["cost", "time"], typer.Option(help="What to minimise: cost or latest delivery.")
+    ] = "cost",
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Stop after this.", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random choice.")] = 0,
+    draw: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html|FILE.svg", help="Draw the plan into this file.", show_default=False
+        ),
+    ] = None,
+    concurrent: Annotated[
+        bool,
+        typer.Option("--concurrent", help="Plan several publications that share brokers."),
+    ] = False,
+    load_growth: Annotated[
+        float, typer.Option(help="How much dearer a broker gets with load, for --concurrent.")
+    ] = 0.1,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="PLAN.json",
+            help="Write here, not to standard output.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Decide at which broker each format conversion runs, at the least cost.
+
+    Writes the plan as JSON: what every broker receives and converts, what that costs,
+    and a lower bound that no plan can beat.
+    """
+    _check_number("--time-limit", time_limit, positive=True)
+    _check_number("--load-growth", load_growth)
+    if draw is not None and draw.suffix not in _DRAWING_SUFFIXES:
+        raise BadInput("--draw", f"{quoted(draw)} ends in neither .html nor .svg")
+    check_output(draw, "--draw")
+    check_output(output, "-o")
+    if concurrent:
+        for name in _CONCURRENT_REFUSES:
+            if _was_given(context, name):
+                raise BadInput(f"--{name}", "cannot be combined with --concurrent")
+    elif _was_given(context, "load_growth"):
+        raise BadInput("--load-growth", "needs --concurrent")
+    elif len(problems) > 1:
+        raise BadInput(
+            str(problems[1]),
+            "is a second problem file",
+            hint="add --concurrent to plan them together",
+        )
+    files = _read(problems, graph, content_bytes)
+    if concurrent:
+        summary = _place_concurrently(problems, files, load_growth, time_limit, seed, output)
+    else:
+        from distributary.placement import place as place_conversions
+        from distributary.placement.plan_file import plan_document
+
+        [file] = files
+        with progress() as observe:
+            placement = place_conversions(
+                file.problem,
+                method=method,
+                iterations=iterations,
+                select=select,
+                steiner=steiner,
+                depth=depth,
+                objective=objective,
+                time_limit=time_limit,
+                seed=seed,
+                observe=observe,
+            )
+        if draw is not None:
+            from distributary.placement.draw import draw_plan
+
+            draw_plan(file.problem, placement, draw)
+        write_document(plan_document(file.problem, placement, file.node_order), output)
+        chosen = f" ({placement.chosen})" if placement.chosen else ""
+        summary = (
+            f"{placement.method}{chosen}: cost {placement.total_cost:g}, gap {placement.gap:.2%}, "
+            f"{placement.seconds:.3f} s, seed {seed}"
+        )
+    for path, file in zip(problems, files, strict=True):
+        print_warnings(path, file.warnings)
+    if output is not None:
+        print(f"{summary}; written to {output}", file=sys.stderr)
+
+
+def _read(paths: list[Path], graph: Path | None, content_bytes: int | None) -> list[ProblemFile]:
+    """Return the problems, with the calibrated graph if there is one."""
+    if graph is None and content_bytes is not None:
+        raise BadInput("--bytes", "needs --graph")
+    if graph is not None and content_bytes is None:
+        raise BadInput("--graph", "needs --bytes", hint="say how large the content is")
+    from distributary.content.calibrated_graph import read_graph_for
+    from distributary.placement.problem_file import read_problem
+
+    formats = None
+    if graph is not None and content_bytes is not None:
+        formats = read_graph_for(graph, content_bytes)
+    return [
+        read_problem("/dev/stdin" if str(path) == "-" else path, graph=formats) for path in paths
+    ]
+
+
+def _place_concurrently(
+    paths: list[Path],
+    files: list[ProblemFile],
+    growth: float,
+    time_limit: float | None,
+    seed: int,
+    output: Path | None,
+) -> str:
+    """Plan several publications on shared brokers, write the plans, and sum them up."""
+    from distributary.placement.concurrent import place_concurrently
+    from distributary.placement.plan_file import plan_document
+
+    result = place_concurrently(
+        [file.problem for file in files], growth=growth, time_limit=time_limit, seed=seed
+    )
+    plans = [
+        {"problem": path.name, **plan_document(file.problem, placement, file.node_order)}
+        for path, file, placement in zip(paths, files, result.placements, strict=True)
+    ]
+    write_document(
+        {
+            "total_cost": result.total_cost,
+            "separate_total_cost": result.separate_total_cost,
+            "rounds": result.rounds,
+            "plans": plans,
+        },
+        output,
+    )
+    return (
+        f"{len(plans)} publications: cost {result.total_cost:g}, planned separately "
+        f"{result.separate_total_cost:g}, {result.rounds} rounds, seed {seed}"
+    )
+
+
+def _was_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _check_number(option: str, value: float | None, *, positive: bool = False) -> None:
+    if value is None:
+        return
+    if not math.isfinite(value) or value < 0 or (positive and value == 0):
+        rule = "greater than 0" if positive else "at least 0"
+        raise BadInput(option, f"must be a finite number {rule}, not {value:g}")

@@ -1,0 +1,162 @@
+"""JSON documents from untrusted files: read within limits, and written to be read.
+
+Python's own reader lets through what no other JSON reader accepts (`NaN`, a key given
+twice) and gives up with a traceback on what it cannot hold. Here all of that is one
+`BadInput` that names the place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from distributary.errors import BadInput, quoted
+
+__all__ = ["DOCUMENT_BYTES_MAX", "document_text", "parse_document", "place_of", "read_document"]
+
+T = TypeVar("T")
+
+DOCUMENT_BYTES_MAX = 256 * 2**20
+
+# An integer with more digits than this is beyond every limit anyway, and Python
+# refuses to convert very long ones; as a float it is simply infinite.
+_INTEGER_DIGITS_MAX = 300
+_KEY_CHARACTERS_MAX = 40
+
+
+class _NotJson:
+    """Stands for a literal such as NaN until its place in the document is known."""
+
+    def __init__(self, literal: str) -> None:
+        self.literal = literal
+
+
+def place_of(parent: str, key: str) -> str:
+    """Return the place of field `key` in the object at `parent`, as in `tree[3].wants`."""
+    plain = key.isidentifier() and key.isascii() and len(key) <= _KEY_CHARACTERS_MAX
+    shown = key if plain else quoted(key)
+    return f"{parent}.{shown}" if parent else shown
+
+
+def read_document(path: Path | str, parse: Callable[[object], T]) -> T:
+    """Return what `parse` makes of the JSON document in the file at `path`.
+
+    Whatever is wrong, with the file or in it, the error names the file.
+    """
+    place = str(path) if str(path).isprintable() else repr(str(path))
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(DOCUMENT_BYTES_MAX + 1)
+    except FileNotFoundError:
+        raise BadInput(place, "does not exist") from None
+    except IsADirectoryError:
+        raise BadInput(place, "is a directory, not a file") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise BadInput(place, f"cannot be read: {(reason or str(error)).lower()}") from None
+    try:
+        return parse(parse_document(data))
+    except BadInput as error:
+        raise error.within(place) from None
+
+
+def parse_document(data: bytes | str) -> object:
+    """Return the JSON document that `data` holds.
+
+    Numbers come back as they stand, infinite where they overflow: whoever reads the
+    field knows its name and its range, and can say both.
+    """
+    if len(data) > DOCUMENT_BYTES_MAX:
+        raise BadInput("document", f"is larger than {DOCUMENT_BYTES_MAX // 2**20} MiB")
+    literals: list[_NotJson] = []
+    repeated: dict[int, str] = {}
+
+    def remember_literal(literal: str) -> _NotJson:
+        literals.append(_NotJson(literal))
+        return literals[-1]
+
+    # A repeated key is only noted here: the place of the object is known once the whole
+    # document is. The objects stay reachable, or lie in one that is repeated itself.
+    kept: list[dict[str, object]] = []
+
+    def make_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
+            kept.append(fields)
+            repeated[id(fields)] = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        return fields
+
+    try:
+        text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
+        if not text.strip():
+            raise BadInput("document", "is empty")
+        document: object = json.loads(
+            text,
+            object_pairs_hook=make_object,
+            parse_constant=remember_literal,
+            parse_int=_integer,
+        )
+    except UnicodeDecodeError as error:
+        raise BadInput(f"byte {error.start}", "is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        reason = error.msg[:1].lower() + error.msg[1:]
+        raise BadInput(
+            f"line {error.lineno}, column {error.colno}", f"malformed JSON: {reason}"
+        ) from None
+    except RecursionError:
+        raise BadInput("document", "is nested too deeply") from None
+    except MemoryError:
+        raise BadInput("document", "does not fit into memory") from None
+    if literals or repeated:
+        raise _first_fault(document, repeated)
+    return document
+
+
+def document_text(document: dict[str, object], *, ascii_only: bool = False) -> str:
+    """Return `document` as JSON text: one line per field, and per entry of a list.
+
+    A plan for a thousand brokers then has a line per broker, which people can read and
+    line-based tools can compare.
+    """
+
+    def compact(value: object) -> str:
+        return json.dumps(value, ensure_ascii=ascii_only, allow_nan=False)
+
+    fields = []
+    for key, value in document.items():
+        if isinstance(value, list) and value:
+            entries = ",\n  ".join(compact(entry) for entry in value)
+            fields.append(f"{compact(key)}: [\n  {entries}]")
+        else:
+            fields.append(f"{compact(key)}: {compact(value)}")
+    return "{" + ",\n ".join(fields) + "}\n"
+
+
+def _integer(text: str) -> int | float:
+    return int(text) if len(text) <= _INTEGER_DIGITS_MAX else float(text)
+
+
+def _first_fault(document: object, repeated: dict[int, str]) -> BadInput:
+    """Return the error for the first literal or repeated key, in the document's order."""
+    waiting: list[tuple[str, object]] = [("", document)]
+    while waiting:
+        place, value = waiting.pop()
+        if isinstance(value, _NotJson):
+            return BadInput(
+                place or "document",
+                f"is {value.literal}, which is not a number in JSON",
+                hint="write a finite number",
+            )
+        if isinstance(value, dict):
+            if id(value) in repeated:
+                return BadInput(place_of(place, repeated[id(value)]), "is given twice")
+            inside = [(place_of(place, key), entry) for key, entry in value.items()]
+        elif isinstance(value, list):
+            inside = [(f"{place}[{index}]", entry) for index, entry in enumerate(value)]
+        else:
+            continue
+        waiting.extend(reversed(inside))
+    raise AssertionError("a fault that was noted is somewhere in the document")

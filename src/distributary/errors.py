@@ -1,0 +1,82 @@
+"""Everything distributary raises on purpose.
+
+DistributaryError
+  BadInput          a file, option or argument breaks the rules; names the place
+  TooLarge          a method would exceed its budget of time or memory; says by how much
+  InvalidPlan       a plan breaks the model: something is used where it is not available
+
+Messages are one line each, so that a command can print them as they are, and end
+with ``hint: ...`` when there is something to do.
+"""
+
+from __future__ import annotations
+
+__all__ = ["BadInput", "DistributaryError", "InvalidPlan", "TooLarge", "quoted"]
+
+# Names come from untrusted files: a message quotes at most this much of one.
+_QUOTED_CHARACTERS_MAX = 60
+
+
+def quoted(name: object) -> str:
+    """Return `name` quoted for a message: on one line, escaped and cut short."""
+    text = name if isinstance(name, str) else str(name)
+    if len(text) > _QUOTED_CHARACTERS_MAX:
+        text = text[: _QUOTED_CHARACTERS_MAX - 3] + "..."
+    return repr(text)
+
+
+class DistributaryError(Exception):
+    """Base of every error that distributary raises on purpose."""
+
+
+class BadInput(DistributaryError, ValueError):
+    """Something handed to us breaks the rules.
+
+    Attributes
+    ----------
+    place
+        The offending field, node, file or option.
+    problem
+        What is wrong with it.
+    hint
+        What to do about it, if there is something to do.
+    """
+
+    def __init__(self, place: str, problem: str, *, hint: str | None = None) -> None:
+        self.place = place
+        self.problem = problem
+        self.hint = hint
+        super().__init__(f"{place}: {problem}" + (f"; hint: {hint}" if hint else ""))
+
+    def within(self, place: str) -> BadInput:
+        """Return the same error, seen from the file or option that contains the place."""
+        return BadInput(f"{place}: {self.place}", self.problem, hint=self.hint)
+
+
+class TooLarge(DistributaryError):
+    """A method would need more time or memory than it is allowed.
+
+    Attributes
+    ----------
+    seconds, memory_bytes
+        The estimate for this instance.
+    """
+
+    def __init__(self, message: str, *, seconds: float, memory_bytes: float) -> None:
+        self.seconds = seconds
+        self.memory_bytes = memory_bytes
+        super().__init__(message)
+
+
+class InvalidPlan(DistributaryError):
+    """A plan uses something where it is not available.
+
+    Attributes
+    ----------
+    node
+        The node at which the plan fails.
+    """
+
+    def __init__(self, node: str, problem: str) -> None:
+        self.node = node
+        super().__init__(f"node {quoted(node)}: {problem}")

@@ -1,0 +1,168 @@
+"""Plans: what each broker receives and what it converts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from distributary.arrays import BoolArray, IntArray
+from distributary.errors import InvalidPlan, quoted
+from distributary.placement.problem import PlacementProblem
+
+__all__ = ["NOT_MADE", "Placement", "Plan", "check", "prune"]
+
+NOT_MADE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What travels over every link and what every broker converts.
+
+    A format is made at most once at a broker, so the input it is made from says all
+    there is to say about a conversion.
+
+    Attributes
+    ----------
+    receives
+        `receives[v, k]`: does format `k` travel over the link into `v`?
+    made_from
+        `made_from[v, k]` is the format that `v` converts into `k`, or `NOT_MADE`.
+    """
+
+    receives: BoolArray
+    made_from: IntArray
+
+    @classmethod
+    def empty(cls, problem: PlacementProblem) -> Plan:
+        """Return the plan in which nothing is sent and nothing converted."""
+        shape = (problem.node_count, problem.format_count)
+        return cls(np.zeros(shape, dtype=np.bool_), np.full(shape, NOT_MADE, dtype=np.int64))
+
+    def copy(self) -> Plan:
+        """Return a plan that can be changed without changing this one."""
+        return Plan(self.receives.copy(), self.made_from.copy())
+
+    def available(self, problem: PlacementProblem) -> BoolArray:
+        """`available[v, k]`: is `k` received or made at `v`, or held at the root?"""
+        have: BoolArray = self.receives | (self.made_from != NOT_MADE)
+        have[0] |= problem.held
+        return have
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """A finished plan with what it costs and how far from the optimum it can be.
+
+    Attributes
+    ----------
+    method
+        The method that made the plan.
+    plan
+        The plan itself.
+    transmission_cost, conversion_cost
+        Before weighting by alpha and beta.
+    total_cost
+        After weighting.
+    lower_bound
+        No valid plan costs less.
+    optimal
+        Whether the plan is proven to be the cheapest.
+    seconds
+        From the parsed problem to the finished plan.
+    chosen
+        How "auto" planned: "exact" or "search"; None for the other methods.
+    latest_delivery, latest_delivery_bound
+        With time as the objective: when the last wish is served, and a moment before
+        which no plan serves it.
+    """
+
+    method: str
+    plan: Plan = field(repr=False)
+    transmission_cost: float
+    conversion_cost: float
+    total_cost: float
+    lower_bound: float
+    optimal: bool
+    seconds: float
+    chosen: str | None = None
+    latest_delivery: float | None = None
+    latest_delivery_bound: float | None = None
+
+    @property
+    def gap(self) -> float:
+        """The share of the total cost that is not proven to be necessary."""
+        if self.total_cost == 0.0:
+            return 0.0
+        return max(0.0, (self.total_cost - self.lower_bound) / self.total_cost)
+
+
+def check(problem: PlacementProblem, plan: Plan) -> None:
+    """Raise `InvalidPlan` unless every format is available wherever it is used.
+
+    The inputs of all conversions at a node must be received there or made there
+    without going round in a circle.
+    """
+    names, formats = problem.tree.names, problem.graph.names
+    costs = problem.graph.costs
+    available = plan.available(problem)
+    if plan.receives[0].any():
+        raise InvalidPlan(names[0], "is the root, and receives something")
+    for v in range(problem.node_count):
+        made = np.flatnonzero(plan.made_from[v] != NOT_MADE)
+        in_hand = plan.receives[v].copy()
+        if v == 0:
+            in_hand |= problem.held
+        else:
+            missing = np.flatnonzero(plan.receives[v] & ~available[problem.tree.parents[v]])
+            if len(missing):
+                raise InvalidPlan(
+                    names[v],
+                    f"receives {quoted(formats[missing[0]])}, which its parent does not have",
+                )
+        waiting = [int(k) for k in made]
+        while waiting:
+            ready = [k for k in waiting if in_hand[plan.made_from[v, k]]]
+            if not ready:
+                k = waiting[0]
+                raise InvalidPlan(
+                    names[v],
+                    f"makes {quoted(formats[k])} from {quoted(formats[plan.made_from[v, k]])}, "
+                    "which it does not have",
+                )
+            for k in ready:
+                if not np.isfinite(costs[plan.made_from[v, k], k]):
+                    raise InvalidPlan(
+                        names[v],
+                        f"converts {quoted(formats[plan.made_from[v, k]])} into "
+                        f"{quoted(formats[k])}, which is impossible",
+                    )
+                in_hand[k] = True
+            waiting = [k for k in waiting if k not in set(ready)]
+        denied = np.flatnonzero(problem.wants[v] & ~in_hand)
+        if len(denied):
+            raise InvalidPlan(names[v], f"wants {quoted(formats[denied[0]])} and does not get it")
+
+
+def prune(problem: PlacementProblem, plan: Plan) -> Plan:
+    """Return the plan without what nobody uses.
+
+    A format stays at a node when it is wanted there, sent on, or the input of a
+    conversion that stays. What is both received and made is only received.
+    """
+    receives = plan.receives.copy()
+    made_from = np.where(receives, NOT_MADE, plan.made_from)
+    made_from[0, problem.held] = NOT_MADE
+    used = problem.wants.copy()
+    for v in range(problem.node_count - 1, -1, -1):
+        waiting = [int(k) for k in np.flatnonzero(used[v])]
+        while waiting:
+            origin = int(made_from[v, waiting.pop()])
+            if origin != NOT_MADE and not used[v, origin]:
+                used[v, origin] = True
+                waiting.append(origin)
+        made_from[v, ~used[v]] = NOT_MADE
+        receives[v] &= used[v]
+        if v > 0:
+            used[problem.tree.parents[v]] |= receives[v]
+    return Plan(receives, made_from)

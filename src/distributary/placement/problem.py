@@ -1,0 +1,122 @@
+"""The placement problem: one publication, one tree, and who wants which formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from distributary.arrays import BoolArray, FloatArray
+from distributary.content import AdaptationGraph
+from distributary.errors import BadInput, quoted
+from distributary.topology import DisseminationTree
+
+__all__ = ["PlacementProblem"]
+
+
+@dataclass(frozen=True, eq=False)
+class PlacementProblem:
+    """Where should each conversion of one publication run?
+
+    Attributes
+    ----------
+    graph
+        The formats and the conversions between them.
+    tree
+        The brokers the publication passes; its root holds the source format.
+    wants
+        `wants[v, k]`: does a client of broker `v` want format `k`?
+    held
+        `held[k]`: is format `k` in hand at the root? The source format of a
+        publication; several formats when a part of a larger tree is planned anew.
+    alpha, beta
+        What a unit of transmission and a unit of conversion are worth.
+    """
+
+    graph: AdaptationGraph
+    tree: DisseminationTree
+    wants: BoolArray
+    held: BoolArray
+    alpha: float = 1.0
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        assert self.wants.shape == (self.node_count, self.format_count)
+        assert self.held.shape == (self.format_count,)
+        assert self.held.any()
+        assert self.alpha >= 0.0
+        assert self.beta >= 0.0
+        self.wants.flags.writeable = False
+        self.held.flags.writeable = False
+        hopeless = self.wants & ~self.graph.makeable[self.held].any(axis=0)
+        if hopeless.any():
+            v, k = (int(index) for index in np.argwhere(hopeless)[0])
+            raise BadInput(
+                f"tree: node {quoted(self.tree.names[v])}",
+                f"wants {quoted(self.graph.names[k])}, which cannot be made from the source "
+                f"format {quoted(self.graph.names[int(np.flatnonzero(self.held)[0])])}",
+                hint="add the missing conversion, or drop the wish",
+            )
+
+    @classmethod
+    def from_wishes(
+        cls,
+        graph: AdaptationGraph,
+        tree: DisseminationTree,
+        *,
+        source: str,
+        wants: Mapping[str, Iterable[str]],
+        alpha: float = 1.0,
+        beta: float = 1.0,
+    ) -> PlacementProblem:
+        """Build a problem from names: the source format, and what each broker wants."""
+        formats = {name: k for k, name in enumerate(graph.names)}
+        nodes = {name: v for v, name in enumerate(tree.names)}
+        if source not in formats:
+            raise BadInput("source", f"{quoted(source)} is not a format")
+        held = np.zeros(len(formats), dtype=np.bool_)
+        held[formats[source]] = True
+        wanted = np.zeros((len(nodes), len(formats)), dtype=np.bool_)
+        for node, wishes in wants.items():
+            if node not in nodes:
+                raise BadInput("wants", f"{quoted(node)} is not a node of the tree")
+            for name in wishes:
+                if name not in formats:
+                    raise BadInput(f"wants of {quoted(node)}", f"{quoted(name)} is not a format")
+                wanted[nodes[node], formats[name]] = True
+        return cls(graph, tree, wanted, held, alpha, beta)
+
+    @property
+    def node_count(self) -> int:
+        """How many brokers the tree has."""
+        return self.tree.node_count
+
+    @property
+    def format_count(self) -> int:
+        """How many formats the adaptation graph has."""
+        return self.graph.format_count
+
+    @cached_property
+    def link_weights(self) -> FloatArray:
+        """What one unit of size costs on each node's incoming link, after weighting."""
+        return self.alpha * self.tree.link_costs
+
+    @cached_property
+    def node_weights(self) -> FloatArray:
+        """What one unit of conversion costs at each node, after weighting."""
+        return self.beta * self.tree.node_costs
+
+    @cached_property
+    def wanted_below(self) -> BoolArray:
+        """`wanted_below[v, k]`: is `k` wanted at `v` or anywhere below it?"""
+        below = self.wants.copy()
+        for v in range(self.node_count - 1, 0, -1):
+            below[self.tree.parents[v]] |= below[v]
+        return below
+
+    @cached_property
+    def served(self) -> BoolArray:
+        """`served[v]`: must `v` receive anything at all?"""
+        return np.asarray(self.wanted_below.any(axis=1))

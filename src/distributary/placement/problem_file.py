@@ -1,0 +1,246 @@
+"""Placement problems in files.
+
+A problem file is one JSON object::
+
+    {"formats": [{"name": "pdf", "size": 5.0}, {"name": "jpeg", "size": 2.0}],
+     "conversions": [{"from": "pdf", "to": "jpeg", "cost": 3.0}],
+     "source_format": "pdf", "alpha": 1.0, "beta": 1.0,
+     "tree": [{"node": "N1", "parent": null, "wants": []},
+              {"node": "N2", "parent": "N1", "wants": ["jpeg"], "link_cost": 1.0}]}
+
+`alpha`, `beta`, `link_cost` and `node_cost` are 1 unless given; `bandwidth` (size units
+per second, for time as the objective) is 1 / `link_cost`. The root says `parent: null`
+in so many words: a parent that was merely forgotten is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from distributary.content import AdaptationGraph
+from distributary.content.documents import read_document
+from distributary.content.fields import Record, UnknownKeys, no_such_name
+from distributary.content.graph_file import FORMATS_MAX, graph_from
+from distributary.errors import BadInput, quoted
+from distributary.placement.problem import PlacementProblem
+from distributary.topology import DisseminationTree
+from distributary.topology.tree import TreeNode
+
+__all__ = ["ProblemFile", "parse_problem", "problem_document", "read_problem"]
+
+NODES_MAX = 1_000_000
+# A plan holds a handful of bytes for every format at every node.
+CELLS_MAX = 100_000_000
+
+_TOP_KEYS = frozenset({"formats", "conversions", "source_format", "alpha", "beta", "tree"})
+_ENTRY_KEYS = {
+    "formats[]": frozenset({"name", "size"}),
+    "conversions[]": frozenset({"from", "to", "cost"}),
+    "tree[]": frozenset({"node", "parent", "wants", "link_cost", "node_cost", "bandwidth"}),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemFile:
+    """A problem, and what the file says beyond it.
+
+    Attributes
+    ----------
+    problem
+        The problem, its formats and nodes in an order that does not depend on the file.
+    node_order
+        The nodes in the order of the file, which a plan for it keeps.
+    warnings
+        One sentence for each thing in the file that is ignored.
+    """
+
+    problem: PlacementProblem
+    node_order: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One entry of the tree, as the file has it."""
+
+    node: TreeNode
+    wants: tuple[int, ...]
+
+
+def read_problem(path: Path | str, *, graph: AdaptationGraph | None = None) -> ProblemFile:
+    """Return the placement problem in a file; see `parse_problem`."""
+    return read_document(path, lambda document: parse_problem(document, graph=graph))
+
+
+def parse_problem(document: object, *, graph: AdaptationGraph | None = None) -> ProblemFile:
+    """Return the placement problem in a JSON document, or raise `BadInput`.
+
+    Parameters
+    ----------
+    document
+        The document, as `distributary.content.documents.parse_document` returns it.
+    graph
+        Formats and conversions from elsewhere; the document then has none of its own.
+    """
+    top = Record(document)
+    unknown = UnknownKeys()
+    unknown.note(top, _TOP_KEYS)
+    if graph is None:
+        graph = graph_from(top, visit=lambda entry: unknown.note(entry, _ENTRY_KEYS[entry.section]))
+    else:
+        for key in ("formats", "conversions"):
+            if key in top:
+                raise BadInput(
+                    key,
+                    "is given both here and by the calibrated graph",
+                    hint="leave it out of the tree file, or plan without the graph",
+                )
+    formats = {name: k for k, name in enumerate(graph.names)}
+    source = top.name("source_format")
+    if source not in formats:
+        raise no_such_name("source_format", source, formats, "a format")
+    alpha, beta = top.number("alpha", 1.0), top.number("beta", 1.0)
+    entries = _tree_entries(top, formats, unknown)
+    tree = DisseminationTree.from_nodes(entry.node for entry in entries)
+    position = {name: v for v, name in enumerate(tree.names)}
+    wants = np.zeros((tree.node_count, len(formats)), dtype=np.bool_)
+    wishes = [(position[entry.node.name], k) for entry in entries for k in entry.wants]
+    if wishes:
+        rows, columns = zip(*wishes, strict=True)
+        wants[rows, columns] = True
+    held = np.zeros(len(formats), dtype=np.bool_)
+    held[formats[source]] = True
+    return ProblemFile(
+        PlacementProblem(graph, tree, wants, held, alpha, beta),
+        tuple(entry.node.name for entry in entries),
+        unknown.warnings(),
+    )
+
+
+def problem_document(
+    problem: PlacementProblem, *, node_order: Sequence[str] | None = None
+) -> dict[str, object]:
+    """Return `problem` as the document that `parse_problem` reads back.
+
+    Parameters
+    ----------
+    problem
+        The problem; only one format is held at its root.
+    node_order
+        The order in which the nodes are written; the problem's own unless given.
+    """
+    graph, tree = problem.graph, problem.tree
+    held = np.flatnonzero(problem.held)
+    if held.size != 1:
+        raise BadInput("held", "a problem file has exactly one source format")
+    origins, targets = np.nonzero(np.isfinite(graph.costs))
+    position = {name: v for v, name in enumerate(tree.names)}
+    nodes: list[dict[str, object]] = []
+    for name in tree.names if node_order is None else node_order:
+        v = position[name]
+        parent = int(tree.parents[v])
+        node: dict[str, object] = {
+            "node": name,
+            "parent": None if parent < 0 else tree.names[parent],
+            "wants": [graph.names[k] for k in np.flatnonzero(problem.wants[v])],
+        }
+        link_cost, bandwidth = float(tree.link_costs[v]), float(tree.bandwidths[v])
+        if link_cost != 1.0:
+            node["link_cost"] = link_cost
+        if tree.node_costs[v] != 1.0:
+            node["node_cost"] = float(tree.node_costs[v])
+        if bandwidth != (1.0 / link_cost if link_cost else np.inf):
+            node["bandwidth"] = bandwidth
+        nodes.append(node)
+    return {
+        "formats": [
+            {"name": name, "size": float(size)}
+            for name, size in zip(graph.names, graph.sizes, strict=True)
+        ],
+        "conversions": [
+            {"from": graph.names[i], "to": graph.names[j], "cost": float(graph.costs[i, j])}
+            for i, j in zip(origins, targets, strict=True)
+        ],
+        "source_format": graph.names[int(held[0])],
+        "alpha": float(problem.alpha),
+        "beta": float(problem.beta),
+        "tree": nodes,
+    }
+
+
+def _tree_entries(top: Record, formats: dict[str, int], unknown: UnknownKeys) -> list[_Entry]:
+    """Return the entries of the tree, checked one by one and then as a tree."""
+    entries: list[_Entry] = []
+    index_of: dict[str, int] = {}
+    root: str | None = None
+    for index, entry in enumerate(top.records("tree", count_max=NODES_MAX)):
+        name, parent = entry.name("node"), entry.name_or_null("parent")
+        if name in index_of:
+            raise BadInput(
+                entry.place("node"),
+                f"node {quoted(name)} is given twice, first at tree[{index_of[name]}]",
+            )
+        if parent is None:
+            if root is not None:
+                raise BadInput(
+                    entry.place("parent"),
+                    f"node {quoted(name)} is a second root beside {quoted(root)}",
+                    hint="only one node has the parent null",
+                )
+            root = name
+        wants = entry.names("wants", count_max=FORMATS_MAX)
+        for position, wanted in enumerate(wants):
+            if wanted not in formats:
+                place = f"{entry.place('wants')}[{position}]"
+                raise no_such_name(place, wanted, formats, "a format")
+        node = TreeNode(
+            name,
+            parent,
+            entry.number("link_cost", 1.0),
+            entry.number("node_cost", 1.0),
+            entry.number("bandwidth", positive=True) if "bandwidth" in entry else None,
+        )
+        unknown.note(entry, _ENTRY_KEYS["tree[]"])
+        index_of[name] = index
+        entries.append(_Entry(node, tuple(formats[wanted] for wanted in wants)))
+    if not entries:
+        raise BadInput("tree", "is empty", hint="a tree has at least its root")
+    if len(entries) * len(formats) > CELLS_MAX:
+        raise BadInput(
+            "tree",
+            f"has {len(entries):,} nodes for {len(formats):,} formats; "
+            f"nodes times formats is at most {CELLS_MAX:,}",
+        )
+    for index, found in enumerate(entries):
+        if found.node.parent is not None and found.node.parent not in index_of:
+            place = f"tree[{index}].parent"
+            raise no_such_name(place, found.node.parent, index_of, "a node of the tree")
+    _refuse_cycles(entries, index_of)
+    return entries
+
+
+def _refuse_cycles(entries: Sequence[_Entry], index_of: dict[str, int]) -> None:
+    """Raise `BadInput` unless every node leads up to a root."""
+    reached_from: dict[str, str] = {}
+    for start in entries:
+        name: str | None = start.node.name
+        while name is not None and name not in reached_from:
+            reached_from[name] = start.node.name
+            name = entries[index_of[name]].node.parent
+        # Whoever was seen on an earlier walk led to a root then; on this one, it is a cycle.
+        if name is not None and reached_from[name] == start.node.name:
+            shown = [quoted(name)]
+            above = entries[index_of[name]].node.parent
+            while above != name and above is not None and len(shown) < 4:
+                shown.append(quoted(above))
+                above = entries[index_of[above]].node.parent
+            shown.append(quoted(name) if above == name else "...")
+            raise BadInput(
+                f"tree[{index_of[name]}].parent",
+                f"node {quoted(name)} is on a cycle: {' below '.join(shown)}",
+                hint="every node leads up to one root, whose parent is null",
+            )

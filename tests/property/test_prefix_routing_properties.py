@@ -1,0 +1,154 @@
+"""Prefix routing against its reference, and the promises that the protocol rests on."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.reference import prefix_routing as reference
+
+from distributary.arrays import FloatArray
+from distributary.topology import RoutingTable, RoutingTables, shared_prefix_length
+
+# Three digits from few values make long shared prefixes and empty entries common.
+_IDENTIFIERS = st.text(alphabet="01237af", min_size=3, max_size=3)
+_KEYS = st.text(alphabet=reference.DIGITS, min_size=3, max_size=3)
+
+# The first call of a kernel compiles it, which no deadline for one example allows for.
+COMPILING = settings(deadline=None)
+
+
+@st.composite
+def overlays(draw: st.DrawFn) -> tuple[RoutingTables, FloatArray]:
+    """Brokers with arbitrary, also asymmetric and equal, delays between them."""
+    identifiers = draw(st.lists(_IDENTIFIERS, min_size=1, max_size=20, unique=True))
+    count = len(identifiers)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    distinct_delays = draw(st.sampled_from([2, 5, 1000]))
+    delays = rng.integers(distinct_delays, size=(count, count)).astype(np.float64)
+    np.fill_diagonal(delays, 0.0)
+    return RoutingTables.build(identifiers, delays), delays
+
+
+def delays_from(tables: RoutingTables, delays: FloatArray, owner: str) -> dict[str, float]:
+    row = delays[tables.index_of(owner)]
+    return dict(zip(tables.identifiers, row.tolist(), strict=True))
+
+
+def named_entries(table: RoutingTable) -> list[list[str | None]]:
+    return [
+        [None if entry < 0 else table.identifiers[entry] for entry in row]
+        for row in table.entries.tolist()
+    ]
+
+
+def hop_count_max(tables: RoutingTables) -> int:
+    pairs = combinations(tables.identifiers, 2)
+    return 1 + max((shared_prefix_length(one, other) for one, other in pairs), default=-1)
+
+
+@given(overlays())
+@COMPILING
+def test_every_entry_is_the_closest_broker_with_the_prefix_and_digit(
+    overlay: tuple[RoutingTables, FloatArray],
+) -> None:
+    tables, delays = overlay
+    for owner in tables.identifiers:
+        expected = reference.table(owner, delays_from(tables, delays, owner))
+        assert named_entries(tables.table_of(owner)) == expected
+
+
+@given(overlays())
+@COMPILING
+def test_a_broker_that_hears_of_all_peers_builds_the_table_of_the_overlay(
+    overlay: tuple[RoutingTables, FloatArray],
+) -> None:
+    tables, delays = overlay
+    for owner in tables.identifiers:
+        alone = RoutingTable.from_peers(owner, delays_from(tables, delays, owner))
+        assert named_entries(alone) == named_entries(tables.table_of(owner))
+
+
+@given(overlays(), st.lists(_KEYS, min_size=1, max_size=5))
+@COMPILING
+def test_every_start_finds_the_one_root_of_a_key(
+    overlay: tuple[RoutingTables, FloatArray], keys: list[str]
+) -> None:
+    tables, _ = overlay
+    for key in keys:
+        expected = reference.root_of_key(tables.identifiers, key)
+        assert {tables.root_of_key(key, start=start) for start in tables.identifiers} == {expected}
+
+
+@given(overlays(), _KEYS)
+@COMPILING
+def test_brokers_that_know_only_their_own_table_find_the_root_in_few_hops(
+    overlay: tuple[RoutingTables, FloatArray], key: str
+) -> None:
+    tables, _ = overlay
+    for start in tables.identifiers:
+        here, hops = start, 0
+        while (following := tables.table_of(here).next_hop(key)) is not None:
+            here, hops = following, hops + 1
+            assert hops <= hop_count_max(tables)
+        assert here == tables.root_of_key(key)
+
+
+@given(overlays())
+@COMPILING
+def test_routes_end_at_their_target_in_few_hops_and_match_the_reference(
+    overlay: tuple[RoutingTables, FloatArray],
+) -> None:
+    tables, _ = overlay
+    named = {owner: named_entries(tables.table_of(owner)) for owner in tables.identifiers}
+    for start in tables.identifiers:
+        for end in tables.identifiers:
+            path = tables.route(start=start, end=end)
+            assert path == reference.route(named, start=start, end=end)
+            assert len(path) - 1 <= hop_count_max(tables)
+
+
+@given(overlays(), st.data())
+@COMPILING
+def test_the_union_of_routes_is_a_tree_of_exactly_their_links(
+    overlay: tuple[RoutingTables, FloatArray], data: st.DataObject
+) -> None:
+    tables, _ = overlay
+    root = data.draw(st.sampled_from(tables.identifiers))
+    members = data.draw(st.lists(st.sampled_from(tables.identifiers), max_size=10))
+    parents = tables.tree_of(root, members)
+    links: set[tuple[str, str]] = set()
+    for member in members:
+        path = tables.route(start=root, end=member)
+        links.update(zip(path[1:], path, strict=False))
+    assert {(child, parent) for child, parent in parents.items() if parent is not None} == links
+    assert [broker for broker, parent in parents.items() if parent is None] == [root]
+    for broker in parents:
+        seen = {broker}
+        here = broker
+        while (above := parents[here]) is not None:
+            assert above not in seen
+            seen.add(above)
+            here = above
+        assert here == root
+
+
+@given(overlays(), st.data())
+@COMPILING
+def test_brokers_that_split_receivers_on_their_own_unfold_the_same_tree(
+    overlay: tuple[RoutingTables, FloatArray], data: st.DataObject
+) -> None:
+    tables, _ = overlay
+    root = data.draw(st.sampled_from(tables.identifiers))
+    members = data.draw(st.lists(st.sampled_from(tables.identifiers), max_size=10))
+    unfolded: dict[str, str | None] = {root: None}
+    waiting = [(root, members)]
+    while waiting:
+        broker, below = waiting.pop()
+        for child, receivers in tables.table_of(broker).next_hops(below).items():
+            assert child not in unfolded
+            unfolded[child] = broker
+            waiting.append((child, receivers))
+    assert unfolded == tables.tree_of(root, members)

@@ -1,0 +1,79 @@
+"""The library needs NumPy and Numba and nothing else that is installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+# Runs before the import under test: hides every installed module but the allowed ones.
+# Numba brings llvmlite along.
+BLOCK = """
+import sys
+
+ALLOWED = {"distributary", "numpy", "numba", "llvmlite"}
+KNOWN = ALLOWED | sys.stdlib_module_names | set(sys.builtin_module_names)
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] not in KNOWN:
+            raise ModuleNotFoundError(f"No module named {name!r} (hidden)", name=name)
+        return None
+
+for name in list(sys.modules):
+    if name.partition(".")[0] not in KNOWN and name != "__main__":
+        del sys.modules[name]
+sys.meta_path.insert(0, Blocker())
+"""
+
+PLAN = """
+import numpy as np
+from distributary.content import AdaptationGraph
+from distributary.placement import PlacementProblem, place
+from distributary.topology import DisseminationTree, TreeNode
+
+graph = AdaptationGraph.from_conversions([("pdf", 5.0), ("jpeg", 2.0)], [("pdf", "jpeg", 3.0)])
+tree = DisseminationTree.from_nodes([TreeNode("N1", None), TreeNode("N2", "N1")])
+wants = np.array([[False, False], [True, False]])
+held = np.array([False, True])
+print(place(PlacementProblem(graph, tree, wants, held)).total_cost)
+"""
+
+
+def run_alone(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", BLOCK + code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("module", ["typer", "rich", "pytest", "hypothesis"])
+def test_the_blocker_hides_what_is_installed(module: str) -> None:
+    result = run_alone(f"import {module}")
+    assert result.returncode == 1
+    assert "(hidden)" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "distributary",
+        "distributary.content",
+        "distributary.topology",
+        "distributary.placement",
+    ],
+)
+def test_a_package_imports_with_numpy_and_numba_alone(module: str) -> None:
+    result = run_alone(f"import {module}")
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_plan_is_made_with_numpy_and_numba_alone() -> None:
+    """Nothing is imported late, on the way to a plan, that the import did not need."""
+    result = run_alone(PLAN)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "5.0\n"
