@@ -9,10 +9,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BoolArray", "FloatArray", "IntArray", "kernel"]
+__all__ = ["BoolArray", "FloatArray", "IntArray", "UintArray", "kernel"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
+UintArray: TypeAlias = NDArray[np.uint64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 _F = TypeVar("_F", bound=Callable[..., object])

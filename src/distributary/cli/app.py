@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from distributary import __version__
-from distributary.cli import compare, generate, place
+from distributary.cli import compare, generate, place, tree, warm_up
 
 __all__ = ["app"]
 
@@ -51,4 +51,8 @@ app.command("place", epilog=place.EXAMPLES, short_help="Plan where each conversi
     place.place
 )
 app.command("compare", epilog=compare.EXAMPLES, short_help="Compare every method.")(compare.compare)
+app.command("tree", epilog=tree.EXAMPLES, short_help="Build the tree of a stream.")(tree.tree)
 app.add_typer(generate.app, name="generate")
+app.command("warm-up", epilog=warm_up.EXAMPLES, short_help="Compile the hot loops now.")(
+    warm_up.warm_up
+)

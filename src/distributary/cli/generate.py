@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from distributary.cli.output import check_output, write_document
+from distributary.errors import BadInput, quoted
+
+if TYPE_CHECKING:
+    from distributary.arrays import FloatArray
+    from distributary.fidelity.problem import FidelityProblem
 
 __all__ = ["app"]
 
@@ -18,6 +23,16 @@ Examples:
   distributary generate placement map --seed 7 -o map.json
   distributary generate placement video --brokers 200 --heterogeneity strong
   distributary generate placement sparse --formats 100 | distributary place -
+  distributary generate tree --seed 7 -o stream.json
+"""
+
+TREE_EXAMPLES = """\
+\b
+Examples:
+  distributary generate tree --seed 7 -o stream.json
+  distributary generate tree --objects 100 --interest 0.6 --load 3 -o stocks.json
+  distributary generate tree --topology Geant2011.gml | distributary tree -
+  distributary generate tree --delays rtt.txt.gz --round-trip --servers 200 -o rtt.json
 """
 
 Kind = Literal["map", "video", "dense", "sparse", "few-wants", "steiner"]
@@ -100,3 +115,163 @@ def placement(
             f"{problem.graph.conversion_count:,} conversions, seed {seed}; written to {output}",
             file=sys.stderr,
         )
+
+
+@app.command("tree", epilog=TREE_EXAMPLES)
+def tree(
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random choice.")] = 0,
+    servers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Servers beside the source.", show_default="256, or all of a file"
+        ),
+    ] = None,
+    objects: Annotated[int, typer.Option(min=1, help="Objects in the stream.")] = 1,
+    load: Annotated[float, typer.Option(help="Factor on the servers' mean times.")] = 1.0,
+    interest: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Probability that a server wants an object.")
+    ] = 1.0,
+    rates: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            metavar="LEAST MOST",
+            help="Updates per second.",
+            show_default="0.5 1.5, or 0.01 0.03 for several objects",
+        ),
+    ] = None,
+    routers: Annotated[
+        int | None, typer.Option(min=2, help="Routers in the network.", show_default="3500")
+    ] = None,
+    topology: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.gml", help="Place servers in this network.", show_default=False),
+    ] = None,
+    delays: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Place servers at hosts of this matrix.", show_default=False
+        ),
+    ] = None,
+    unit: Annotated[
+        Literal["s", "ms", "us"] | None,
+        typer.Option(help="Unit of --delays.", show_default="ms"),
+    ] = None,
+    round_trip: Annotated[
+        bool, typer.Option("--round-trip", help="Halve --delays: they are there and back.")
+    ] = False,
+    adaptation: Annotated[
+        bool, typer.Option("--adaptation", help="Count what adapting the tree costs.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="PROBLEM.json",
+            help="Write here, not to standard output.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Write a problem for `distributary tree`.
+
+    Times, rates and network are those of the published experiments unless said
+    otherwise. With more than 500 nodes and -o, delays go to a .npy file beside it.
+    """
+    check_output(output, "-o")
+    if topology is not None and delays is not None:
+        raise BadInput("--delays", "cannot be combined with --topology")
+    if delays is None and (round_trip or unit is not None):
+        raise BadInput("--round-trip" if round_trip else "--unit", "needs --delays")
+    from distributary.fidelity.generate import PAPER_ADAPTATION, SERVERS, generate_problem
+
+    places, between, note = None, None, None
+    if topology is not None:
+        places, between, note = _network_places(topology)
+    elif delays is not None:
+        between, note = _measured_delays(delays, unit or "ms", round_trip)
+    if servers is None:
+        servers = SERVERS if between is None else len(between) - 1
+    beside = _delays_file(servers + 1, output)
+    problem = generate_problem(
+        seed=seed,
+        servers=servers,
+        routers=routers,
+        objects=objects,
+        load=load,
+        interest=interest,
+        rates=rates,
+        delays=between,
+        places=places,
+        adaptation=PAPER_ADAPTATION if adaptation else None,
+    )
+    _write_stream(problem, output, beside)
+    if note is not None:
+        print(f"note: {topology or delays}: {note}", file=sys.stderr)
+    if output is not None:
+        print(
+            f"tree: {problem.node_count - 1:,} servers, {problem.object_count:,} objects, "
+            f"seed {seed}; written to {output}",
+            file=sys.stderr,
+        )
+
+
+def _network_places(path: Path) -> tuple[list[str], FloatArray, str | None]:
+    """Return the names and delays of a network's nodes, and a note on those left out."""
+    from distributary.topology.gml import read_gml
+
+    network = read_gml(path)
+    nodes = network.largest_part
+    apart = network.node_count - len(nodes)
+    note = (
+        f"{apart:,} of {network.node_count:,} nodes left out, not connected with the others"
+        if apart
+        else None
+    )
+    return [network.names[v] for v in nodes.tolist()], network.delays_between(nodes), note
+
+
+def _measured_delays(path: Path, unit: str, round_trip: bool) -> tuple[FloatArray, str | None]:
+    """Return the delays in a file of measurements, and a note on those that it lacks."""
+    from distributary.topology.delay_matrix import read_delays
+
+    matrix = read_delays(path, unit=unit, round_trip=round_trip)
+    note = (
+        f"{matrix.missing_count:,} delays missing; the way back, or else the best way over a "
+        "third host, stands in"
+        if matrix.missing_count
+        else None
+    )
+    return matrix.delays, note
+
+
+def _delays_file(node_count: int, output: Path | None) -> Path | None:
+    """Return where the delays go if they go to a file of their own."""
+    from distributary.fidelity.delays_file import DELAYS_INSIDE_MAX, DELAYS_READABLE_MAX
+
+    # Nothing stands beside a pipe or a device.
+    if output is not None and (output.is_file() or not output.exists()):
+        inside = node_count <= DELAYS_INSIDE_MAX
+        return None if inside else output.with_name(f"{output.stem}.delays.npy")
+    if node_count > DELAYS_READABLE_MAX:
+        raise BadInput(
+            "--servers",
+            f"the delays between {node_count:,} nodes do not go through JSON",
+            hint="write to a file with -o, and they go to another one beside it",
+        )
+    return None
+
+
+def _write_stream(problem: FidelityProblem, output: Path | None, beside: Path | None) -> None:
+    """Write a fidelity problem, and its delays to the file beside it if there is one."""
+    from distributary.fidelity.delays_file import write_delays
+    from distributary.fidelity.problem_file import problem_document
+
+    if beside is not None:
+        try:
+            write_delays(problem, beside)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise BadInput("-o", f"{quoted(beside)} cannot be written: {reason}") from None
+    name = None if beside is None else beside.name
+    write_document(problem_document(problem, delays_file=name), output)

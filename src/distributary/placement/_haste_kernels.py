@@ -22,21 +22,21 @@ from distributary.placement._rerouting_kernels import (
     pull_up,
     trim,
 )
-from distributary.placement._schedule_kernels import (
+from distributary.placement._schedule_kernels import latest, settle
+from distributary.placement._timetable_kernels import (
     ABSENT,
     Network,
     Timetable,
     detach,
     keep,
-    latest,
     put_back,
-    settle,
 )
 
 __all__ = ["cheapen", "critical_path", "hasten", "replant", "serve"]
 
 # Times and costs that differ by a smaller share are equal up to rounding.
 _NOISE = 1e-12
+_CROWDING_NOISE = 1e-9
 
 
 @kernel
@@ -88,10 +88,9 @@ def _crowding(table: Timetable, scale: float) -> float:
 @kernel
 def _accept(network: Network, table: Timetable, before: float, crowding: float) -> bool:
     """End the transaction: keep it if it is faster, or as fast and less crowded."""
-    settle(network, table)
-    now = latest(table)
-    if now < before * (1.0 - _NOISE) or (
-        now <= before and _crowding(table, before) < crowding * (1.0 - 1e-9)
+    if settle(network, table, before) and (
+        latest(table) < before * (1.0 - _NOISE)
+        or _crowding(table, before) < crowding * (1.0 - _CROWDING_NOISE)
     ):
         keep(table)
         return True
@@ -125,31 +124,31 @@ def _do_without(network: Network, table: Timetable, ways: Ways, price: Price, u:
 
 @kernel
 def hasten(
-    network: Network, table: Timetable, ways: Ways, works: FloatArray, attempts_max: int
-) -> int:
+    network: Network, table: Timetable, ways: Ways, works: FloatArray, steps_max: int
+) -> None:
     """Try the first two moves along the critical path until none helps.
 
-    `works` are the weights of work against arrival to try. Returns the attempts made.
+    `works` are the weights of work against arrival to try; `steps_max` is when to stop at
+    the latest, counted as `Ways.steps`.
     """
     m = network.sizes.shape[0]
-    attempts = 0
     improved = True
-    while improved and attempts < attempts_max:
+    while improved:
         improved = False
         before = latest(table)
         if before <= 0.0:
-            return attempts
+            return
         crowding = _crowding(table, before)
         for u in critical_path(network, table):
             for work in works:
+                if ways.steps[0] >= steps_max:
+                    return
                 price = Price(1.0, work, 0.0)
-                attempts += 1
                 if _come_another_way(network, table, ways, price, u):
                     improved = _accept(network, table, before, crowding)
                 else:
                     put_back(table)
                 if not improved and not network.wanted[u // m, u % m]:
-                    attempts += 1
                     if _do_without(network, table, ways, price, u):
                         improved = _accept(network, table, before, crowding)
                     else:
@@ -158,7 +157,6 @@ def hasten(
                     break
             if improved:
                 break
-    return attempts
 
 
 @kernel
@@ -167,54 +165,71 @@ def replant(
     table: Timetable,
     ways: Ways,
     quickest: FloatArray,
-    wishes_max: int,
     work: float,
+    limit: float,
     chance: FloatArray,
 ) -> bool:
     """Take out a part of the tree that the critical path enters, and serve it anew.
 
     `quickest` (n, m) is when a wish could be served if nothing else were to be done; the
-    farthest are served first, give or take a part that is drawn. `chance` (2 + wishes_max,)
-    are draws from [0, 1). Returns whether the plan is better for it.
+    farthest are served first, give or take a part that is drawn. `chance` (4 + wishes,)
+    are draws from [0, 1), and a part with more wishes than that is left alone. Returns
+    whether the new part is kept: when the last delivery is not after `limit`.
     """
     m = network.sizes.shape[0]
-    before = latest(table)
     path = critical_path(network, table)
-    if path.shape[0] == 0 or before <= 0.0:
+    if path.shape[0] == 0:
         return False
-    crowding = _crowding(table, before)
     u = path[int(chance[0] * path.shape[0])]
     origin = table.before[u // m, u % m]
-    wishes = pull_up(network, table, u, wishes_max)
+    wishes = pull_up(network, table, u, chance.shape[0] - 4)
     if chance[1] < 0.5:
         avoid(ways, -1, origin, u)
     else:
         avoid(ways, -1, -1, -1)
+    if chance[2] < 0.5:
+        # Something else at the same broker, or the wishes stay in each other's way.
+        v, k = u // m, int(chance[3] * m)
+        if table.before[v, k] >= 0:
+            more = pull_up(network, table, v * m + k, chance.shape[0] - 4 - wishes.shape[0])
+            wishes = np.concatenate((wishes, more))
     order = np.empty(wishes.shape[0])
     for index in range(wishes.shape[0]):
         x = wishes[index]
-        order[index] = -quickest[x // m, x % m] * (0.5 + chance[2 + index])
+        order[index] = -quickest[x // m, x % m] * (0.5 + chance[4 + index])
     wishes = wishes[np.argsort(order, kind="mergesort")]
-    if wishes.shape[0] > 0 and serve(network, table, ways, Price(1.0, work, 0.0), wishes):
-        return _accept(network, table, before, crowding)
+    if (
+        wishes.shape[0] > 0
+        and serve(network, table, ways, Price(1.0, work, 0.0), wishes)
+        and settle(network, table, limit)
+    ):
+        keep(table)
+        return True
     put_back(table)
     return False
 
 
 @kernel
 def cheapen(
-    network: Network, table: Timetable, ways: Ways, patience: float, saving_min: float
+    network: Network,
+    table: Timetable,
+    ways: Ways,
+    patience: float,
+    saving_min: float,
+    first: int,
+    last: int,
 ) -> float:
     """Make the plan cheaper without making its last delivery any later.
 
-    One pass over all vertices; `patience` is what a second of arrival may cost, and a
-    change that saves less than `saving_min` is rounding. Returns the saving.
+    Tries once the vertices of the brokers from `first` to before `last`, the last first;
+    `patience` is what a second of arrival may cost, and a change that saves less than
+    `saving_min` is rounding. Returns the saving.
     """
-    n, m = table.before.shape
+    m = network.sizes.shape[0]
     saved = 0.0
     limit = latest(table)
     price = Price(patience, 0.0, 1.0)
-    for u in range(n * m - 1, -1, -1):
+    for u in range(last * m - 1, first * m - 1, -1):
         v, k = u // m, u % m
         for without in range(2):
             if table.before[v, k] < 0 or (without and network.wanted[v, k]):
@@ -224,11 +239,9 @@ def cheapen(
             else:
                 done = _come_another_way(network, table, ways, price, u)
             gain = table.gain[0]
-            if done and gain > saving_min:
-                settle(network, table)
-                if latest(table) <= limit:
-                    keep(table)
-                    saved += gain
-                    continue
-            put_back(table)
+            if done and gain > saving_min and settle(network, table, limit):
+                keep(table)
+                saved += gain
+            else:
+                put_back(table)
     return saved

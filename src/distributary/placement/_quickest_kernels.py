@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray, kernel
-from distributary.placement._schedule_kernels import ABSENT, HELD, Network
+from distributary.placement._timetable_kernels import ABSENT, HELD, Network
 
 __all__ = ["busy_bound", "quickest_ways", "used_by_wishes"]
 
@@ -137,4 +137,4 @@ def _divide(linked: FloatArray, made: FloatArray, link_free: float, input_there:
         part = min(1.0, ahead / (linked[index] + made[index]))
         on_link += part * linked[index]
         on_processor -= part * made[index]
-    return min(best, max(link_free + on_link, input_there + on_processor))
+    return float(min(best, max(link_free + on_link, input_there + on_processor)))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray, kernel
-from distributary.placement._schedule_kernels import (
+from distributary.placement._timetable_kernels import (
     ABSENT,
     HELD,
     Network,
@@ -46,7 +46,8 @@ class Ways(NamedTuple):
     `key`, `worth` (the key without the arrival), `start`, `time` and `via` are labels,
     `busy_start` and `busy_end` the jobs of one link or processor, `path` the brokers from
     the root on. `banned` (3,) holds a vertex that must not be used, and both ends of a job
-    that must not be.
+    that must not be. `steps` (1,) counts pairs of formats looked at: a measure of work that
+    is the same on every machine.
     """
 
     key: FloatArray
@@ -59,6 +60,7 @@ class Ways(NamedTuple):
     busy_end: FloatArray
     path: IntArray
     banned: IntArray
+    steps: IntArray
 
 
 @kernel
@@ -75,6 +77,7 @@ def empty_ways(depth: int, m: int) -> Ways:
         np.zeros(m),
         np.zeros(depth, dtype=np.int64),
         np.full(3, -1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
     )
 
 
@@ -99,12 +102,20 @@ def trim(network: Network, table: Timetable, u: int) -> None:
 
 
 @kernel
-def _rooted(table: Timetable, u: int) -> bool:
-    """Does what is at `u` come from the root, and not from a vertex taken out?"""
+def _rooted(table: Timetable, ways: Ways, layer: int, k: int) -> bool:
+    """Does `k` at this layer's broker come from the root, and not from a vertex taken out?
+
+    The labels of the layer above tell: a walk up to the root would take as long as the
+    path has brokers, for every format of every layer.
+    """
     m = table.before.shape[1]
-    while table.before[u // m, u % m] >= 0:
-        u = table.before[u // m, u % m]
-    return bool(table.before[u // m, u % m] == HELD)
+    v = ways.path[layer]
+    before = table.before[v, k]
+    while before >= 0:
+        if before // m != v:
+            return bool(ways.via[layer - 1, before % m] == _PLANNED)
+        before = table.before[v, before % m]
+    return bool(before == HELD)
 
 
 @kernel
@@ -151,6 +162,7 @@ def connect(network: Network, table: Timetable, ways: Ways, price: Price, x: int
     while v >= 0:
         depth += 1
         v = network.parents[v]
+    ways.steps[0] += depth * m * m
     v = x // m
     for layer in range(depth - 1, -1, -1):
         ways.path[layer] = v
@@ -185,7 +197,7 @@ def _receive(
         ways.key[layer, k] = np.inf
         ways.via[layer, k] = _UNREACHED
         if table.before[v, k] != ABSENT:
-            if _rooted(table, u):
+            if _rooted(table, ways, layer, k):
                 ways.time[layer, k] = table.arrival[v, k]
                 ways.worth[layer, k] = 0.0
                 ways.key[layer, k] = price.arrival * table.arrival[v, k]
@@ -295,8 +307,7 @@ def pull_up(network: Network, table: Timetable, u: int, wishes_max: int) -> IntA
             wishes += 1
         if wishes > wishes_max:
             return np.empty(0, dtype=np.int64)
-        for follower in followers(network, table, w):
-            pulled.append(follower)
+        pulled.extend(followers(network, table, w))
         at += 1
     found = np.empty(wishes, dtype=np.int64)
     size = 0

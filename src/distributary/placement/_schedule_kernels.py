@@ -1,247 +1,60 @@
 """The schedule of a plan, kept up to date while the plan changes.
 
-A plan is a tree: `before[v, k]` is the vertex (`broker * m + format`) that format `k` at
-broker `v` comes from, `ABSENT` when `v` does not have it, `HELD` when the root holds it.
-What comes from the parent was sent over the link into `v`, what comes from another format
-at `v` was converted there; these are the jobs of the link and of the processor.
+Times follow from the plan alone: see `schedule` for the rule. Only what a change can have
+affected is computed again.
 
-A change is a transaction: rows of a broker are saved before they are touched, `settle`
-brings the times up to date where they can have changed and nowhere else, and the whole is
-then kept or taken back.
-
-Shapes: `n` brokers, `m` formats, `e` conversions.
+Shapes: `n` brokers, `m` formats.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, kernel
+from distributary.arrays import FloatArray, IntArray, kernel
+from distributary.placement._timetable_kernels import (
+    ABSENT,
+    HELD,
+    Network,
+    Timetable,
+    blank_timetable,
+    keep,
+    save,
+)
 
-__all__ = [
-    "ABSENT",
-    "HELD",
-    "Network",
-    "Timetable",
-    "detach",
-    "enter",
-    "keep",
-    "latest",
-    "put_back",
-    "settle",
-    "timetable_of",
-]
-
-ABSENT = -1
-HELD = -2
-
-
-class Network(NamedTuple):
-    """How long everything takes, and what it costs.
-
-    `child[child_start[v]:child_start[v + 1]]` are the children of `v`. Conversions by
-    origin: those out of `i` are `e` in `out_start[i]:out_start[i + 1]`, into format
-    `out_to[e]`. `sending` (n, m) is how long each format takes on the link into each
-    broker; a conversion takes `node_costs[v] * costs[i, j]`. `link_weights` and
-    `node_weights` are the factors of the plan's cost.
-    """
-
-    parents: IntArray
-    child_start: IntArray
-    child: IntArray
-    out_start: IntArray
-    out_to: IntArray
-    costs: FloatArray
-    sizes: FloatArray
-    sending: FloatArray
-    node_costs: FloatArray
-    link_weights: FloatArray
-    node_weights: FloatArray
-    wanted: BoolArray
-    allowed: BoolArray
-
-
-class Timetable(NamedTuple):
-    """A plan under change, with its schedule; arrays are (n, m) or (n,).
-
-    `branches` is how many jobs use a vertex as their input. `start` and `arrival` are the
-    times of the job into a vertex, `cause` the vertex it waited for: its input, or the
-    job before it on the same link or processor. `tail` is the longest way from a vertex
-    to a wish, waiting left out; minus infinity when nobody waits for it. `late` is when a
-    broker's last wish is served. `gain` (1,) is what the transaction has saved in cost.
-    The rest belongs to `settle` and to transactions.
-    """
-
-    before: IntArray
-    branches: IntArray
-    start: FloatArray
-    arrival: FloatArray
-    cause: IntArray
-    tail: FloatArray
-    late: FloatArray
-    gain: FloatArray
-    stale_tails: BoolArray
-    stale_times: BoolArray
-    saved: BoolArray
-    saved_node: IntArray
-    saved_count: IntArray
-    old_before: IntArray
-    old_branches: IntArray
-    old_start: FloatArray
-    old_arrival: FloatArray
-    old_cause: IntArray
-    old_tail: FloatArray
-    old_late: FloatArray
+__all__ = ["latest", "settle", "timetable_of"]
 
 
 @kernel
 def timetable_of(network: Network, before: IntArray) -> Timetable:
-    """Return the schedule of the plan that `before` (n, m) describes."""
-    n, m = before.shape
-    branches = np.zeros((n, m), dtype=np.int64)
-    for v in range(n):
-        for k in range(m):
-            if before[v, k] >= 0:
-                branches[before[v, k] // m, before[v, k] % m] += 1
-    table = Timetable(
-        before.copy(),
-        branches,
-        np.full((n, m), np.inf),
-        np.full((n, m), np.inf),
-        np.full((n, m), -1, dtype=np.int64),
-        np.full((n, m), -np.inf),
-        np.zeros(n),
-        np.zeros(1),
-        np.ones(n, dtype=np.bool_),
-        np.ones(n, dtype=np.bool_),
-        np.zeros(n, dtype=np.bool_),
-        np.zeros(n, dtype=np.int64),
-        np.zeros(1, dtype=np.int64),
-        np.zeros((n, m), dtype=np.int64),
-        np.zeros((n, m), dtype=np.int64),
-        np.zeros((n, m)),
-        np.zeros((n, m)),
-        np.zeros((n, m), dtype=np.int64),
-        np.zeros((n, m)),
-        np.zeros(n),
-    )
-    settle(network, table)
+    """Return the plan that `before` (n, m) describes, with its schedule."""
+    table = blank_timetable(before)
+    settle(network, table, np.inf)
     keep(table)
     return table
 
 
 @kernel
-def _save(table: Timetable, v: int) -> None:
-    """Remember the rows of `v`, unless this transaction has done so."""
-    if table.saved[v]:
-        return
-    table.saved[v] = True
-    table.saved_node[table.saved_count[0]] = v
-    table.saved_count[0] += 1
-    for k in range(table.before.shape[1]):
-        table.old_before[v, k] = table.before[v, k]
-        table.old_branches[v, k] = table.branches[v, k]
-        table.old_start[v, k] = table.start[v, k]
-        table.old_arrival[v, k] = table.arrival[v, k]
-        table.old_cause[v, k] = table.cause[v, k]
-        table.old_tail[v, k] = table.tail[v, k]
-    table.old_late[v] = table.late[v]
-
-
-@kernel
-def keep(table: Timetable) -> None:
-    """End the transaction and keep what it changed."""
-    for index in range(table.saved_count[0]):
-        table.saved[table.saved_node[index]] = False
-    table.saved_count[0] = 0
-    table.gain[0] = 0.0
-
-
-@kernel
-def put_back(table: Timetable) -> None:
-    """End the transaction and take back what it changed."""
-    for index in range(table.saved_count[0]):
-        v = table.saved_node[index]
-        for k in range(table.before.shape[1]):
-            table.before[v, k] = table.old_before[v, k]
-            table.branches[v, k] = table.old_branches[v, k]
-            table.start[v, k] = table.old_start[v, k]
-            table.arrival[v, k] = table.old_arrival[v, k]
-            table.cause[v, k] = table.old_cause[v, k]
-            table.tail[v, k] = table.old_tail[v, k]
-        table.late[v] = table.old_late[v]
-    table.stale_tails[:] = False
-    table.stale_times[:] = False
-    keep(table)
-
-
-@kernel
-def _touch(network: Network, table: Timetable, v: int) -> None:
-    """Note that the jobs of `v` change: its own times, and the tails of its parent."""
-    _save(table, v)
-    table.stale_tails[v] = True
-    table.stale_times[v] = True
-    if v > 0:
-        _save(table, network.parents[v])
-        table.stale_tails[network.parents[v]] = True
-
-
-@kernel
-def _job_cost(network: Network, v: int, k: int, before: int) -> float:
-    """Return what the job that brings `k` to `v` from `before` costs."""
-    m = network.sizes.shape[0]
-    if before // m == v:
-        return network.node_weights[v] * network.costs[before % m, k]
-    return network.link_weights[v] * network.sizes[k]
-
-
-@kernel
-def enter(
-    network: Network, table: Timetable, u: int, before: int, start: float, arrival: float
-) -> None:
-    """Bring the absent vertex `u` in from `before`; the times hold until `settle`."""
-    m = network.sizes.shape[0]
-    v, k = u // m, u % m
-    _touch(network, table, v)
-    table.before[v, k] = before
-    table.branches[before // m, before % m] += 1
-    table.start[v, k] = start
-    table.arrival[v, k] = arrival
-    table.gain[0] -= _job_cost(network, v, k, before)
-
-
-@kernel
-def detach(network: Network, table: Timetable, u: int) -> int:
-    """Take out the job into `u`, and return where it came from; what follows `u` hangs."""
-    m = network.sizes.shape[0]
-    v, k = u // m, u % m
-    _touch(network, table, v)
-    before = table.before[v, k]
-    table.before[v, k] = ABSENT
-    table.branches[before // m, before % m] -= 1
-    table.gain[0] += _job_cost(network, v, k, before)
-    return before
-
-
-@kernel
-def settle(network: Network, table: Timetable) -> None:
+def settle(network: Network, table: Timetable, limit: float) -> bool:
     """Bring tails and times up to date, once per transaction.
 
-    Tails go up the tree and times go down it; either stops where nothing changes.
+    Tails go up the tree and times go down it; either stops where nothing changes. As soon
+    as a wish is served after `limit` the answer is False, and the times are unfinished:
+    all that is left is to take the transaction back.
     """
     n = table.late.shape[0]
     for v in range(n - 1, -1, -1):
         if table.stale_tails[v]:
             table.stale_tails[v] = False
-            _save(table, v)
+            save(table, v)
             _set_tails(network, table, v)
     for v in range(n):
         if table.stale_times[v]:
             table.stale_times[v] = False
-            _save(table, v)
+            save(table, v)
             _set_times(network, table, v)
+            if table.late[v] > limit:
+                return False
+    return True
 
 
 @kernel
@@ -330,28 +143,13 @@ def _run_jobs(network: Network, table: Timetable, v: int, converting: bool) -> N
             ready[k] = table.arrival[table.before[v, k] // m, table.before[v, k] % m]
             now = min(now, ready[k])
         now = max(now, free)
-        while True:
-            chosen = -1
-            for index in range(count):
-                k = jobs[index]
-                if ready[k] <= now and (
-                    chosen < 0 or table.tail[v, k] > table.tail[v, jobs[chosen]]
-                ):
-                    chosen = index
-            k = jobs[chosen]
-            pause = np.inf
-            for index in range(count):
-                j = jobs[index]
-                if ready[j] > now and ready[j] < min(pause, now + takes[k]):
-                    first = max(takes[j] + table.tail[v, j], table.tail[v, k])
-                    second = max(takes[k] + table.tail[v, k], table.tail[v, j])
-                    if ready[j] + max(
-                        takes[j] + table.tail[v, j], takes[j] + takes[k] + table.tail[v, k]
-                    ) < now + takes[k] + max(table.tail[v, k], takes[j] + table.tail[v, j]):
-                        pause = ready[j]
-            if pause == np.inf:
-                break
+        chosen = _most_urgent(jobs[:count], ready, table.tail[v], now)
+        pause = _pause(jobs[:count], ready, takes, table.tail[v], now, jobs[chosen])
+        while pause < np.inf:
             now = pause
+            chosen = _most_urgent(jobs[:count], ready, table.tail[v], now)
+            pause = _pause(jobs[:count], ready, takes, table.tail[v], now, jobs[chosen])
+        k = jobs[chosen]
         table.cause[v, k] = last if now > ready[k] else table.before[v, k]
         table.start[v, k] = now
         free = now + takes[k]
@@ -361,6 +159,38 @@ def _run_jobs(network: Network, table: Timetable, v: int, converting: bool) -> N
         for index in range(chosen, count - 1):
             jobs[index] = jobs[index + 1]
         count -= 1
+
+
+@kernel
+def _most_urgent(jobs: IntArray, ready: FloatArray, tail: FloatArray, now: float) -> int:
+    """Return where among `jobs` the one with the longest tail is that is ready by `now`."""
+    chosen = -1
+    for index in range(jobs.shape[0]):
+        k = jobs[index]
+        if ready[k] <= now and (chosen < 0 or tail[k] > tail[jobs[chosen]]):
+            chosen = index
+    return chosen
+
+
+@kernel
+def _pause(
+    jobs: IntArray, ready: FloatArray, takes: FloatArray, tail: FloatArray, now: float, k: int
+) -> float:
+    """Return until when to wait for a job instead of starting `k`; infinity if not at all.
+
+    Waiting pays when, of the two, the last wish is served earlier. Without pauses a long
+    job that nobody is in a hurry for goes first whenever it is ready a moment earlier.
+    """
+    pause = np.inf
+    for index in range(jobs.shape[0]):
+        j = jobs[index]
+        if not now < ready[j] < min(pause, now + takes[k]):
+            continue
+        k_first = now + takes[k] + max(tail[k], takes[j] + tail[j])
+        j_first = ready[j] + takes[j] + max(tail[j], takes[k] + tail[k])
+        if j_first < k_first:
+            pause = ready[j]
+    return pause
 
 
 @kernel

@@ -10,6 +10,11 @@ from distributary.errors import BadInput, quoted
 from distributary.placement.baselines import all_in_leaves, all_in_root, single_format
 from distributary.placement.bounds import paper_bound
 from distributary.placement.cost import cost
+from distributary.placement.delivery_time import (
+    fastest_plan,
+    latest_delivery,
+    latest_delivery_bound,
+)
 from distributary.placement.exact import estimate, exact_plan, require_within
 from distributary.placement.iterative import iterative
 from distributary.placement.optimal import optimal
@@ -38,8 +43,9 @@ _AUTO_SECONDS_MAX = 30.0
 _AUTO_EXACT_SHARE = 0.5
 # A bound is the optimum itself when that takes no longer than this.
 _BOUND_SECONDS_MAX = 1.0
-# Costs that differ by less than this share are equal up to rounding.
-_ROUNDING = 1e-9
+# Costs that differ by less than this share are equal up to rounding, of which the search
+# allows for half in its bound.
+_ROUNDING = 2e-9
 
 Observer = Callable[[str, int, int], None]
 
@@ -94,8 +100,6 @@ def place(
     bound: float | None = None
     chosen: str | None = None
     if method == "auto" and objective == "time":
-        from distributary.placement.delivery_time import fastest_plan
-
         plan = fastest_plan(problem, seed=seed, time_limit=time_limit, observe=observe)
     elif method == "auto":
         plan, bound, chosen = _best(problem, time_limit=time_limit, seed=seed, observe=observe)
@@ -131,8 +135,6 @@ def place(
     if chosen is not None:
         placement = replace(placement, chosen=chosen)
     if objective == "time":
-        from distributary.placement.delivery_time import latest_delivery, latest_delivery_bound
-
         placement = replace(
             placement,
             latest_delivery=latest_delivery(problem, plan),

@@ -14,13 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
-from distributary.placement._schedule_kernels import (
-    ABSENT,
-    HELD,
-    Network,
-    Timetable,
-    timetable_of,
-)
+from distributary.placement._schedule_kernels import timetable_of
+from distributary.placement._timetable_kernels import ABSENT, HELD, Network
 from distributary.placement.plan import NOT_MADE, Plan, check
 from distributary.placement.problem import PlacementProblem
 from distributary.placement.useful import useful_formats
@@ -55,12 +50,12 @@ class Schedule:
 def schedule(problem: PlacementProblem, plan: Plan) -> Schedule:
     """Return when everything in `plan` happens.
 
-    A link or processor that is free takes, of what can start, the job after which the
-    longest chain of jobs is still to come until a wish is served; of equals the first
-    format. It never waits for a job that would be more urgent. The best order is a hard
-    problem of its own; this one is within a few per cent of it in practice, and always
-    the same. Work that serves no wish is done last. What a plan both receives and makes
-    counts as received.
+    A link or processor that is free takes, of the jobs that can start, the one after
+    which the longest chain of jobs is still to come until a wish is served; of equals the
+    first format. It pauses for a job that is about to become ready when, of these two,
+    the last wish is served earlier that way. The best order is a hard problem of its own;
+    this one is always the same. Work that serves no wish is done last. What a plan both
+    receives and makes counts as received.
 
     Raises
     ------
@@ -69,22 +64,17 @@ def schedule(problem: PlacementProblem, plan: Plan) -> Schedule:
     """
     check(problem, plan)
     table = timetable_of(network_of(problem), entered_by(problem, plan))
-    return _schedule_of(table)
+    return Schedule(
+        table.start,
+        table.arrival,
+        latest_delivery=float(table.late.max()),
+        finish=float(table.arrival.max(initial=0.0, where=table.before != ABSENT)),
+    )
 
 
 def latest_delivery(problem: PlacementProblem, plan: Plan) -> float:
     """Return when the last wish is served under `schedule`."""
     return schedule(problem, plan).latest_delivery
-
-
-def _schedule_of(table: Timetable) -> Schedule:
-    there = table.before != ABSENT
-    return Schedule(
-        table.start.copy(),
-        table.arrival.copy(),
-        latest_delivery=float(table.late.max()),
-        finish=float(table.arrival.max(initial=0.0, where=there)),
-    )
 
 
 def network_of(problem: PlacementProblem) -> Network:

@@ -39,10 +39,21 @@ def chain() -> Plan:
     return plan
 
 
-def placed(plan: Plan, **more: float) -> Placement:
+def placed(
+    plan: Plan, latest_delivery: float | None = None, latest_delivery_bound: float | None = None
+) -> Placement:
     costs = cost(problem(), plan)
     return Placement(
-        "exact", plan, costs.transmission, costs.conversion, costs.total, 3.0, False, 0.25, **more
+        method="exact",
+        plan=plan,
+        transmission_cost=costs.transmission,
+        conversion_cost=costs.conversion,
+        total_cost=costs.total,
+        lower_bound=3.0,
+        optimal=False,
+        seconds=0.25,
+        latest_delivery=latest_delivery,
+        latest_delivery_bound=latest_delivery_bound,
     )
 
 

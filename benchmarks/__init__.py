@@ -1,0 +1,1 @@
+"""Measurements of speed and quality: `python -m benchmarks --help`."""

@@ -1,0 +1,32 @@
+"""How far a plan is from the optimum."""
+
+from __future__ import annotations
+
+from distributary.placement.cost import cost
+from distributary.placement.plan import Plan, check
+from distributary.placement.problem import PlacementProblem
+
+__all__ = ["checked_cost", "excess_percent", "saving_percent"]
+
+# Two sums of the same numbers differ by less than this share of themselves.
+_ROUNDING = 1e-9
+
+
+def checked_cost(problem: PlacementProblem, plan: Plan) -> float:
+    """Return what a plan costs, having made sure that it is valid."""
+    check(problem, plan)
+    return float(cost(problem, plan).total)
+
+
+def excess_percent(total_cost: float, optimum: float) -> float:
+    """Return by how many percent of the optimum a cost exceeds it."""
+    if abs(total_cost - optimum) <= _ROUNDING * abs(optimum):
+        return 0.0
+    return 100.0 * (total_cost - optimum) / optimum
+
+
+def saving_percent(total_cost: float, baseline: float) -> float:
+    """Return how many percent of a baseline's cost are saved."""
+    if abs(total_cost - baseline) <= _ROUNDING * abs(baseline):
+        return 0.0
+    return 100.0 * (baseline - total_cost) / baseline

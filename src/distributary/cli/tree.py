@@ -1,0 +1,138 @@
+"""`distributary tree`: which tree a stream of updates follows."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from distributary.cli.output import check_output, print_warnings, write_document
+from distributary.cli.progress import progress
+from distributary.errors import BadInput, quoted
+
+if TYPE_CHECKING:
+    from distributary.fidelity.planner import StreamTrees
+
+__all__ = ["EXAMPLES", "Method", "tree"]
+
+Method = Literal["auto", "greedy", "anneal", "adapt", "exact", "source", "random", "dita"]
+
+EXAMPLES = """\
+\b
+Examples:
+  distributary generate tree --seed 7 -o stream.json
+  distributary tree stream.json -o tree.json
+  distributary tree stream.json --method greedy --draw tree.html -o tree.json
+  distributary tree stream.json --method adapt --start tree.json
+"""
+
+_STARTED = ("anneal", "adapt")
+_DRAWING_SUFFIXES = (".html", ".svg")
+_NAMED_MAX = 5
+
+
+def tree(
+    problem: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PROBLEM.json", help="The problem; - reads standard input.", show_default=False
+        ),
+    ],
+    method: Annotated[Method, typer.Option(help="How to build the tree.")] = "auto",
+    objects: Annotated[
+        Literal["one-tree", "tree-each"],
+        typer.Option(help="One tree for all objects, or a tree for each."),
+    ] = "one-tree",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random choice.")] = 0,
+    start: Annotated[
+        Path | None,
+        typer.Option(metavar="TREE.json", help="Where adapt and anneal begin.", show_default=False),
+    ] = None,
+    fanout: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Most children that dita gives a server.", show_default="searched"
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Stop after this.", show_default=False)
+    ] = None,
+    draw: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html|FILE.svg", help="Draw the tree into this file.", show_default=False
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="TREE.json",
+            help="Write here, not to standard output.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Decide from whom each server receives its updates, at the least loss of fidelity.
+
+    Writes the tree as JSON: the parent of every server, the share of time that copies
+    are out of date on average, and the servers that the tree overloads.
+    """
+    if time_limit is not None and not 0.0 < time_limit < math.inf:
+        raise BadInput(
+            "--time-limit", f"must be a finite number greater than 0, not {time_limit:g}"
+        )
+    if start is not None and method not in _STARTED:
+        raise BadInput("--start", f"is for {' and '.join(_STARTED)}, not for {method}")
+    if fanout is not None and method != "dita":
+        raise BadInput("--fanout", f"is for dita, not for {method}")
+    if draw is not None and draw.suffix not in _DRAWING_SUFFIXES:
+        raise BadInput("--draw", f"{quoted(draw)} ends in neither .html nor .svg")
+    check_output(draw, "--draw")
+    check_output(output, "-o")
+    from distributary.fidelity.problem_file import read_problem
+    from distributary.fidelity.tree_file import read_trees, trees_document
+
+    streamed = str(problem) == "-"
+    file = read_problem("/dev/stdin" if streamed else problem, alone=streamed)
+    begin = None if start is None else read_trees(start, file.problem, approach=objects)
+    from distributary.fidelity.planner import build_trees
+
+    with progress() as observe:
+        result = build_trees(
+            file.problem,
+            method=method,
+            approach=objects,
+            seed=seed,
+            time_limit=time_limit,
+            observe=observe,
+            start=begin,
+            fanout=fanout,
+        )
+    if draw is not None:
+        from distributary.fidelity.draw import draw_trees
+
+        draw_trees(file.problem, result, draw)
+    write_document(trees_document(file.problem, result, file.node_order), output)
+    print_warnings(problem, file.warnings)
+    if result.loss.overloaded:
+        print(f"warning: {_overload(result)}", file=sys.stderr)
+    if output is not None:
+        print(
+            f"{result.method}: average loss {result.loss.average:.6g}, "
+            f"{result.seconds:.3f} s, seed {seed}; written to {output}",
+            file=sys.stderr,
+        )
+
+
+def _overload(result: StreamTrees) -> str:
+    """Return a sentence about the servers that cannot keep up."""
+    names = result.loss.overloaded
+    shown = ", ".join(quoted(name) for name in names[:_NAMED_MAX])
+    more = f" and {len(names) - _NAMED_MAX:,} more" if len(names) > _NAMED_MAX else ""
+    verb = "is" if len(names) == 1 else "are"
+    return f"{shown}{more} {verb} overloaded, so updates fall behind without bound"

@@ -1,0 +1,236 @@
+"""Fidelity problems in files.
+
+A problem file is one JSON object::
+
+    {"source": "s", "objects": ["o1"],
+     "nodes": [{"node": "s", "filter_time": 0.001, "send_time": 0.000125, "rates": {"o1": 1.5}},
+               {"node": "n1", "filter_time": 0.005, "send_time": 0.001, "rates": {"o1": 1.0}}],
+     "delays": [[0.0, 0.02], [0.02, 0.0]]}
+
+Times are in seconds and rates per second; an object that is missing from `rates` is not
+wanted. `delays[i][j]` is from the i-th to the j-th entry of `nodes`. Instead of the numbers
+it may be the name of a `.npy` file beside the problem: ten thousand servers have a hundred
+million delays, which do not go through JSON. An optional `adaptation` with `collect_time`,
+`collect_period`, `decide_time` and `decide_period` says what keeping the tree adapted costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from distributary.content.documents import read_document
+from distributary.content.fields import Record, UnknownKeys, no_such_name
+from distributary.errors import BadInput, quoted
+from distributary.fidelity.delays_file import delays_from
+from distributary.fidelity.problem import Adaptation, FidelityProblem
+from distributary.topology.delay_matrix import HOSTS_MAX
+
+__all__ = [
+    "CELLS_MAX",
+    "NODES_MAX",
+    "OBJECTS_MAX",
+    "ProblemFile",
+    "parse_problem",
+    "problem_document",
+    "read_problem",
+]
+
+NODES_MAX = HOSTS_MAX
+OBJECTS_MAX = 100_000
+# A planner keeps a handful of numbers for every object at every node.
+CELLS_MAX = 20_000_000
+
+_TOP_KEYS = frozenset({"source", "objects", "nodes", "delays", "adaptation"})
+_NODE_KEYS = frozenset({"node", "filter_time", "send_time", "rates"})
+_ADAPTATION_KEYS = frozenset({"collect_time", "collect_period", "decide_time", "decide_period"})
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemFile:
+    """A problem, and what the file says beyond it.
+
+    Attributes
+    ----------
+    problem
+        The problem, its nodes and objects in an order that does not depend on the file.
+    node_order
+        The nodes in the order of the file, which trees for it keep.
+    warnings
+        One sentence for each thing in the file that is ignored.
+    """
+
+    problem: FidelityProblem
+    node_order: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Nodes:
+    """The nodes in the order of the file; `rates` as (node, object, rate)."""
+
+    index_of: dict[str, int]
+    filter_times: list[float]
+    send_times: list[float]
+    rates: list[tuple[int, int, float]]
+
+
+def read_problem(path: Path | str, *, alone: bool = False) -> ProblemFile:
+    """Return the fidelity problem in a file; see `parse_problem`.
+
+    Parameters
+    ----------
+    path
+        The file.
+    alone
+        Whether it is a stream, such as standard input, which has no files beside it.
+    """
+    folder = None if alone else Path(path).parent
+    return read_document(path, lambda document: parse_problem(document, folder=folder))
+
+
+def parse_problem(document: object, *, folder: Path | None = None) -> ProblemFile:
+    """Return the fidelity problem in a JSON document, or raise `BadInput`.
+
+    Parameters
+    ----------
+    document
+        The document, as `distributary.content.documents.parse_document` returns it.
+    folder
+        Where a file of delays that the document names is to be found; without it, the
+        document must hold the delays itself.
+    """
+    top = Record(document)
+    unknown = UnknownKeys()
+    unknown.note(top, _TOP_KEYS)
+    source = top.name("source")
+    objects = top.names("objects", count_max=OBJECTS_MAX)
+    if not objects:
+        raise BadInput("objects", "is empty", hint="a stream has at least one object")
+    nodes = _nodes(top, {name: x for x, name in enumerate(objects)}, unknown)
+    names = tuple(nodes.index_of)
+    if source not in nodes.index_of:
+        raise no_such_name("source", source, nodes.index_of, "a node")
+    rates = np.zeros((len(names), len(objects)))
+    if nodes.rates:
+        rows, columns, values = zip(*nodes.rates, strict=True)
+        rates[rows, columns] = values
+    adaptation = None
+    if "adaptation" in top:
+        entry = top.record("adaptation")
+        unknown.note(entry, _ADAPTATION_KEYS)
+        adaptation = Adaptation(
+            collect_time=entry.number("collect_time"),
+            collect_period=entry.number("collect_period", positive=True),
+            decide_time=entry.number("decide_time"),
+            decide_period=entry.number("decide_period", positive=True),
+        )
+    problem = FidelityProblem.in_order(
+        names=names,
+        source=source,
+        objects=objects,
+        rates=rates,
+        filter_times=np.array(nodes.filter_times),
+        send_times=np.array(nodes.send_times),
+        delays=delays_from(top, len(names), folder),
+        adaptation=adaptation,
+    )
+    return ProblemFile(problem, names, unknown.warnings())
+
+
+def problem_document(
+    problem: FidelityProblem,
+    *,
+    node_order: Sequence[str] | None = None,
+    delays_file: str | None = None,
+) -> dict[str, object]:
+    """Return `problem` as the document that `parse_problem` reads back.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    node_order
+        The order in which the nodes are written; the problem's own unless given.
+    delays_file
+        The name of the file beside the document that has the delays, in the same order
+        (see `distributary.fidelity.delays_file`); without it, they are in the document.
+    """
+    order = _positions(problem, node_order)
+    wanted = problem.rates > 0.0
+    nodes: list[dict[str, object]] = [
+        {
+            "node": problem.names[i],
+            "filter_time": float(problem.filter_times[i]),
+            "send_time": float(problem.send_times[i]),
+            "rates": {
+                problem.objects[x]: float(problem.rates[i, x]) for x in np.flatnonzero(wanted[i])
+            },
+        }
+        for i in order
+    ]
+    document: dict[str, object] = {
+        "source": problem.names[0],
+        "objects": list(problem.objects),
+        "nodes": nodes,
+        "delays": problem.delays[np.ix_(order, order)].tolist()
+        if delays_file is None
+        else delays_file,
+    }
+    if problem.adaptation is not None:
+        document["adaptation"] = {
+            "collect_time": problem.adaptation.collect_time,
+            "collect_period": problem.adaptation.collect_period,
+            "decide_time": problem.adaptation.decide_time,
+            "decide_period": problem.adaptation.decide_period,
+        }
+    return document
+
+
+def _positions(problem: FidelityProblem, node_order: Sequence[str] | None) -> list[int]:
+    """Return the nodes' indices in the order in which they are written."""
+    if node_order is None:
+        return list(range(problem.node_count))
+    position = {name: i for i, name in enumerate(problem.names)}
+    return [position[name] for name in node_order]
+
+
+def _nodes(top: Record, objects: dict[str, int], unknown: UnknownKeys) -> _Nodes:
+    """Return the nodes, checked one by one."""
+    nodes = _Nodes({}, [], [], [])
+    for index, entry in enumerate(top.records("nodes", count_max=NODES_MAX)):
+        name = entry.name("node")
+        if name in nodes.index_of:
+            raise BadInput(
+                entry.place("node"),
+                f"node {quoted(name)} is given twice, first at nodes[{nodes.index_of[name]}]",
+            )
+        nodes.index_of[name] = index
+        nodes.filter_times.append(entry.number("filter_time"))
+        nodes.send_times.append(entry.number("send_time"))
+        rates = entry.record("rates")
+        for wanted in rates.keys:
+            if wanted not in objects:
+                raise no_such_name(rates.place(wanted), wanted, objects, "an object")
+            nodes.rates.append((index, objects[wanted], _rate(rates, wanted)))
+        unknown.note(entry, _NODE_KEYS)
+    if not nodes.index_of:
+        raise BadInput("nodes", "is empty", hint="there is at least the source")
+    if len(nodes.index_of) * len(objects) > CELLS_MAX:
+        raise BadInput(
+            "nodes",
+            f"has {len(nodes.index_of):,} nodes for {len(objects):,} objects; "
+            f"nodes times objects is at most {CELLS_MAX:,}",
+        )
+    return nodes
+
+
+def _rate(rates: Record, wanted: str) -> float:
+    try:
+        return rates.number(wanted, positive=True)
+    except BadInput as error:
+        hint = "leave the object out where it is not wanted"
+        raise BadInput(error.place, error.problem, hint=hint) from None

@@ -1,0 +1,178 @@
+"""Measured delays between hosts, in the files in which such measurements are published.
+
+Text with a row per host, numbers apart by blanks, tabs, commas or semicolons, packed with
+gzip or not; or a NumPy array. Measurements have gaps, and the reader closes them.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distributary.arrays import BoolArray, FloatArray
+from distributary.errors import BadInput, quoted
+from distributary.topology.files import file_bytes, naming
+
+__all__ = ["HOSTS_MAX", "UNITS", "DelayMatrix", "complete_delays", "load_array", "read_delays"]
+
+# Sixteen thousand hosts are two gigabytes of delays.
+HOSTS_MAX = 16_384
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+DELAY_MAX = 1e15
+
+_BYTES_MAX = 2**30
+_SEPARATOR = re.compile(r"[ \t]*[,;][ \t]*|[ \t]+")
+# How a measurement that failed is written, beside a negative number.
+_MISSING = frozenset({"", "-", "*", "?", "na", "n/a", "nan", "null", "none", "inf"})
+
+
+@dataclass(frozen=True, eq=False)
+class DelayMatrix:
+    """Delays between hosts, without gaps.
+
+    Attributes
+    ----------
+    delays
+        Seconds from each host to each other, 0 on the diagonal, shape (hosts, hosts).
+    missing_count
+        How many delays between different hosts the file did not have.
+    """
+
+    delays: FloatArray = field(repr=False)
+    missing_count: int
+
+
+def read_delays(path: Path | str, *, unit: str = "ms", round_trip: bool = False) -> DelayMatrix:
+    """Return the delays in a file, or raise `BadInput`.
+
+    Parameters
+    ----------
+    path
+        A `.npy` array, or text, packed if the name ends in `.gz`.
+    unit
+        What the file measures in: "s", "ms" or "us".
+    round_trip
+        Whether the file has times there and back, of which a delay is half.
+    """
+    if unit not in UNITS:
+        raise BadInput("unit", f"{quoted(unit)} is not one of {', '.join(UNITS)}")
+    with naming(path):
+        table: NDArray[Any]
+        if Path(path).suffix == ".npy":
+            table = load_array(path)
+        else:
+            table = _parse_text(file_bytes(path, bytes_max=_BYTES_MAX))
+        if table.ndim != 2 or table.shape[0] != table.shape[1]:
+            shape = " x ".join(str(side) for side in table.shape) or "a single number"
+            raise BadInput("matrix", f"is {shape}, and must have as many columns as rows")
+        if len(table) > HOSTS_MAX:
+            raise BadInput("matrix", f"has {len(table):,} rows; at most {HOSTS_MAX:,} are read")
+        with np.errstate(all="ignore"):
+            # What overflows is infinite, and so counts as missing.
+            seconds = table.astype(np.float64) * (UNITS[unit] * (0.5 if round_trip else 1.0))
+        return complete_delays(seconds)
+
+
+def complete_delays(table: FloatArray) -> DelayMatrix:
+    """Close the gaps in measured delays, or raise `BadInput` where that cannot be done.
+
+    A delay is missing when it is not a number, infinite, negative, or 0 between different
+    hosts: no message takes no time. The delay of the way back stands in, or failing
+    that the best way over a third host.
+
+    Parameters
+    ----------
+    table
+        Seconds, shape (hosts, hosts); what it has on the diagonal does not matter.
+    """
+    known: BoolArray = (table > 0.0) & (table <= DELAY_MAX)
+    delays = np.where(known, table, np.inf)
+    np.fill_diagonal(delays, 0.0)
+    missing = np.isinf(delays)
+    count = int(missing.sum())
+    if count:
+        delays = np.where(missing, delays.T, delays)
+        measured = delays.copy()
+        for i in np.flatnonzero(np.isinf(measured).any(axis=1)).tolist():
+            gaps = np.flatnonzero(np.isinf(measured[i]))
+            delays[i, gaps] = (measured[i][:, None] + measured[:, gaps]).min(axis=0)
+        if np.isinf(delays).any():
+            i, j = np.argwhere(np.isinf(delays))[0].tolist()
+            raise BadInput(
+                f"matrix[{i}][{j}]",
+                "is missing, and no third host connects the two",
+                hint="leave out hosts that were not measured",
+            )
+    return DelayMatrix(delays, count)
+
+
+def load_array(path: Path | str) -> NDArray[Any]:
+    """Return the array in a `.npy` file, still on disk, or raise `BadInput`.
+
+    Only plain numbers are read: a file may also hold pickled objects, and to load those
+    is to run whatever program the file's author wrote.
+    """
+    # Asked before it is opened: opening a pipe waits for somebody to write into it.
+    if not stat.S_ISREG(Path(path).stat().st_mode):
+        raise BadInput("document", "is not a regular file")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # Mapped, so that a header which promises more than the file holds is found
+            # out before anybody makes room for it.
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError:
+        raise
+    except Exception:
+        # NumPy evaluates the header as Python source, and a damaged one can fail in as
+        # many ways as a program can.
+        raise BadInput("document", "is not a NumPy array of numbers") from None
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu":
+        raise BadInput("document", "is not a NumPy array of numbers")
+    return array
+
+
+def _parse_text(data: bytes) -> FloatArray:
+    """Return the numbers of a text, NaN for what is missing."""
+    rows: list[FloatArray] = []
+    for number, line in enumerate(data.decode("utf-8-sig", errors="replace").splitlines(), start=1):
+        words = line.strip(" \t")
+        if not words or words.startswith("#"):
+            continue
+        row = _row(_SEPARATOR.split(words), number)
+        if rows and len(row) != len(rows[0]):
+            raise BadInput(
+                f"line {number}", f"has {len(row):,} numbers where others have {len(rows[0]):,}"
+            )
+        rows.append(row)
+        if len(rows) > HOSTS_MAX:
+            raise BadInput("matrix", f"has more rows than the {HOSTS_MAX:,} that are read")
+    if not rows:
+        raise BadInput("document", "has no numbers")
+    return np.array(rows)
+
+
+def _row(words: list[str], number: int) -> FloatArray:
+    """Return the numbers on one line of text."""
+    try:
+        return np.array(words, dtype=np.float64)
+    except ValueError:
+        pass
+    row = np.full(len(words), np.nan)
+    for column, word in enumerate(words):
+        if word.lower() in _MISSING:
+            continue
+        try:
+            row[column] = float(word)
+        except ValueError:
+            raise BadInput(
+                f"line {number}, column {column + 1}", f"{quoted(word)} is not a number"
+            ) from None
+    return row

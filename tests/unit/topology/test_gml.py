@@ -1,0 +1,163 @@
+"""Networks in GML files: read as published, and refused with the place when they are not GML."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from distributary.errors import BadInput
+from distributary.topology.gml import LINK_DELAY_UNKNOWN, parse_gml, read_gml
+
+SAMPLE = """\
+# A comment
+graph [
+  label "Down under" directed 0
+  Creator "somebody [with brackets] # and a hash"
+  node [ id 0 label "Sydney" Longitude 151.20732 Latitude -33.86785
+         graphics [ x 1 y [ deep 2 ] ] ]
+  node [ id 1 label "Perth" Longitude 115.8605 Latitude -31.9505 ]
+  node [ id 2 label "Tasmania &amp; south" ]
+  node [ id 3 label "Sydney" Longitude "151.20732" Latitude "-33.86785" ]
+  node [ id 7 ]
+  edge [ source 0 target 1 LinkSpeed "10" LinkSpeedUnits "G" LinkSpeedRaw 10000000000.0 ]
+  edge [ source 1 target 2 LinkSpeed "155" LinkSpeedUnits "M" ]
+  edge [ source 0 target 3 id "e3" ]
+  edge [ source 2 target 2 ]
+  edge [ source 2 target 3 LinkSpeed "fast" ]
+]
+"""
+
+
+def test_nodes_and_links_are_those_of_the_file() -> None:
+    network = parse_gml(SAMPLE)
+    assert network.names == ("Sydney (0)", "Perth", "Tasmania & south", "Sydney (3)", "node '7'")
+    assert network.links.tolist() == [[0, 1], [1, 2], [0, 3], [2, 3]]
+
+
+def test_delays_follow_from_where_the_ends_are() -> None:
+    """Sydney and Perth are about 3,290 km apart, and light in glass does 200,000 km/s."""
+    delays = parse_gml(SAMPLE).link_delays
+    assert delays[0] == pytest.approx(3290.0 / 199_861.6, rel=0.01)
+    assert delays[2] == 0.0
+
+
+def test_links_to_an_unknown_place_take_what_the_caller_says() -> None:
+    assert parse_gml(SAMPLE).link_delays[1] == LINK_DELAY_UNKNOWN
+    assert parse_gml(SAMPLE, delay_unknown=0.25).link_delays[[1, 3]].tolist() == [0.25, 0.25]
+
+
+def test_half_way_around_the_earth_is_not_too_far() -> None:
+    network = parse_gml(
+        "graph [ node [ id 0 longitude 0 latitude 0 ] node [ id 1 longitude 180 latitude 0 ]"
+        " edge [ source 0 target 1 ] ]"
+    )
+    assert network.link_delays[0] == pytest.approx(math.pi * 6371.0 / 199_861.6, rel=1e-4)
+
+
+def test_speeds_are_bits_per_second_where_the_file_has_them() -> None:
+    speeds = parse_gml(SAMPLE).link_speeds
+    assert speeds is not None
+    assert speeds[:2].tolist() == [1e10, 155e6]
+    assert bool(np.isnan(speeds[2:]).all())
+
+
+def test_nodes_without_links_are_not_in_the_largest_part() -> None:
+    assert parse_gml(SAMPLE).largest_part.tolist() == [0, 1, 2, 3]
+
+
+def test_names_are_distinct_even_when_the_way_out_is_taken() -> None:
+    network = parse_gml(
+        'graph [ node [ id 1 label "A" ] node [ id 2 label "A" ] node [ id 3 label "A (2)" ] ]'
+    )
+    assert network.names == ("A (1)", "A (2)'", "A (2)")
+
+
+def test_a_file_in_the_old_encoding_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "network.gml"
+    path.write_bytes('graph [ node [ id 0 label "Zürich" ] ]'.encode("latin-1"))
+    assert read_gml(path).names == ("Zürich",)
+    path.write_text('\ufeffgraph [ node [ id 0 label "Zürich" ] ]', encoding="utf-8")
+    assert read_gml(path).names == ("Zürich",)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "document: has no graph"),
+        ("graph 3", "document: has no graph"),
+        ("Creator x", "document: has no graph"),
+        ("graph [ ]", "graph: has no nodes"),
+        ("graph [", "line 1, column 7: malformed GML: '[' is never closed"),
+        ("graph\n[ node [ id 1 ]", "line 2, column 1: malformed GML: '[' is never closed"),
+        ("graph [ ] ]", "line 1, column 11: malformed GML: ']' closes nothing"),
+        ("graph [ node ]", "line 1, column 14: malformed GML: 'node' has no value"),
+        ("graph", "line 1, column 6: malformed GML: 'graph' has no value"),
+        ("[ ]", "line 1, column 1: malformed GML: a key must stand here, not '['"),
+        ('graph [ label "x ]', "line 1, column 15: malformed GML: a string is never closed"),
+        ("a [ " * 100, "malformed GML: is nested too deeply"),
+        ("a [ " * 1_000_000, "malformed GML: is nested too deeply"),
+        ("graph [ node [ label 1 ] ]", "node 0.id: is missing"),
+        ("graph [ node [ id 1 ] node [ id 1 ] ]", "node 1.id: '1' is also node 0"),
+        ("graph [ node [ id 1 ] edge [ source 1 ] ]", "edge 0.target: is missing"),
+        (
+            "graph [ node [ id 1 ] edge [ source 1 target 9 ] ]",
+            "edge 0.target: '9' is no node's id",
+        ),
+        ("graph [ node [ id 1 Latitude 91 ] ]", "node 0.latitude: is 91, and must be from -90"),
+        ("graph [ node [ id 1 Longitude -inf ] ]", "node 0.longitude: is -inf, and must be"),
+    ],
+)
+def test_what_is_not_a_network_is_refused_with_its_place(text: str, complaint: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        parse_gml(text)
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [("missing.gml", "does not exist"), (".", "is a directory"), ("bad.gml", "has no graph")],
+)
+def test_complaints_name_the_file(name: str, complaint: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.gml").write_text("x y", encoding="utf-8")
+    with pytest.raises(BadInput, match=complaint) as caught:
+        read_gml(tmp_path / name)
+    assert str(caught.value).startswith(str(tmp_path / name))
+
+
+WORDS = st.sampled_from(
+    ["graph", "node", "edge", "id", "source", "target", "label", "Latitude", "LinkSpeed"]
+)
+VALUES = st.one_of(
+    st.integers(-3, 3).map(str),
+    st.floats().map(str),
+    st.sampled_from(["[", "]", '"', '"x"', "#", "\n", "nan", "1e999"]),
+    st.text(max_size=4),
+)
+
+
+def complaint(text: str) -> str:
+    """Return what reading complains about, if anything; any other error escapes."""
+    try:
+        network = parse_gml(text)
+    except BadInput as error:
+        return str(error)
+    sound = len(set(network.names)) == network.node_count and (network.link_delays >= 0.0).all()
+    return "" if sound else "unsound\n"
+
+
+@given(st.lists(st.one_of(WORDS, VALUES, st.just("["), st.just("]")), max_size=40))
+def test_arbitrary_text_is_read_or_refused_politely(words: list[str]) -> None:
+    assert complaint(" ".join(words)).count("\n") == 0
+
+
+@given(st.data())
+def test_a_damaged_file_is_read_or_refused_politely(data: st.DataObject) -> None:
+    start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(SAMPLE))] * 2)))
+    damaged = SAMPLE[:start] + data.draw(st.text(max_size=3)) + SAMPLE[end:]
+    assert complaint(damaged).count("\n") == 0
