@@ -32,6 +32,8 @@ Examples:
 _STARTED = ("anneal", "adapt")
 _DRAWING_SUFFIXES = (".html", ".svg")
 _NAMED_MAX = 5
+# Reasons that a warning gives why nothing can be done about it.
+_REASONS_MAX = 3
 
 
 def tree(
@@ -59,6 +61,29 @@ def tree(
     ] = None,
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Stop after this.", show_default=False)
+    ] = None,
+    start_factor: Annotated[
+        float, typer.Option(help="anneal: first temperature, as a multiple of the start's loss.")
+    ] = 2.0,
+    cooling: Annotated[
+        float, typer.Option(help="anneal: factor on the temperature each time.")
+    ] = 0.95,
+    moves_per_server: Annotated[
+        float, typer.Option(help="anneal: moves per server at each temperature.")
+    ] = 64.0,
+    frozen_below: Annotated[
+        float, typer.Option(help="anneal: temperature below which it may end.")
+    ] = 0.001,
+    patience: Annotated[
+        int, typer.Option(min=0, help="anneal: temperatures without a better tree to end.")
+    ] = 10,
+    evaluations: Annotated[
+        int | None,
+        typer.Option(min=1, help="anneal: end after this many moves.", show_default=False),
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(min=1, help="adapt: end after this many rounds.", show_default=False),
     ] = None,
     draw: Annotated[
         Path | None,
@@ -100,8 +125,18 @@ def tree(
     streamed = str(problem) == "-"
     file = read_problem("/dev/stdin" if streamed else problem, alone=streamed)
     begin = None if start is None else read_trees(start, file.problem, approach=objects)
+    from distributary.fidelity.anneal import Schedule
+    from distributary.fidelity.overload import unservable
     from distributary.fidelity.planner import build_trees
 
+    schedule = Schedule(
+        start_factor=start_factor,
+        cooling=cooling,
+        moves_per_server=moves_per_server,
+        frozen_below=frozen_below,
+        patience=patience,
+        evaluations_max=Schedule.evaluations_max if evaluations is None else evaluations,
+    )
     with progress() as observe:
         result = build_trees(
             file.problem,
@@ -112,6 +147,8 @@ def tree(
             observe=observe,
             start=begin,
             fanout=fanout,
+            schedule=schedule,
+            rounds=rounds,
         )
     if draw is not None:
         from distributary.fidelity.draw import draw_trees
@@ -121,6 +158,8 @@ def tree(
     print_warnings(problem, file.warnings)
     if result.loss.overloaded:
         print(f"warning: {_overload(result)}", file=sys.stderr)
+        for shortfall in unservable(file.problem, objects)[:_REASONS_MAX]:
+            print(f"warning: no tree can serve this: {shortfall.reason}", file=sys.stderr)
     if output is not None:
         print(
             f"{result.method}: average loss {result.loss.average:.6g}, "

@@ -314,7 +314,7 @@ def _move_away(
     rise stay below `good` moves there; if none does, the one whose place makes the least
     load, below `allowed`. No load that changes may end up as large as the node's own was:
     sorted, the loads fall with every move. Returns whether there was a move, and how many
-    nodes were tried.
+    nodes were tried in vain.
     """
     enough = trees.load[k] * (1.0 - _NOISE)
     only = trees.parents.shape[0] == 1
@@ -334,7 +334,7 @@ def _move_away(
             urgency[index] += 2.0
     best = np.full(2, -1, dtype=np.int64)
     best_load = min(allowed, enough)
-    for tries in range(1, candidates.shape[0] + 1):
+    for failures in range(candidates.shape[0]):
         index = int(urgency.argmin())
         urgency[index] = np.inf
         c = candidates[index]
@@ -348,7 +348,7 @@ def _move_away(
             parent, load = _best_parent(nodes, trees, tree, c, open_nodes, k, enough, best_load)
             if load < good:
                 _attach(nodes, trees, tree, c, parent)
-                return True, tries
+                return True, failures
             if load < best_load:
                 best[0] = c
                 best[1] = parent
@@ -399,30 +399,31 @@ def _exchange(nodes: Nodes, trees: Trees, tree: int, k: int) -> bool:
 
 
 @kernel
-def relieve(nodes: Nodes, trees: Trees, limit: float, hard: bool, tries_max: int) -> None:
+def relieve(nodes: Nodes, trees: Trees, limit: float, hard: bool, failures_max: int) -> None:
     """Lower the loads that are not below `limit`, the largest first, as long as a move helps.
 
     Without `hard`, nothing moves to where a load comes to `limit`. With it, too large a
     load may be passed on when it gets smaller, and nodes may change places. Stops for good
-    after `tries_max` nodes have been tried. At the end, when nobody is overloaded, nodes
-    that are merely busy give away what others can take without getting busy themselves.
+    after `failures_max` nodes have been tried in vain. At the end, when nobody is
+    overloaded, nodes that are merely busy give away what others can take without getting
+    busy themselves.
     """
-    tries = _lower(nodes, trees, limit, np.inf if hard else limit, tries_max)
+    failures = _lower(nodes, trees, limit, np.inf if hard else limit, failures_max)
     if trees.load[trees.load.argmax()] < LIMIT:
-        _lower(nodes, trees, _BUSY, _BUSY, tries_max - tries)
+        _lower(nodes, trees, _BUSY, _BUSY, failures_max - failures)
 
 
 @kernel
-def _lower(nodes: Nodes, trees: Trees, limit: float, allowed: float, tries_max: int) -> int:
-    """Lower the loads that are not below `limit`, and return how many nodes were tried.
+def _lower(nodes: Nodes, trees: Trees, limit: float, allowed: float, failures_max: int) -> int:
+    """Lower the loads that are not below `limit`, and count the nodes tried in vain.
 
     Nothing moves to where a load comes to `allowed`. Nodes change places if that is infinite.
     """
     count = trees.parents.shape[0]
-    tries = 0
+    failures = 0
     turn = 0
     moved = True
-    while moved and tries < tries_max:
+    while moved and failures < failures_max:
         moved = False
         waiting = trees.load.copy()
         for _ in range(waiting.shape[0]):
@@ -431,19 +432,19 @@ def _lower(nodes: Nodes, trees: Trees, limit: float, allowed: float, tries_max: 
                 break
             waiting[k] = -1.0
             # The trees take turns, so that no tree is emptied while others stay as they are.
-            failures = 0
-            while failures < count and trees.load[k] >= limit and tries < tries_max:
+            idle = 0
+            while idle < count and trees.load[k] >= limit and failures < failures_max:
                 turn = (turn + 1) % count
-                failures += 1
+                idle += 1
                 if trees.first[turn, k] >= 0:
                     done, more = _move_away(nodes, trees, turn, k, limit, allowed)
-                    tries += more
+                    failures += more
                     if done:
                         moved = True
-                        failures = 0
+                        idle = 0
             if trees.load[k] >= limit and k > 0 and allowed == np.inf:
                 for tree in range(count):
-                    if trees.first[tree, k] >= 0 and tries < tries_max:
-                        tries += trees.parents.shape[1]
+                    if trees.first[tree, k] >= 0 and failures < failures_max:
+                        failures += trees.parents.shape[1]
                         moved |= _exchange(nodes, trees, tree, k)
-    return tries
+    return failures

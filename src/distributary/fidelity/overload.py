@@ -27,9 +27,10 @@ __all__ = ["Shortfall", "repair", "unservable"]
 
 # Up to this many servers in one tree, every tree is looked at before giving up.
 _SERVERS_ENUMERATED = 7
-# About how many rates one attempt may look at; most of a second on the machine in
-# docs/benchmarks.md. A count and not a clock, so that the same forest comes out everywhere.
-_WORK_MAX = 200_000_000
+# About how many rates an attempt may look at in vain: first, and when all else has failed.
+# A tenth and half of a second on the machine in docs/benchmarks.md; counts and not a
+# clock, so that the same forest comes out everywhere.
+_WORK_EASY, _WORK_HARD = 20_000_000, 100_000_000
 # What a bound must exceed to be called one: the rest is rounding.
 _CERTAIN = 1.0 + 1e-9
 
@@ -142,13 +143,14 @@ def repair(problem: FidelityProblem, forest: Forest) -> Forest:
     is not enough, new forests are grown in several orders, each server below the node
     where it makes the least load; then, in one tree of a few servers, every tree is looked
     at; and at last overload is passed on from node to node as long as it gets smaller.
-    The largest load never gets worse. A forest without overload is returned as it is.
+    The largest load never gets worse. A forest without overload is returned as it is, and
+    the same forest always gives the same result.
 
-    It finds a forest wherever the exact method does, up to seven servers in one tree, and
-    beyond that nearly always: without looking at every tree it misses one in a thousand of
-    the small instances in which a tenth of the busiest node's time is to spare, and one in
-    a hundred where a thousandth is. 256 servers take some hundredths of a second with one
-    object or a hundred, and some seconds where there is hardly a way or none.
+    Up to seven servers in one tree it finds a forest without overload if there is one. On
+    such small instances the moves alone miss one in a thousand when the best forest leaves
+    the busiest node a tenth of its time, and one in a hundred when it leaves a thousandth.
+    256 servers take less than a tenth of a second with one object, and with a hundred less
+    than two where there is room, and up to about ten where there is hardly any.
 
     Parameters
     ----------
@@ -166,14 +168,15 @@ def _repaired(problem: FidelityProblem, forest: Forest, *, enumerated: int) -> F
     """Return `repair(problem, forest)`, looking at every tree up to `enumerated` servers."""
     nodes = kernels.Nodes(problem.rates, problem.filter_times, problem.send_times, problem.delays)
     inside = members(problem, forest.approach)
-    tries_max = _WORK_MAX // (problem.node_count * problem.object_count // len(inside) + 1)
+    rates_per_node = problem.node_count * problem.object_count // len(inside)
     # What cannot be had need not be looked for: where every forest overloads a node, the
     # least that its load can be is enough.
     bound = max((reason.load for reason in unservable(problem, forest.approach)), default=0.0)
     limit = max(kernels.LIMIT, bound * _CERTAIN)
 
     def relieved(trees: kernels.Trees, *, hard: bool) -> tuple[kernels.Trees, float]:
-        kernels.relieve(nodes, trees, limit, hard, tries_max)
+        failures_max = (_WORK_HARD if hard else _WORK_EASY) // rates_per_node + 1
+        kernels.relieve(nodes, trees, limit, hard, failures_max)
         return trees, float(trees.load.max())
 
     first = relieved(kernels.trees_of(nodes, np.ascontiguousarray(forest.parents)), hard=False)

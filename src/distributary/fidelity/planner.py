@@ -113,13 +113,14 @@ def build_trees(
         forest = dita_tree(problem, approach, fanout=fanout)
     elif method == "greedy":
         state, evaluations = grown_state(problem, approach)
-        forest = forest_of(state, approach)
+        forest = _kept_up(problem, forest_of(state, approach))
     elif method == "exact":
         forest = exact_tree(problem, approach)
     elif method == "auto":
         forest, evaluations = search(
             problem, approach, seed=seed, time_limit=time_limit, observe=observe
         )
+        forest = _kept_up(problem, forest)
     else:
         begin = start or random_tree(problem, approach, seed=seed)
         # A tree that is overloaded costs infinitely much whatever one does to a part of it.
@@ -132,6 +133,11 @@ def build_trees(
             )
     seconds = time.perf_counter() - began
     return StreamTrees(method, forest, loss(problem, forest), seconds, evaluations)
+
+
+def _kept_up(problem: FidelityProblem, forest: Forest) -> Forest:
+    """Return the forest, repaired if some node in it cannot keep up."""
+    return repair(problem, forest) if loss(problem, forest).overloaded else forest
 
 
 def adapt(

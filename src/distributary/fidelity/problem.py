@@ -101,13 +101,16 @@ class FidelityProblem:
         """
         nodes = sorted(range(len(names)), key=lambda i: (names[i] != source, names[i]))
         things = sorted(range(len(objects)), key=lambda x: objects[x])
+        # The delays of many servers are large; they are only copied when they must be.
+        ordered = nodes == list(range(len(nodes)))
+        between = delays.view() if ordered else delays[np.ix_(nodes, nodes)]
         return cls(
             tuple(names[i] for i in nodes),
             tuple(objects[x] for x in things),
             np.ascontiguousarray(rates[np.ix_(nodes, things)], dtype=np.float64),
             np.array(filter_times, dtype=np.float64)[nodes],
             np.array(send_times, dtype=np.float64)[nodes],
-            np.ascontiguousarray(delays[np.ix_(nodes, nodes)], dtype=np.float64),
+            np.ascontiguousarray(between, dtype=np.float64),
             adaptation,
         )
 

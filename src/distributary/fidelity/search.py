@@ -19,6 +19,7 @@ from distributary.fidelity._state_kernels import (
     QUEUE,
     State,
 )
+from distributary.fidelity.exact import exact_tree
 from distributary.fidelity.forest import Forest
 from distributary.fidelity.greedy import grown_state
 from distributary.fidelity.loss import loss
@@ -32,9 +33,12 @@ Observer = Callable[[str, int, int], None]
 
 # Nodes that a server is offered.
 _NEAR = 8
-# The temperature as a share of the cost, at first and at last, times the number of servers:
-# a move of one server changes about that share of the cost.
-_HOT, _COLD = 0.08, 0.0008
+# The first temperature as a share of the cost, times the number of servers, since a move of
+# one server changes about that share; hotter for few servers, whose moves change more than
+# their share. The last temperature is this much lower.
+_HOT, _HOT_FEW, _COLD = 0.08, 40.0, 0.01
+# Up to this many servers in one tree, all trees are looked at instead.
+_SERVERS_ENUMERATED = 8
 # Moves weighed per server while cooling, and at least this many in all. Together with
 # growing and the last descent that is less than a tenth of what annealing weighs.
 _COOLING_PER_SERVER, _COOLING_MIN = 1_500, 40_000
@@ -54,27 +58,32 @@ def search(
 ) -> tuple[Forest, int]:
     """Return the best forest found, and how many moves were weighed.
 
-    Starts from the greedy forest, so it is never worse than that. Annealing draws moves
+    A handful of servers in one tree is enumerated. Otherwise the search starts from the
+    greedy forest, so it is never worse than that. Annealing draws moves
     blindly and starts so hot that it forgets where it began; here most moves offer a server
     the nodes it would be served best by as the tree stands, and the temperature is that of
     single moves. The result depends on the seed only, unless the time runs out.
     """
     began = time.monotonic()
-    state, evaluations = grown_state(problem, approach)
     start, servers = servers_of(problem, approach)
+    if len(start) == 2 and len(servers) <= _SERVERS_ENUMERATED:
+        forest = exact_tree(problem, approach)
+        return forest, (len(servers) + 1) ** max(len(servers) - 1, 0)
+    state, evaluations = grown_state(problem, approach)
     if len(servers) < 2:
         return forest_of(state, approach), evaluations
     best = forest_of(state, approach).parents
     best_cost = state.total.copy()
     numbers = seed_state(seed)
     budget = max(_COOLING_PER_SERVER * len(servers), _COOLING_MIN) // _TEMPERATURES
+    hot = _HOT * (1.0 + _HOT_FEW / len(servers)) / len(servers)
     every = _NEAR_EVERY_MANY if problem.node_count > _MANY_NODES else 1
     for step in range(_TEMPERATURES):
         if time_limit is not None and time.monotonic() - began >= time_limit:
             break
         if step % every == 0:
             near = near_nodes(problem, state, approach)
-        temperature = _HOT * (_COLD / _HOT) ** (step / (_TEMPERATURES - 1)) / len(servers)
+        temperature = hot * _COLD ** (step / (_TEMPERATURES - 1))
         evaluations += cool(
             numbers, state, start, servers, near, temperature, budget, best, best_cost
         )
