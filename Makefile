@@ -18,6 +18,8 @@ $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@echo "Compiling the planners' hot loops, once (a minute or two)."
+	@$(BIN)/distributary warm-up
 	@touch $@
 
 demo: $(STAMP) ## Plan an annotated map for 1,024 brokers, compare every method, draw the plan

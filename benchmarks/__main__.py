@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.machine import provenance
-from benchmarks.placement import STUDIES
 from benchmarks.report import claim_lines, table_lines
 from benchmarks.results import Results
+from benchmarks.studies import STUDIES
 from benchmarks.study import Findings, Size, Study
 
 __all__ = ["main"]

@@ -12,7 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["peak_memory_bytes"]
+__all__ = ["DISTRIBUTARY", "peak_memory_bytes"]
+
+DISTRIBUTARY = ("-c", "import sys; from distributary.cli import main; sys.exit(main())")
+"""What the installed command `distributary` runs, for `peak_memory_bytes`."""
 
 # `ru_maxrss` counts bytes on macOS and kibibytes elsewhere.
 _MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024

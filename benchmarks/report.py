@@ -9,9 +9,10 @@ __all__ = ["claim_lines", "report", "table_lines"]
 _INTRODUCTION = """\
 # Benchmarks
 
-Written by `make bench` from [stored results](benchmarks/placement.json). Do not edit it.
+Written by `make bench` from [stored results](benchmarks/results.json). Do not edit it.
 Words in the [glossary](glossary.md) are used as it defines them; the problems are those of
-[`distributary generate`](placement.md#generating-problems).
+`distributary generate`, for [placement](placement.md#generating-problems) and for
+[trees](fidelity.md#generating-problems).
 """
 
 _SMALL = """\
@@ -119,7 +120,10 @@ def _history(history: list[dict[str, Any]]) -> str:
         )
         for row in history
     ]
-    about = "The mean gap of `auto` to its lower bound, by family of problems and version."
+    about = (
+        "The mean gap of `auto` by family of problems and version: to its lower bound, for trees "
+        "of few servers to the optimum, and for trees of many servers to annealing."
+    )
     numeric = set(range(4, len(columns)))
     return "\n".join(["## History", "", about, "", *_aligned(columns, rows, numeric=numeric), ""])
 

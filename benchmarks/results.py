@@ -26,12 +26,12 @@ class Results:
     Parameters
     ----------
     folder
-        Where `benchmarks.md`, `benchmarks/placement.json` and the charts stand.
+        Where `benchmarks.md`, `benchmarks/results.json` and the charts stand.
     """
 
     def __init__(self, folder: Path) -> None:
         self.page = folder / "benchmarks.md"
-        self.store = folder / "benchmarks" / "placement.json"
+        self.store = folder / "benchmarks" / "results.json"
         self.document: dict[str, Any] = {"studies": {}, "history": []}
         if self.store.exists():
             self.document = json.loads(self.store.read_text(encoding="utf-8"))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.placement.excess import excess_percent
-from benchmarks.process import peak_memory_bytes
+from benchmarks.excess import excess_percent
+from benchmarks.process import DISTRIBUTARY, peak_memory_bytes
 from benchmarks.study import (
     Claim,
     Column,
@@ -33,8 +33,6 @@ _HETEROGENEITIES = ("none", "weak", "strong")
 _VIDEO_SECONDS_MAX, _VIDEO_GIB_MAX = 1.0, 1.0
 _DENSE_SECONDS_MAX, _DENSE_GIB_MAX = 20.0, 4.0
 _ITERATIONS = 1000
-# What the installed command `distributary` runs.
-_COMMAND = "import sys; from distributary.cli import main; sys.exit(main())"
 
 
 @dataclass(frozen=True)
@@ -131,7 +129,7 @@ def _best(
 
         def run() -> _Run:
             options = ["--method", method, "--iterations", str(_ITERATIONS), "-o", str(plan_path)]
-            memory = peak_memory_bytes(["-c", _COMMAND, "place", str(problem_path), *options])
+            memory = peak_memory_bytes([*DISTRIBUTARY, "place", str(problem_path), *options])
             plan = json.loads(plan_path.read_text(encoding="utf-8"))
             return _Run(float(plan["seconds"]), memory / 2**30, float(plan["total_cost"]))
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from benchmarks.placement.excess import checked_cost, excess_percent, saving_percent
+from benchmarks.excess import excess_percent, saving_percent
+from benchmarks.placement.checked_cost import checked_cost
 from benchmarks.study import (
     Claim,
     Column,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchmarks.placement.excess import checked_cost
+from benchmarks.placement.checked_cost import checked_cost
 from benchmarks.study import (
     Claim,
     Column,

@@ -6,7 +6,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchmarks.placement.excess import checked_cost, excess_percent
+from benchmarks.excess import excess_percent
+from benchmarks.placement.checked_cost import checked_cost
 from benchmarks.placement.steiner_optimum import steiner_optimum
 from benchmarks.study import (
     Claim,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchmarks.placement.excess import checked_cost, saving_percent
+from benchmarks.excess import saving_percent
+from benchmarks.placement.checked_cost import checked_cost
 from benchmarks.study import (
     Claim,
     Column,

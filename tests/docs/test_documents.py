@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 # Documents whose `console` and `python` blocks are run, in order, in one empty folder.
-GUIDES = ("README.md", "docs/placement.md")
+GUIDES = ("README.md", "docs/placement.md", "docs/fidelity.md")
 # What a `console` block may run. Anything else belongs in a block marked `sh`.
 RUNNABLE = re.compile(
     r"distributary |cat > [\w.-]+ <<'EOF'|echo \$\?$|cat [\w.-]+$|head -n \d+ [\w.-]+$"
@@ -259,29 +259,36 @@ def first_column(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("command", "heading"),
+    ("command", "document", "heading"),
     [
-        ("place", "Planning a publication"),
-        ("compare", "Comparing methods"),
-        ("generate placement", "Generating problems"),
+        ("place", "placement.md", "Planning a publication"),
+        ("compare", "placement.md", "Comparing methods"),
+        ("generate placement", "placement.md", "Generating problems"),
+        ("tree", "fidelity.md", "Building a tree"),
+        ("generate tree", "fidelity.md", "Generating problems"),
     ],
 )
 def test_the_guide_has_every_option_and_no_other(
-    command: str, heading: str, tmp_path: Path
+    command: str, document: str, heading: str, tmp_path: Path
 ) -> None:
     text = run(["distributary", *command.split(), "--help"], tmp_path).stdout
     offered = set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", text, re.M)) - {"--help"}
-    guide = section((ROOT / "docs" / "placement.md").read_text(encoding="utf-8"), heading)
+    guide = section((ROOT / "docs" / document).read_text(encoding="utf-8"), heading)
     described = {word for word in first_column(guide) if word.startswith("--")}
     assert len(offered) > 2
     assert described == offered
 
 
-def test_the_guide_has_every_method_and_no_other(tmp_path: Path) -> None:
-    text = run(["distributary", "place", "--help"], tmp_path).stdout
+@pytest.mark.parametrize(
+    ("command", "document"), [("place", "placement.md"), ("tree", "fidelity.md")]
+)
+def test_the_guide_has_every_method_and_no_other(
+    command: str, document: str, tmp_path: Path
+) -> None:
+    text = run(["distributary", command, "--help"], tmp_path).stdout
     offered = re.search(r"--method <([a-z|-]+)>", text)
     assert offered
-    guide = section((ROOT / "docs" / "placement.md").read_text(encoding="utf-8"), "Methods")
+    guide = section((ROOT / "docs" / document).read_text(encoding="utf-8"), "Methods")
     assert first_column(guide) == set(offered[1].split("|"))
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.documents import NAMES, complaint, damage, json_values
+from tests.sameness import same_stream
 from tests.strategies_fidelity import fidelity_problems, problems_with_forests
 
 from distributary.content.documents import document_text, parse_document
-from distributary.errors import BadInput
 from distributary.fidelity.forest import Forest, check
 from distributary.fidelity.loss import loss
 from distributary.fidelity.planner import StreamTrees
@@ -21,48 +21,14 @@ from distributary.fidelity.problem import FidelityProblem
 from distributary.fidelity.problem_file import parse_problem, problem_document
 from distributary.fidelity.tree_file import parse_trees, trees_document
 
-NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
-SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.integers(-(10**320), 10**320),
-    st.floats(),
-    st.text(max_size=5),
-    st.sampled_from(["s", "n001", "n002", "o0", "o000", "x.npy", "../x.npy"]),
-)
-KEYS = st.one_of(
-    st.text(max_size=5),
-    st.sampled_from(
-        [
-            *("source", "objects", "nodes", "delays", "adaptation", "node", "filter_time"),
-            *("send_time", "rates", "collect_time", "collect_period", "decide_time"),
-            *("decide_period", "trees", "parents", "s", "n001", "o0", "o000"),
-        ]
+JSON = json_values(
+    words=("s", "n001", "n002", "o0", "o000", "x.npy", "../x.npy"),
+    keys=(
+        *("source", "objects", "nodes", "delays", "adaptation", "node", "filter_time"),
+        *("send_time", "rates", "collect_time", "collect_period", "decide_time"),
+        *("decide_period", "trees", "parents", "s", "n001", "o0", "o000"),
     ),
 )
-JSON = st.recursive(
-    SCALARS,
-    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(KEYS, inner, max_size=6)),
-    max_leaves=25,
-)
-
-
-def same(one: FidelityProblem, other: FidelityProblem) -> bool:
-    return (
-        one.names == other.names
-        and one.objects == other.objects
-        and one.adaptation == other.adaptation
-        and all(
-            np.array_equal(a, b)
-            for a, b in (
-                (one.rates, other.rates),
-                (one.filter_times, other.filter_times),
-                (one.send_times, other.send_times),
-                (one.delays, other.delays),
-            )
-        )
-    )
 
 
 def renamed(problem: FidelityProblem, names: list[str], objects: list[str]) -> FidelityProblem:
@@ -94,7 +60,7 @@ def test_a_problem_survives_its_file(
     random.shuffle(order)
     text = document_text(problem_document(problem, node_order=order))
     file = parse_problem(parse_document(text))
-    assert same(file.problem, problem)
+    assert same_stream(file.problem, problem)
     assert file.node_order == tuple(order)
     assert file.warnings == ()
 
@@ -110,15 +76,6 @@ def test_trees_survive_their_file(drawn: tuple[FidelityProblem, Forest], random:
     assert np.array_equal(again.parents, forest.parents)
 
 
-def complaint(read: Callable[[], object]) -> str:
-    """Return what reading complains about, if anything; any other error escapes."""
-    try:
-        read()
-    except BadInput as error:
-        return str(error)
-    return ""
-
-
 @given(JSON)
 def test_an_arbitrary_document_is_refused_politely(document: Any) -> None:
     assert complaint(lambda: parse_problem(document)).count("\n") == 0
@@ -129,46 +86,12 @@ def test_arbitrary_bytes_are_refused_politely(data: bytes | str) -> None:
     assert complaint(lambda: parse_problem(parse_document(data))).count("\n") == 0
 
 
-def _steps(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the path of every field and entry in a document."""
-    inside = value.items() if isinstance(value, dict) else enumerate(value)
-    return [
-        found
-        for step, entry in inside
-        for found in [(*path, step)]
-        + (_steps(entry, (*path, step)) if isinstance(entry, dict | list) else [])
-    ]
-
-
-def damage(document: Any, data: st.DataObject) -> None:
-    """Replace, remove, repeat or swap up to three fields or entries."""
-    for _ in range(data.draw(st.integers(1, 3))):
-        if not document:
-            return
-        path = data.draw(st.sampled_from(_steps(document)))
-        holder = document
-        for step in path[:-1]:
-            holder = holder[step]
-        fate = data.draw(st.sampled_from(["replace", "remove", "repeat", "copy"]))
-        if fate == "replace":
-            holder[path[-1]] = data.draw(JSON)
-        elif fate == "remove":
-            del holder[path[-1]]
-        elif fate == "repeat" and isinstance(holder, list):
-            holder.append(copy.deepcopy(holder[path[-1]]))
-        else:
-            other = document
-            for step in data.draw(st.sampled_from(_steps(document))):
-                other = other[step]
-            holder[path[-1]] = copy.deepcopy(other)
-
-
 @given(fidelity_problems(servers_max=4, objects_max=3), st.data())
 def test_a_damaged_problem_is_read_or_refused_politely(
     problem: FidelityProblem, data: st.DataObject
 ) -> None:
     document: Any = copy.deepcopy(problem_document(problem))
-    damage(document, data)
+    damage(document, data, JSON)
     assert complaint(lambda: parse_problem(document)).count("\n") == 0
 
 
@@ -179,7 +102,7 @@ def test_damaged_trees_are_sound_or_refused_politely(
     problem, forest = drawn
     result = StreamTrees("random", forest, loss(problem, forest), 0.1, None)
     document: Any = copy.deepcopy(trees_document(problem, result))
-    damage(document, data)
+    damage(document, data, JSON)
     approach = data.draw(st.sampled_from([forest.approach, "one-tree", "tree-each"]))
 
     def read() -> None:

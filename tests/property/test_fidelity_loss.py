@@ -19,7 +19,7 @@ def decided(problem: FidelityProblem, forest: Forest) -> bool:
     return bool(np.all(np.abs(loss(problem, forest).loads - 1.0) > 1e-9))
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(problems_with_forests())
 def test_loss_equals_the_equations(drawn: tuple[FidelityProblem, Forest]) -> None:
     """Average, loss of every server, load of every node and the overloaded ones agree."""
@@ -38,7 +38,7 @@ def test_loss_equals_the_equations(drawn: tuple[FidelityProblem, Forest]) -> Non
     assert np.isinf(found.average) == bool(found.overloaded)
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(problems_with_forests(approach="one-tree", objects_max=1))
 def test_all_three_forms_agree_on_one_object(drawn: tuple[FidelityProblem, Forest]) -> None:
     """One tree for all objects, a tree for each and equations (2) to (6) are then the same."""
@@ -55,7 +55,7 @@ def test_all_three_forms_agree_on_one_object(drawn: tuple[FidelityProblem, Fores
     assert loss(problem, forest).average == pytest.approx(single.average, rel=1e-9)
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(problems_with_forests(), st.data())
 def test_loss_does_not_depend_on_names_or_order(
     drawn: tuple[FidelityProblem, Forest], data: st.DataObject

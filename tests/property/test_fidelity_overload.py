@@ -15,6 +15,7 @@ from tests.strategies_fidelity import (
 )
 
 from distributary.arrays import FloatArray
+from distributary.fidelity import _load_kernels as loads
 from distributary.fidelity import _overload_kernels as kernels
 from distributary.fidelity.baselines import random_tree, source_tree
 from distributary.fidelity.exact import exact_tree
@@ -79,9 +80,9 @@ def test_the_loads_kept_while_moving_equal_the_equations(
 ) -> None:
     """After any number of moves, what was added up on the way is what the trees now make."""
     problem, forest = drawn
-    nodes = kernels.Nodes(problem.rates, problem.filter_times, problem.send_times, problem.delays)
+    nodes = loads.Nodes(problem.rates, problem.filter_times, problem.send_times, problem.delays)
     inside = forest.parents > -2
-    states = [kernels.trees_of(nodes, forest.parents)]
+    states = [loads.trees_of(nodes, forest.parents)]
     orders = _joining_orders(problem, forest.approach)
     states += [kernels.grow(nodes, inside, order) for order in orders]
     for trees in states:

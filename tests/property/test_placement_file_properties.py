@@ -4,46 +4,30 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.documents import NAMES, complaint, damage, json_values
+from tests.sameness import same_placement
 
 from distributary.content import AdaptationGraph
 from distributary.content.calibrated_graph import graph_for
 from distributary.content.documents import document_text, parse_document
-from distributary.errors import BadInput
 from distributary.placement.plan import NOT_MADE, Placement, Plan
 from distributary.placement.plan_file import parse_plan, plan_document
 from distributary.placement.problem import PlacementProblem
 from distributary.placement.problem_file import parse_problem, problem_document
 from distributary.topology import DisseminationTree, TreeNode
 
-NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 AMOUNTS = st.one_of(st.just(0.0), st.floats(1e-100, 1e15))
-SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.integers(-(10**320), 10**320),
-    st.floats(),
-    st.text(max_size=5),
-    st.sampled_from(["pdf", "jpeg", "N1", "N2"]),
-)
-KNOWN_KEYS = (
-    *("formats", "conversions", "source_format", "tree", "name", "size", "from", "to", "cost"),
-    *("node", "parent", "wants", "link_cost", "bandwidth", "nodes", "receives", "converts"),
-)
-KEYS = st.one_of(
-    st.text(max_size=5),
-    st.sampled_from(KNOWN_KEYS),
-)
-JSON = st.recursive(
-    SCALARS,
-    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(KEYS, inner, max_size=6)),
-    max_leaves=25,
+JSON = json_values(
+    words=("pdf", "jpeg", "N1", "N2"),
+    keys=(
+        *("formats", "conversions", "source_format", "tree", "name", "size", "from", "to", "cost"),
+        *("node", "parent", "wants", "link_cost", "bandwidth", "nodes", "receives", "converts"),
+    ),
 )
 
 
@@ -80,27 +64,6 @@ def _first(pair: tuple[str, float]) -> str:
     return pair[0]
 
 
-def same(one: PlacementProblem, other: PlacementProblem) -> bool:
-    return (
-        one.graph.names == other.graph.names
-        and one.tree.names == other.tree.names
-        and (one.alpha, one.beta) == (other.alpha, other.beta)
-        and all(
-            np.array_equal(a, b)
-            for a, b in [
-                (one.graph.sizes, other.graph.sizes),
-                (one.graph.costs, other.graph.costs),
-                (one.tree.parents, other.tree.parents),
-                (one.tree.link_costs, other.tree.link_costs),
-                (one.tree.node_costs, other.tree.node_costs),
-                (one.tree.bandwidths, other.tree.bandwidths),
-                (one.wants, other.wants),
-                (one.held, other.held),
-            ]
-        )
-    )
-
-
 @given(problems(), st.randoms(use_true_random=False))
 def test_a_problem_survives_its_file(problem: PlacementProblem, random: Any) -> None:
     """Through document, text and document; in whatever order the nodes are written."""
@@ -108,7 +71,7 @@ def test_a_problem_survives_its_file(problem: PlacementProblem, random: Any) -> 
     random.shuffle(order)
     text = document_text(problem_document(problem, node_order=order))
     file = parse_problem(parse_document(text))
-    assert same(file.problem, problem)
+    assert same_placement(file.problem, problem)
     assert file.node_order == tuple(order)
     assert file.warnings == ()
 
@@ -142,15 +105,6 @@ def test_a_plan_survives_its_file(problem: PlacementProblem, data: st.DataObject
         assert len(entry["converts"]) == np.count_nonzero(plan.made_from[v] != NOT_MADE)
 
 
-def complaint(read: Callable[[], object]) -> str:
-    """Return what reading complains about, if anything; any other error escapes."""
-    try:
-        read()
-    except BadInput as error:
-        return str(error)
-    return ""
-
-
 @given(JSON)
 def test_an_arbitrary_document_is_refused_politely(document: Any) -> None:
     assert complaint(lambda: parse_problem(document)).count("\n") == 0
@@ -162,41 +116,12 @@ def test_arbitrary_bytes_are_refused_politely(data: bytes | str) -> None:
     assert complaint(lambda: parse_problem(parse_document(data))).count("\n") == 0
 
 
-def _steps(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the path of every field and entry in a document."""
-    inside = value.items() if isinstance(value, dict) else enumerate(value)
-    return [
-        found
-        for step, entry in inside
-        for found in [(*path, step)]
-        + (_steps(entry, (*path, step)) if isinstance(entry, dict | list) else [])
-    ]
-
-
 @given(problems(), st.data())
 def test_a_damaged_problem_is_read_or_refused_politely(
     problem: PlacementProblem, data: st.DataObject
 ) -> None:
     """Up to three fields or entries replaced, removed, repeated or swapped."""
     document: Any = copy.deepcopy(problem_document(problem))
-    for _ in range(data.draw(st.integers(1, 3))):
-        path = data.draw(st.sampled_from(_steps(document)))
-        holder = document
-        for step in path[:-1]:
-            holder = holder[step]
-        damage = data.draw(st.sampled_from(["replace", "remove", "repeat", "copy"]))
-        if damage == "replace":
-            holder[path[-1]] = data.draw(JSON)
-        elif damage == "remove":
-            del holder[path[-1]]
-        elif damage == "repeat" and isinstance(holder, list):
-            holder.append(copy.deepcopy(holder[path[-1]]))
-        else:
-            other = document
-            for step in data.draw(st.sampled_from(_steps(document))):
-                other = other[step]
-            holder[path[-1]] = copy.deepcopy(other)
-        if not document:
-            break
+    damage(document, data, JSON)
     assert complaint(lambda: parse_problem(document)).count("\n") == 0
     assert complaint(lambda: parse_plan(document, problem)).count("\n") == 0

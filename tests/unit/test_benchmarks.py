@@ -12,11 +12,11 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks.chart import chart_svg
 from benchmarks.machine import provenance
-from benchmarks.placement import STUDIES
 from benchmarks.placement.steiner_optimum import steiner_optimum
 from benchmarks.process import peak_memory_bytes
 from benchmarks.report import table_lines
 from benchmarks.results import Results
+from benchmarks.studies import STUDIES
 from benchmarks.study import Chart, Claim, Column, Findings, Line, Study, Table, result_hash
 from tests.reference.placement_mip import minimum_cost
 
@@ -25,7 +25,10 @@ from distributary.placement.exact import exact_plan
 from distributary.placement.generate import generate_problem
 
 # Claims in these units depend on what else the machine does; the others do not.
-CLOCK_UNITS = {"s", "times as long"}
+CLOCK_UNITS = {"s", "ms", "times as long", "million/s"}
+# Each of their runs is a process of its own, and nearly all its time goes into starting it; a
+# second run would show only that the planners repeat themselves, which has tests of its own.
+STARTING_PROCESSES = {"exact-speed", "tree-large"}
 
 
 def silent(step: str) -> None:
@@ -35,9 +38,10 @@ def silent(step: str) -> None:
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 def test_a_small_study_runs_and_finds_the_same_again(study: Study) -> None:
-    first, second = study.run("small", silent), study.run("small", silent)
+    first = study.run("small", silent)
     assert len(first.result_hash) == 12
-    assert first.result_hash == second.result_hash
+    if study.name not in STARTING_PROCESSES:
+        assert study.run("small", silent).result_hash == first.result_hash
     assert first.tables
     assert all(table.rows for table in first.tables)
     assert first.claims
@@ -81,7 +85,7 @@ def test_stored_results_make_the_page_and_survive_a_partial_run(tmp_path: Path) 
     again = Results(tmp_path)
     again.add(other, findings(measured=2.0), size="large", seconds=1.0, provenance=provenance())
     again.save(["curious", "other"])
-    stored = json.loads((tmp_path / "benchmarks" / "placement.json").read_text("utf-8"))
+    stored = json.loads((tmp_path / "benchmarks" / "results.json").read_text("utf-8"))
     assert list(stored["studies"]) == ["curious", "other"]
     assert [study["claims"][0]["holds"] for study in stored["studies"].values()] == [True, False]
     assert {"machine", "versions", "commit", "date"} <= set(stored)
@@ -123,7 +127,7 @@ def test_the_stored_page_is_what_the_stored_results_make(tmp_path: Path) -> None
     documents = Path(__file__).parents[2] / "docs"
     results = Results(documents)
     results.page = tmp_path / "benchmarks.md"
-    results.store = tmp_path / "placement.json"
+    results.store = tmp_path / "results.json"
     results.save([study.name for study in STUDIES])
     assert results.page.read_text("utf-8") == (documents / "benchmarks.md").read_text("utf-8")
 

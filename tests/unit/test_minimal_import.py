@@ -40,6 +40,22 @@ held = np.array([False, True])
 print(place(PlacementProblem(graph, tree, wants, held)).total_cost)
 """
 
+TREE = """
+import numpy as np
+from distributary.fidelity import FidelityProblem, build_trees
+
+problem = FidelityProblem.in_order(
+    names=["a", "s"],
+    source="s",
+    objects=["o"],
+    rates=np.array([[1.0], [1.5]]),
+    filter_times=np.array([0.005, 0.001]),
+    send_times=np.array([0.001, 0.000125]),
+    delays=np.array([[0.0, 0.02], [0.02, 0.0]]),
+)
+print(build_trees(problem).forest.parents.tolist())
+"""
+
 
 def run_alone(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -65,6 +81,7 @@ def test_the_blocker_hides_what_is_installed(module: str) -> None:
         "distributary.content",
         "distributary.topology",
         "distributary.placement",
+        "distributary.fidelity",
     ],
 )
 def test_a_package_imports_with_numpy_and_numba_alone(module: str) -> None:
@@ -72,8 +89,9 @@ def test_a_package_imports_with_numpy_and_numba_alone(module: str) -> None:
     assert result.returncode == 0, result.stderr
 
 
-def test_a_plan_is_made_with_numpy_and_numba_alone() -> None:
+@pytest.mark.parametrize(("code", "printed"), [(PLAN, "5.0\n"), (TREE, "[[-1, 0]]\n")])
+def test_a_plan_is_made_with_numpy_and_numba_alone(code: str, printed: str) -> None:
     """Nothing is imported late, on the way to a plan, that the import did not need."""
-    result = run_alone(PLAN)
+    result = run_alone(code)
     assert result.returncode == 0, result.stderr
-    assert result.stdout == "5.0\n"
+    assert result.stdout == printed

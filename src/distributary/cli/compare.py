@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from distributary.cli.options import ProblemPath, Seed
 from distributary.cli.output import print_warnings, write_document
 from distributary.cli.progress import progress
 
@@ -27,14 +27,9 @@ Examples:
 
 
 def compare(
-    problem: Annotated[
-        Path,
-        typer.Argument(
-            metavar="PROBLEM.json", help="The problem; - reads standard input.", show_default=False
-        ),
-    ],
+    problem: ProblemPath,
     iterations: Annotated[int, typer.Option(min=0, help="Refinements of iterative.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random choice.")] = 0,
+    seed: Seed = 0,
     json: Annotated[bool, typer.Option("--json", help="Write data instead of a table.")] = False,
 ) -> None:
     """Plan a problem with every method that can, and compare what the plans cost.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from distributary.cli.options import Seed, output_option
 from distributary.cli.output import check_output, write_document
 from distributary.errors import BadInput, quoted
 
@@ -35,6 +36,7 @@ Examples:
   distributary generate tree --delays rtt.txt.gz --round-trip --servers 200 -o rtt.json
 """
 
+Output = Annotated[Path | None, output_option("PROBLEM.json")]
 Kind = Literal["map", "video", "dense", "sparse", "few-wants", "steiner"]
 
 app = typer.Typer(help="Write a random problem, the same for the same seed.", epilog=EXAMPLES)
@@ -50,7 +52,7 @@ def placement(
     kind: Annotated[
         Kind, typer.Argument(metavar="KIND", help="The kind of problem.", show_default=False)
     ],
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random choice.")] = 0,
+    seed: Seed = 0,
     brokers: Annotated[
         int | None, typer.Option(min=1, help="Brokers in the overlay.", show_default="by kind")
     ] = None,
@@ -76,16 +78,7 @@ def placement(
     ] = "routes",
     alpha: Annotated[float, typer.Option(help="What a unit of transmission is worth.")] = 1.0,
     beta: Annotated[float, typer.Option(help="What a unit of conversion is worth.")] = 1.0,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="PROBLEM.json",
-            help="Write here, not to standard output.",
-            show_default=False,
-        ),
-    ] = None,
+    output: Output = None,
 ) -> None:
     """Write a problem for `distributary place`.
 
@@ -119,7 +112,7 @@ def placement(
 
 @app.command("tree", epilog=TREE_EXAMPLES)
 def tree(
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random choice.")] = 0,
+    seed: Seed = 0,
     servers: Annotated[
         int | None,
         typer.Option(
@@ -162,16 +155,7 @@ def tree(
     adaptation: Annotated[
         bool, typer.Option("--adaptation", help="Count what adapting the tree costs.")
     ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="PROBLEM.json",
-            help="Write here, not to standard output.",
-            show_default=False,
-        ),
-    ] = None,
+    output: Output = None,
 ) -> None:
     """Write a problem for `distributary tree`.
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from distributary.cli.options import (
+    Seed,
+    TimeLimit,
+    check_drawing,
+    check_number,
+    drawing_option,
+    output_option,
+    problem_argument,
+)
 from distributary.cli.output import check_output, print_warnings, write_document
 from distributary.cli.progress import progress
-from distributary.errors import BadInput, quoted
+from distributary.errors import BadInput
 
 if TYPE_CHECKING:
     from distributary.placement.problem_file import ProblemFile
@@ -32,19 +40,11 @@ Examples:
 """
 
 _CONCURRENT_REFUSES = ("method", "iterations", "select", "steiner", "depth", "objective", "draw")
-_DRAWING_SUFFIXES = (".html", ".svg")
 
 
 def place(
     context: typer.Context,
-    problems: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="PROBLEM.json",
-            help="The problem; - reads standard input.",
-            show_default=False,
-        ),
-    ],
+    problems: Annotated[list[Path], problem_argument()],
     graph: Annotated[
         Path | None,
         typer.Option(
@@ -71,16 +71,9 @@ def place(
     objective: Annotated[
         Literal["cost", "time"], typer.Option(help="What to minimise: cost or latest delivery.")
     ] = "cost",
-    time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Stop after this.", show_default=False)
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random choice.")] = 0,
-    draw: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.html|FILE.svg", help="Draw the plan into this file.", show_default=False
-        ),
-    ] = None,
+    time_limit: TimeLimit = None,
+    seed: Seed = 0,
+    draw: Annotated[Path | None, drawing_option("plan")] = None,
     concurrent: Annotated[
         bool,
         typer.Option("--concurrent", help="Plan several publications that share brokers."),
@@ -88,27 +81,16 @@ def place(
     load_growth: Annotated[
         float, typer.Option(help="How much dearer a broker gets with load, for --concurrent.")
     ] = 0.1,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="PLAN.json",
-            help="Write here, not to standard output.",
-            show_default=False,
-        ),
-    ] = None,
+    output: Annotated[Path | None, output_option("PLAN.json")] = None,
 ) -> None:
     """Decide at which broker each format conversion runs, at the least cost.
 
     Writes the plan as JSON: what every broker receives and converts, what that costs,
     and a lower bound that no plan can beat.
     """
-    _check_number("--time-limit", time_limit, positive=True)
-    _check_number("--load-growth", load_growth)
-    if draw is not None and draw.suffix not in _DRAWING_SUFFIXES:
-        raise BadInput("--draw", f"{quoted(draw)} ends in neither .html nor .svg")
-    check_output(draw, "--draw")
+    check_number("--time-limit", time_limit, positive=True)
+    check_number("--load-growth", load_growth)
+    check_drawing(draw)
     check_output(output, "-o")
     if concurrent:
         for name in _CONCURRENT_REFUSES:
@@ -213,11 +195,3 @@ def _place_concurrently(
 def _was_given(context: typer.Context, name: str) -> bool:
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
-
-
-def _check_number(option: str, value: float | None, *, positive: bool = False) -> None:
-    if value is None:
-        return
-    if not math.isfinite(value) or value < 0 or (positive and value == 0):
-        rule = "greater than 0" if positive else "at least 0"
-        raise BadInput(option, f"must be a finite number {rule}, not {value:g}")

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from distributary.cli.options import (
+    ProblemPath,
+    Seed,
+    TimeLimit,
+    check_drawing,
+    check_number,
+    drawing_option,
+    output_option,
+)
 from distributary.cli.output import check_output, print_warnings, write_document
 from distributary.cli.progress import progress
 from distributary.errors import BadInput, quoted
@@ -30,25 +38,19 @@ Examples:
 """
 
 _STARTED = ("anneal", "adapt")
-_DRAWING_SUFFIXES = (".html", ".svg")
 _NAMED_MAX = 5
 # Reasons that a warning gives why nothing can be done about it.
 _REASONS_MAX = 3
 
 
 def tree(
-    problem: Annotated[
-        Path,
-        typer.Argument(
-            metavar="PROBLEM.json", help="The problem; - reads standard input.", show_default=False
-        ),
-    ],
+    problem: ProblemPath,
     method: Annotated[Method, typer.Option(help="How to build the tree.")] = "auto",
     objects: Annotated[
         Literal["one-tree", "tree-each"],
         typer.Option(help="One tree for all objects, or a tree for each."),
     ] = "one-tree",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random choice.")] = 0,
+    seed: Seed = 0,
     start: Annotated[
         Path | None,
         typer.Option(metavar="TREE.json", help="Where adapt and anneal begin.", show_default=False),
@@ -59,9 +61,7 @@ def tree(
             min=1, help="Most children that dita gives a server.", show_default="searched"
         ),
     ] = None,
-    time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Stop after this.", show_default=False)
-    ] = None,
+    time_limit: TimeLimit = None,
     start_factor: Annotated[
         float, typer.Option(help="anneal: first temperature, as a multiple of the start's loss.")
     ] = 2.0,
@@ -85,39 +85,20 @@ def tree(
         int | None,
         typer.Option(min=1, help="adapt: end after this many rounds.", show_default=False),
     ] = None,
-    draw: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.html|FILE.svg", help="Draw the tree into this file.", show_default=False
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="TREE.json",
-            help="Write here, not to standard output.",
-            show_default=False,
-        ),
-    ] = None,
+    draw: Annotated[Path | None, drawing_option("tree")] = None,
+    output: Annotated[Path | None, output_option("TREE.json")] = None,
 ) -> None:
     """Decide from whom each server receives its updates, at the least loss of fidelity.
 
     Writes the tree as JSON: the parent of every server, the share of time that copies
     are out of date on average, and the servers that the tree overloads.
     """
-    if time_limit is not None and not 0.0 < time_limit < math.inf:
-        raise BadInput(
-            "--time-limit", f"must be a finite number greater than 0, not {time_limit:g}"
-        )
+    check_number("--time-limit", time_limit, positive=True)
     if start is not None and method not in _STARTED:
         raise BadInput("--start", f"is for {' and '.join(_STARTED)}, not for {method}")
     if fanout is not None and method != "dita":
         raise BadInput("--fanout", f"is for dita, not for {method}")
-    if draw is not None and draw.suffix not in _DRAWING_SUFFIXES:
-        raise BadInput("--draw", f"{quoted(draw)} ends in neither .html nor .svg")
-    check_output(draw, "--draw")
+    check_drawing(draw)
     check_output(output, "-o")
     from distributary.fidelity.problem_file import read_problem
     from distributary.fidelity.tree_file import read_trees, trees_document

@@ -39,7 +39,7 @@ def _facts(scene: TreeScene, tree: DrawnTree) -> dict[str, object]:
         for v, kinds in enumerate(_lists(scene.made_from != NOT_MADE))
     ]
     total = float(scene.link_costs.sum() + scene.node_costs.sum())
-    return {
+    facts: dict[str, object] = {
         "nodes": [readable(name) for name in scene.nodes],
         "parents": scene.parents.tolist(),
         "kinds": [readable(name) for name in scene.kinds],
@@ -56,6 +56,9 @@ def _facts(scene: TreeScene, tree: DrawnTree) -> dict[str, object]:
         "radii": [round(radius, 1) for radius in tree.radii.tolist()],
         "box": [round(side, 1) for side in (tree.left, tree.top, tree.width, tree.height)],
     }
+    if scene.details is not None:
+        facts["details"] = [[readable(line) for line in lines] for lines in scene.details]
+    return facts
 
 
 def _short(value: float) -> float:
@@ -67,6 +70,13 @@ def _script_text(facts: dict[str, object]) -> str:
     """Return JSON that cannot end the script element it stands in."""
     written = json.dumps(facts, ensure_ascii=True, separators=(",", ":"))
     return written.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _script(scene: TreeScene) -> str:
+    """Return the script of the page, with the tooltips that suit the scene."""
+    tips = "tips_kinds.js" if scene.details is None else "tips_figures.js"
+    frame = _HERE.joinpath("page.js").read_text(encoding="utf-8")
+    return frame.replace("@@tips@@", _HERE.joinpath(tips).read_text(encoding="utf-8"))
 
 
 def _legend(scene: TreeScene) -> str:
@@ -104,7 +114,7 @@ def _key(tree: DrawnTree) -> str:
 def page(scene: TreeScene, tree: DrawnTree, picture_rules: str) -> str:
     """Return a self-contained HTML document that shows `tree`."""
     rules = picture_rules + _HERE.joinpath("page.css").read_text(encoding="utf-8")
-    script = _HERE.joinpath("page.js").read_text(encoding="utf-8")
+    script = _script(scene)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "

@@ -44,6 +44,9 @@ class TreeScene:
     legend_columns, legend_cells
         What the legend says about each kind beside its name: the heads of the
         columns, and a tuple of cells per kind.
+    details
+        The figures of each node, as words, where a page is to tell these instead of
+        what a node receives, makes, wants and costs.
     """
 
     title: str
@@ -60,6 +63,7 @@ class TreeScene:
     node_costs: FloatArray
     legend_columns: tuple[str, ...]
     legend_cells: tuple[tuple[str, ...], ...]
+    details: tuple[tuple[str, ...], ...] | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.nodes), len(self.kinds))
@@ -67,6 +71,7 @@ class TreeScene:
         assert self.parents.shape == self.link_costs.shape == self.node_costs.shape == shape[:1]
         assert self.held.shape == shape[1:]
         assert len(self.legend_cells) == shape[1]
+        assert self.details is None or len(self.details) == shape[0]
 
     @property
     def made(self) -> BoolArray:

@@ -1,31 +1,17 @@
-"""A shaded tree as a finished file: a standalone SVG picture, or an HTML page to explore."""
+"""A shaded tree as a finished file: its bands become the kinds of a scene."""
 
 from __future__ import annotations
 
-import os
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 
-from distributary.drawing.legend import legend_markup
-from distributary.drawing.page import page
+from distributary.drawing.frame import framed_html, framed_svg, write_framed
 from distributary.drawing.scene import NOT_MADE, TreeScene
 from distributary.drawing.shaded import SHADES, ShadedTree, draw_shaded
-from distributary.drawing.svg import element, number, text, text_width
-from distributary.errors import BadInput, quoted
 
 __all__ = ["shaded_html", "shaded_svg", "write_shaded"]
-
-_RULES = files("distributary.drawing").joinpath("picture.css")
-# Every node and link brings its own words as a title; the page has none for measures.
-_PAGE_RULES = "#tip { display: none; }\n"
-
-_TITLE_SIZE = 20.0
-_SUBTITLE_SIZE = 13.0
-_HEAD_HEIGHT = 76.0
-_MARGIN = 20.0
 
 
 class _Banded(TreeScene):
@@ -39,42 +25,12 @@ class _Banded(TreeScene):
 
 def shaded_svg(tree: ShadedTree) -> str:
     """Return `tree` as a standalone SVG document with title and legend."""
-    scene, drawn = _scene(tree), draw_shaded(tree)
-    legend_width, legend_height, legend = legend_markup(scene, drawn)
-    scale, margin = drawn.scale, _MARGIN * drawn.scale
-    head = _HEAD_HEIGHT * scale
-    head_width = max(
-        text_width(tree.title, _TITLE_SIZE, bold=True), text_width(tree.subtitle, _SUBTITLE_SIZE)
-    )
-    width = max(drawn.width + margin + legend_width * scale, head_width * scale) + 2.0 * margin
-    height = head + max(drawn.height, legend_height * scale) + margin
-    words = element(
-        "text", text(tree.title), class_="title", y=_TITLE_SIZE, font_size=_TITLE_SIZE
-    ) + element(
-        "text", text(tree.subtitle), class_="quiet", y=_TITLE_SIZE + 22.0, font_size=_SUBTITLE_SIZE
-    )
-    parts = (
-        element("title", text(f"{tree.title}. {tree.subtitle}")),
-        element("style", _RULES.read_text(encoding="utf-8")),
-        element("rect", class_="paper", width=width, height=height),
-        _moved(words, margin, margin, scale),
-        _moved(drawn.markup, margin - drawn.left, head - drawn.top, 1.0),
-        _moved(legend, 2.0 * margin + drawn.width, head, scale),
-    )
-    svg = element(
-        "svg",
-        "\n".join(parts),
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {number(width)} {number(height)}",
-        width=width / scale,
-        height=height / scale,
-    )
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{svg}\n'
+    return framed_svg(_scene(tree), draw_shaded(tree))
 
 
 def shaded_html(tree: ShadedTree) -> str:
     """Return `tree` as an HTML page that needs nothing but a browser."""
-    return page(_scene(tree), draw_shaded(tree), _RULES.read_text(encoding="utf-8") + _PAGE_RULES)
+    return framed_html(_scene(tree), draw_shaded(tree))
 
 
 def write_shaded(tree: ShadedTree, path: Path | str, *, option: str) -> None:
@@ -89,31 +45,7 @@ def write_shaded(tree: ShadedTree, path: Path | str, *, option: str) -> None:
     option
         What the caller calls `path`, for the error message.
     """
-    path = Path(path)
-    suffix = path.suffix.lower()
-    if suffix not in (".svg", ".html"):
-        raise BadInput(
-            option,
-            f"{quoted(path)} ends in neither .svg nor .html",
-            hint="name the file after the picture you want, as in tree.svg or tree.html",
-        )
-    content = shaded_svg(tree) if suffix == ".svg" else shaded_html(tree)
-    try:
-        target = path.resolve()
-        draft = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            draft.write_text(content, encoding="utf-8", newline="\n")
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise BadInput(option, f"{quoted(path)} cannot be written: {reason.lower()}") from None
-
-
-def _moved(markup: str, x: float, y: float, scale: float) -> str:
-    at = f"translate({number(x)} {number(y)}) scale({scale:.4g})"
-    return element("g", markup, transform=at)
+    write_framed(_scene(tree), draw_shaded(tree), path, option=option, stem="tree")
 
 
 def _scene(tree: ShadedTree) -> _Banded:
@@ -138,4 +70,5 @@ def _scene(tree: ShadedTree) -> _Banded:
         node_costs=np.zeros(count),
         legend_columns=("nodes",),
         legend_cells=tuple((f"{int(uses):,}",) for uses in carried.sum(axis=0)),
+        details=tree.details,
     )

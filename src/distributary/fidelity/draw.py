@@ -40,8 +40,8 @@ def draw_trees(
     result
         The trees, and what they lose.
     path
-        `.svg` for a standalone picture, `.html` for a page with zoom and search, which
-        needs nothing but a browser.
+        `.svg` for a standalone picture, `.html` for a page with zoom, search and
+        details, which needs nothing but a browser.
     option
         What the caller calls `path`, for the error message.
     """

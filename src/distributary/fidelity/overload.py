@@ -15,6 +15,7 @@ import numpy as np
 
 from distributary.arrays import IntArray
 from distributary.errors import quoted
+from distributary.fidelity import _load_kernels as loads
 from distributary.fidelity import _overload_kernels as kernels
 from distributary.fidelity import _shortfall_kernels as shortfalls
 from distributary.fidelity.baselines import source_tree
@@ -98,11 +99,11 @@ def _source_shortfall(problem: FidelityProblem) -> Iterator[Shortfall]:
 
 def _server_shortfalls(problem: FidelityProblem, approach: str) -> Iterator[Shortfall]:
     """Yield every server that is too much for any node that it could be below."""
-    loads = shortfalls.least_parent_loads(
+    least = shortfalls.least_parent_loads(
         problem.rates, problem.filter_times, problem.send_times, members(problem, approach)
     )
-    for i in np.flatnonzero(loads >= _CERTAIN).tolist():
-        name, load = problem.names[i], float(loads[i])
+    for i in np.flatnonzero(least >= _CERTAIN).tolist():
+        name, load = problem.names[i], float(least[i])
         yield Shortfall(
             (name,),
             load,
@@ -166,7 +167,7 @@ def repair(problem: FidelityProblem, forest: Forest) -> Forest:
 
 def _repaired(problem: FidelityProblem, forest: Forest, *, enumerated: int) -> Forest:
     """Return `repair(problem, forest)`, looking at every tree up to `enumerated` servers."""
-    nodes = kernels.Nodes(problem.rates, problem.filter_times, problem.send_times, problem.delays)
+    nodes = loads.Nodes(problem.rates, problem.filter_times, problem.send_times, problem.delays)
     inside = members(problem, forest.approach)
     rates_per_node = problem.node_count * problem.object_count // len(inside)
     # What cannot be had need not be looked for: where every forest overloads a node, the
@@ -174,16 +175,16 @@ def _repaired(problem: FidelityProblem, forest: Forest, *, enumerated: int) -> F
     bound = max((reason.load for reason in unservable(problem, forest.approach)), default=0.0)
     limit = max(kernels.LIMIT, bound * _CERTAIN)
 
-    def relieved(trees: kernels.Trees, *, hard: bool) -> tuple[kernels.Trees, float]:
+    def relieved(trees: loads.Trees, *, hard: bool) -> tuple[loads.Trees, float]:
         failures_max = (_WORK_HARD if hard else _WORK_EASY) // rates_per_node + 1
         kernels.relieve(nodes, trees, limit, hard, failures_max)
         return trees, float(trees.load.max())
 
-    first = relieved(kernels.trees_of(nodes, np.ascontiguousarray(forest.parents)), hard=False)
+    first = relieved(loads.trees_of(nodes, np.ascontiguousarray(forest.parents)), hard=False)
     if first[1] < limit:
         return Forest(forest.approach, first[0].parents)
     starts = [
-        kernels.trees_of(nodes, source_tree(problem, forest.approach).parents),
+        loads.trees_of(nodes, source_tree(problem, forest.approach).parents),
         *(
             kernels.grow(nodes, inside, orders)
             for orders in _joining_orders(problem, forest.approach)

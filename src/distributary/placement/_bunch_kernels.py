@@ -11,10 +11,10 @@ from distributary.arrays import BoolArray, FloatArray, IntArray, kernel
 from distributary.placement._charikar_kernels import (
     ABSENT,
     FROM_PARENT,
-    IN_HAND,
     join,
     part_kept,
     scaled,
+    seedling,
     sort,
     update_reach,
 )
@@ -197,14 +197,7 @@ def grow_level_two(
                 distance[t] = far[t, depths[terminal_node[t]] - depths[u], i]
             sort(distance, order[first : first + below[u]])
 
-    origin = np.full((s, m), ABSENT, dtype=np.int64)
-    for k in range(m):
-        if sources[k]:
-            origin[0, k] = IN_HAND
-    reach = np.full((s, m), np.inf)
-    entry = np.full((s, m), -1, dtype=np.int64)
-    touched = np.ones(s, dtype=np.bool_)
-    moved = np.zeros(s, dtype=np.bool_)
+    origin, touched, reach, entry, moved = seedling(s, sources)
     # The best bunch of each vertex is kept from round to round, until a distance to its
     # node changes or a terminal below it is covered.
     density = np.full((s, m), np.inf)

@@ -28,6 +28,7 @@ __all__ = [
     "join",
     "part_kept",
     "scaled",
+    "seedling",
     "sort",
     "update_reach",
 ]
@@ -69,6 +70,27 @@ def sort(keys: FloatArray, items: IntArray) -> None:
                     right += 1
         items[:] = spare
         width *= 2
+
+
+@kernel
+def seedling(
+    s: int, sources: BoolArray
+) -> tuple[IntArray, BoolArray, FloatArray, IntArray, BoolArray]:
+    """Return the tree that has only the sources (m,), and what growing it keeps up to date.
+
+    These are `origin`, and `touched`, `reach`, `entry` and `moved` as `update_reach` wants
+    them for its first time.
+    """
+    m = sources.shape[0]
+    origin = np.full((s, m), ABSENT, dtype=np.int64)
+    for k in range(m):
+        if sources[k]:
+            origin[0, k] = IN_HAND
+    reach = np.full((s, m), np.inf)
+    entry = np.full((s, m), -1, dtype=np.int64)
+    touched = np.ones(s, dtype=np.bool_)
+    moved = np.zeros(s, dtype=np.bool_)
+    return origin, touched, reach, entry, moved
 
 
 @kernel
@@ -177,15 +199,7 @@ def grow_level_one(
     terminal_format: IntArray,
 ) -> IntArray:
     """Return the union of shortest paths from the sources (m,) to the terminals (t,), as origin."""
-    s, m = sending.shape
-    origin = np.full((s, m), ABSENT, dtype=np.int64)
-    for k in range(m):
-        if sources[k]:
-            origin[0, k] = IN_HAND
-    reach = np.full((s, m), np.inf)
-    entry = np.full((s, m), -1, dtype=np.int64)
-    touched = np.ones(s, dtype=np.bool_)
-    moved = np.zeros(s, dtype=np.bool_)
+    origin, touched, reach, entry, moved = seedling(sending.shape[0], sources)
     update_reach(parents, sending, weights, chain, origin, touched, reach, entry, moved)
     t_count = terminal_node.shape[0]
     distance = np.empty(t_count)

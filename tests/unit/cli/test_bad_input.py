@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
+from tests.bad_documents import Case, Document, Variants, named
+from tests.commands import check_one_line, run
 
 from distributary.cli import main
-
-Document = dict[str, Any]
 
 VALID: Document = {
     "formats": [
@@ -37,47 +33,10 @@ VALID: Document = {
     ],
 }
 VALID_TEXT = json.dumps(VALID)
-PROCESS = "import sys; from distributary.cli import main; sys.exit(main())"
 
-
-class Case(NamedTuple):
-    kind: str
-    place: str
-    text: str | bytes
-
-
-def at(document: Document, path: tuple[str | int, ...]) -> Any:
-    for step in path:
-        document = document[step]  # type: ignore[index]
-    return document
-
-
-def with_value(kind: str, place: str, value: Any, *path: str | int) -> Case:
-    """Return the case in which the field at `path` has another value."""
-    document = copy.deepcopy(VALID)
-    at(document, path[:-1])[path[-1]] = value
-    return Case(kind, place, json.dumps(document))
-
-
-def without(place: str, *path: str | int) -> Case:
-    """Return the case in which the field at `path` is missing."""
-    document = copy.deepcopy(VALID)
-    del at(document, path[:-1])[path[-1]]
-    return Case("missing key", place, json.dumps(document))
-
-
-def with_more(kind: str, place: str, entry: Any, *path: str | int) -> Case:
-    """Return the case in which the list at `path` has one more entry."""
-    document = copy.deepcopy(VALID)
-    at(document, path).append(entry)
-    return Case(kind, place, json.dumps(document))
-
-
-def with_literal(kind: str, place: str, literal: str, *path: str | int) -> Case:
-    """Return the case in which the field at `path` is something json.dumps cannot write."""
-    document = copy.deepcopy(VALID)
-    at(document, path[:-1])[path[-1]] = "LITERAL"
-    return Case(kind, place, json.dumps(document).replace('"LITERAL"', literal))
+VARIANTS = Variants(VALID)
+with_value, without = VARIANTS.with_value, VARIANTS.without
+with_literal, with_more = VARIANTS.with_literal, VARIANTS.with_more
 
 
 LINK = ("tree", 1, "link_cost")
@@ -208,20 +167,6 @@ KINDS = {
 }
 
 
-def check_one_line(code: int, stdout: str, stderr: str, place: str) -> None:
-    assert code == 2
-    assert stdout == ""
-    assert stderr.count("\n") == 1
-    assert stderr.startswith("error: ")
-    assert stderr.endswith("\n")
-    assert place in stderr
-    assert "Traceback" not in stderr
-
-
-def named(case: Case) -> str:
-    return f"{case.kind}: {case.place}"
-
-
 def test_every_kind_of_bad_input_has_several_variants() -> None:
     counts = {kind: sum(case.kind == kind for case in CASES) for kind in KINDS}
     assert {case.kind for case in CASES} == KINDS
@@ -234,7 +179,7 @@ def test_place_answers_bad_input_with_one_line(
 ) -> None:
     """Exit code 2, the file and the place on one line, and no plan anywhere."""
     problem, plan = tmp_path / "problem.json", tmp_path / "plan.json"
-    problem.write_bytes(case.text if isinstance(case.text, bytes) else case.text.encode())
+    problem.write_bytes(case.content)
     code = main(["place", str(problem), "-o", str(plan)])
     stdout, stderr = capsys.readouterr()
     check_one_line(code, stdout, stderr, f"{problem}: {case.place}")
@@ -247,7 +192,7 @@ def test_compare_reads_as_strictly_as_place(
 ) -> None:
     case = next(case for case in CASES if case.kind == kind)
     problem = tmp_path / "problem.json"
-    problem.write_bytes(case.text if isinstance(case.text, bytes) else case.text.encode())
+    problem.write_bytes(case.content)
     code = main(["compare", str(problem)])
     stdout, stderr = capsys.readouterr()
     check_one_line(code, stdout, stderr, case.place)
@@ -266,14 +211,8 @@ def test_a_real_process_on_a_narrow_terminal_writes_one_unwrapped_line(
 ) -> None:
     problem, plan = tmp_path / "problem.json", tmp_path / "plan.json"
     problem.write_text(content, encoding="utf-8")
-    result = subprocess.run(
-        [sys.executable, "-c", PROCESS, "place", str(problem), "-o", str(plan)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={"COLUMNS": "20", "FORCE_COLOR": "1"},
-    )
+    narrow = {"COLUMNS": "20", "FORCE_COLOR": "1"}
+    result = run("place", str(problem), "-o", str(plan), env=narrow)
     check_one_line(result.returncode, result.stdout, result.stderr, place)
     assert not plan.exists()
 

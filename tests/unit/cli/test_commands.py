@@ -8,9 +8,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.commands import run
 
 from distributary import __version__
 from distributary.cli import main
@@ -19,7 +19,6 @@ from distributary.placement.plan import check
 from distributary.placement.plan_file import read_plan
 from distributary.placement.problem_file import read_problem
 
-PROCESS = "import sys; from distributary.cli import main; sys.exit(main())"
 PROBLEM = """\
 {"formats": [{"name": "pdf", "size": 5.0}, {"name": "jpeg", "size": 2.0}],
  "conversions": [{"from": "pdf", "to": "jpeg", "cost": 3.0}],
@@ -43,16 +42,6 @@ def problem(tmp_path: Path) -> Path:
     path = tmp_path / "problem.json"
     path.write_text(PROBLEM, encoding="utf-8")
     return path
-
-
-def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", PROCESS, *arguments],
-        text=True,
-        timeout=60,
-        check=False,
-        **{"capture_output": True, **options},
-    )
 
 
 def test_help_answers_at_once_and_imports_no_planner() -> None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from tests.bad_documents import Case, Document, Variants, named
+from tests.commands import check_one_line, run
 
 from distributary.cli import main
-
-Document = dict[str, Any]
 
 VALID: Document = {
     "source": "s",
@@ -33,45 +29,16 @@ VALID: Document = {
     },
 }
 VALID_TEXT = json.dumps(VALID)
-PROCESS = "import sys; from distributary.cli import main; sys.exit(main())"
+
+VARIANTS = Variants(VALID)
+with_value, without = VARIANTS.with_value, VARIANTS.without
+with_literal = VARIANTS.with_literal
+
 
 FILTER = ("nodes", 1, "filter_time")
 SEND = ("nodes", 2, "send_time")
 RATE = ("nodes", 1, "rates", "o1")
 DELAY = ("delays", 1, 2)
-
-
-class Case(NamedTuple):
-    kind: str
-    place: str
-    text: str | bytes
-
-
-def at(document: Document, path: tuple[str | int, ...]) -> Any:
-    for step in path:
-        document = document[step]  # type: ignore[index]
-    return document
-
-
-def with_value(kind: str, place: str, value: Any, *path: str | int) -> Case:
-    """Return the case in which the field at `path` has another value."""
-    document = copy.deepcopy(VALID)
-    at(document, path[:-1])[path[-1]] = value
-    return Case(kind, place, json.dumps(document))
-
-
-def without(place: str, *path: str | int) -> Case:
-    """Return the case in which the field at `path` is missing."""
-    document = copy.deepcopy(VALID)
-    del at(document, path[:-1])[path[-1]]
-    return Case("missing key", place, json.dumps(document))
-
-
-def with_literal(kind: str, place: str, literal: str, *path: str | int) -> Case:
-    """Return the case in which the field at `path` is something json.dumps cannot write."""
-    document = copy.deepcopy(VALID)
-    at(document, path[:-1])[path[-1]] = "LITERAL"
-    return Case(kind, place, json.dumps(document).replace('"LITERAL"', literal))
 
 
 CASES = [
@@ -165,20 +132,6 @@ KINDS = {
 }
 
 
-def check_one_line(code: int, stdout: str, stderr: str, place: str) -> None:
-    assert code == 2
-    assert stdout == ""
-    assert stderr.count("\n") == 1
-    assert stderr.startswith("error: ")
-    assert stderr.endswith("\n")
-    assert place in stderr
-    assert "Traceback" not in stderr
-
-
-def named(case: Case) -> str:
-    return f"{case.kind}: {case.place}"
-
-
 def test_every_kind_of_bad_input_has_several_variants() -> None:
     counts = {kind: sum(case.kind == kind for case in CASES) for kind in KINDS}
     assert {case.kind for case in CASES} == KINDS
@@ -192,7 +145,7 @@ def test_tree_answers_bad_input_with_one_line(
 ) -> None:
     """Exit code 2, the file and the place on one line, and no tree anywhere."""
     problem, tree = tmp_path / "problem.json", tmp_path / "tree.json"
-    problem.write_bytes(case.text if isinstance(case.text, bytes) else case.text.encode())
+    problem.write_bytes(case.content)
     code = main(["tree", str(problem), "-o", str(tree)])
     stdout, stderr = capsys.readouterr()
     check_one_line(code, stdout, stderr, f"{problem}: {case.place}")
@@ -202,29 +155,16 @@ def test_tree_answers_bad_input_with_one_line(
 def test_a_real_process_on_a_narrow_terminal_writes_one_unwrapped_line(tmp_path: Path) -> None:
     problem, tree = tmp_path / "problem.json", tmp_path / "tree.json"
     problem.write_text(VALID_TEXT.replace("0.03]", "-0.03]"), encoding="utf-8")
-    result = subprocess.run(
-        [sys.executable, "-c", PROCESS, "tree", str(problem), "-o", str(tree)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={"COLUMNS": "20", "FORCE_COLOR": "1"},
-    )
+    narrow = {"COLUMNS": "20", "FORCE_COLOR": "1"}
+    result = run("tree", str(problem), "-o", str(tree), env=narrow)
     check_one_line(result.returncode, result.stdout, result.stderr, "delays[1][2]: must be at")
     assert not tree.exists()
 
 
 def test_a_stream_on_standard_input_has_no_file_beside_it(tmp_path: Path) -> None:
     np.save(tmp_path / "d.npy", np.zeros((3, 3)))
-    result = subprocess.run(
-        [sys.executable, "-c", PROCESS, "tree", "-"],
-        input=json.dumps({**VALID, "delays": "d.npy"}),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        cwd=tmp_path,
-    )
+    document = json.dumps({**VALID, "delays": "d.npy"})
+    result = run("tree", "-", input=document, cwd=tmp_path)
     check_one_line(
         result.returncode, result.stdout, result.stderr, "delays: names the file 'd.npy', but"
     )

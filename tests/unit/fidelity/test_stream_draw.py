@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -53,6 +54,13 @@ def titles(picture: ElementTree.Element) -> list[str]:
     return ["".join(title.itertext()) for title in picture.iter(f"{SVG}title")]
 
 
+def facts_of(html: str) -> dict[str, Any]:
+    written = re.search(r'type="application/json">(.*?)</script>', html, re.DOTALL)
+    assert written is not None
+    facts: dict[str, Any] = json.loads(written[1])
+    return facts
+
+
 @pytest.mark.parametrize("servers", [1, 5, CARDS_MAX - 1, CARDS_MAX, 200])
 def test_every_server_is_drawn_with_its_figures(servers: int) -> None:
     problem = problem_of(servers)
@@ -67,6 +75,17 @@ def test_every_server_is_drawn_with_its_figures(servers: int) -> None:
         parent = problem.names[int(result.forest.parents[0, i])]
         assert sum(t.startswith(f"{parent} → {problem.names[i]} · ") for t in told) == 1
     assert any(t.startswith("source · source · load ") for t in told)
+
+
+@pytest.mark.parametrize("servers", [5, 200])
+def test_a_page_tells_the_figures_of_every_node(servers: int) -> None:
+    """In its tooltips, which for other pictures tell of kinds of content."""
+    problem = problem_of(servers)
+    tree = shaded_tree(problem, result_of(problem))
+    html = shaded_html(tree)
+    assert facts_of(html)["details"] == [list(lines) for lines in tree.details]
+    assert "facts.details[v]" in html
+    assert "facts.carried[v]" not in html
 
 
 def test_colour_rises_with_loss() -> None:
@@ -147,8 +166,7 @@ def test_hostile_names_stay_text(servers: int) -> None:
     assert not list(picture.iter(f"{SVG}script"))
     html = shaded_html(tree)
     assert len(re.findall(r"<script", html)) == 2
-    facts = json.loads(re.search(r'type="application/json">(.*?)</script>', html, re.S)[1])  # type: ignore[index]
-    assert len(facts["nodes"]) == problem.node_count
+    assert len(facts_of(html)["nodes"]) == problem.node_count
 
 
 def test_the_same_result_gives_the_same_bytes_whatever_time_it_took(tmp_path: Path) -> None:

@@ -6,27 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.sameness import same_stream
 
 from distributary.errors import BadInput
 from distributary.fidelity.generate import PAPER_ADAPTATION, generate_problem
 from distributary.fidelity.problem import FidelityProblem
-
-
-def same(one: FidelityProblem, other: FidelityProblem) -> bool:
-    return (
-        one.names == other.names
-        and one.objects == other.objects
-        and one.adaptation == other.adaptation
-        and all(
-            np.array_equal(a, b)
-            for a, b in (
-                (one.rates, other.rates),
-                (one.filter_times, other.filter_times),
-                (one.send_times, other.send_times),
-                (one.delays, other.delays),
-            )
-        )
-    )
 
 
 def test_the_default_is_the_published_set_up() -> None:
@@ -93,8 +77,8 @@ def test_the_seed_decides_everything() -> None:
             seed=seed, servers=20, routers=30, objects=3, interest=0.5, adaptation=PAPER_ADAPTATION
         )
 
-    assert same(make(1), make(1))
-    assert not same(make(1), make(2))
+    assert same_stream(make(1), make(1))
+    assert not same_stream(make(1), make(2))
 
 
 def test_servers_stand_at_places_of_a_given_matrix() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.sameness import same_placement
 
 from distributary.arrays import BoolArray
 from distributary.errors import BadInput
@@ -40,25 +41,6 @@ def everything_made_at_the_root(problem: PlacementProblem) -> Plan:
     return plan
 
 
-def same(one: PlacementProblem, other: PlacementProblem) -> bool:
-    return (
-        one.tree.names == other.tree.names
-        and one.graph.names == other.graph.names
-        and all(
-            np.array_equal(a, b)
-            for a, b in (
-                (one.wants, other.wants),
-                (one.held, other.held),
-                (one.tree.parents, other.tree.parents),
-                (one.tree.link_costs, other.tree.link_costs),
-                (one.tree.node_costs, other.tree.node_costs),
-                (one.graph.sizes, other.graph.sizes),
-                (one.graph.costs, other.graph.costs),
-            )
-        )
-    )
-
-
 @pytest.mark.parametrize("tree", TREES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_can_be_planned_and_repeats_with_its_seed(kind: str, tree: str) -> None:
@@ -72,8 +54,8 @@ def test_every_kind_can_be_planned_and_repeats_with_its_seed(kind: str, tree: st
         problem = make(seed)
         check(problem, everything_made_at_the_root(problem))
         assert problem.wants.any()
-        assert same(problem, make(seed))
-    assert not same(make(0), make(1))
+        assert same_placement(problem, make(seed))
+    assert not same_placement(make(0), make(1))
 
 
 @pytest.mark.parametrize(

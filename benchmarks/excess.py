@@ -1,21 +1,11 @@
-"""How far a plan is from the optimum."""
+"""How far a cost is from another one, in percent."""
 
 from __future__ import annotations
 
-from distributary.placement.cost import cost
-from distributary.placement.plan import Plan, check
-from distributary.placement.problem import PlacementProblem
-
-__all__ = ["checked_cost", "excess_percent", "saving_percent"]
+__all__ = ["excess_percent", "saving_percent"]
 
 # Two sums of the same numbers differ by less than this share of themselves.
 _ROUNDING = 1e-9
-
-
-def checked_cost(problem: PlacementProblem, plan: Plan) -> float:
-    """Return what a plan costs, having made sure that it is valid."""
-    check(problem, plan)
-    return float(cost(problem, plan).total)
 
 
 def excess_percent(total_cost: float, optimum: float) -> float:

@@ -1,0 +1,9 @@
+"""All studies, in the order in which the report shows them."""
+
+from __future__ import annotations
+
+from benchmarks import fidelity, placement
+
+__all__ = ["STUDIES"]
+
+STUDIES = (*placement.STUDIES, *fidelity.STUDIES)

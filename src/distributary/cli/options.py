@@ -1,0 +1,73 @@
+"""Arguments that commands share: how they are declared, and what they may be."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from distributary.cli.output import check_output
+from distributary.errors import BadInput, quoted
+
+__all__ = [
+    "ProblemPath",
+    "Seed",
+    "TimeLimit",
+    "check_drawing",
+    "check_number",
+    "drawing_option",
+    "output_option",
+    "problem_argument",
+]
+
+_DRAWING_SUFFIXES = (".html", ".svg")
+
+
+def problem_argument() -> Any:
+    """Return the argument that names a problem, or several."""
+    return typer.Argument(
+        metavar="PROBLEM.json", help="The problem; - reads standard input.", show_default=False
+    )
+
+
+def output_option(metavar: str) -> Any:
+    """Return the option that says where the result goes."""
+    return typer.Option(
+        "-o",
+        "--output",
+        metavar=metavar,
+        help="Write here, not to standard output.",
+        show_default=False,
+    )
+
+
+def drawing_option(noun: str) -> Any:
+    """Return the option that says where a picture of the result goes."""
+    return typer.Option(
+        metavar="FILE.html|FILE.svg", help=f"Draw the {noun} into this file.", show_default=False
+    )
+
+
+ProblemPath = Annotated[Path, problem_argument()]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice.")]
+TimeLimit = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="Stop after this.", show_default=False)
+]
+
+
+def check_number(option: str, value: float | None, *, positive: bool = False) -> None:
+    """Raise `BadInput` unless `value` is finite and at least 0, or greater if `positive`."""
+    if value is None:
+        return
+    if not math.isfinite(value) or value < 0 or (positive and value == 0):
+        rule = "greater than 0" if positive else "at least 0"
+        raise BadInput(option, f"must be a finite number {rule}, not {value:g}")
+
+
+def check_drawing(path: Path | None) -> None:
+    """Raise `BadInput` if no picture can be written at `path`, before any work is done."""
+    if path is not None and path.suffix not in _DRAWING_SUFFIXES:
+        raise BadInput("--draw", f"{quoted(path)} ends in neither .html nor .svg")
+    check_output(path, "--draw")
