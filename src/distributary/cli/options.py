@@ -20,6 +20,7 @@ __all__ = [
     "drawing_option",
     "output_option",
     "problem_argument",
+    "was_given",
 ]
 
 _DRAWING_SUFFIXES = (".html", ".svg")
@@ -71,3 +72,9 @@ def check_drawing(path: Path | None) -> None:
     if path is not None and path.suffix not in _DRAWING_SUFFIXES:
         raise BadInput("--draw", f"{quoted(path)} ends in neither .html nor .svg")
     check_output(path, "--draw")
+
+
+def was_given(context: typer.Context, name: str) -> bool:
+    """Return whether an option stands on the command line, whatever its value."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"

@@ -16,6 +16,7 @@ from distributary.cli.options import (
     drawing_option,
     output_option,
     problem_argument,
+    was_given,
 )
 from distributary.cli.output import check_output, print_warnings, write_document
 from distributary.cli.progress import progress
@@ -94,9 +95,9 @@ def place(
     check_output(output, "-o")
     if concurrent:
         for name in _CONCURRENT_REFUSES:
-            if _was_given(context, name):
+            if was_given(context, name):
                 raise BadInput(f"--{name}", "cannot be combined with --concurrent")
-    elif _was_given(context, "load_growth"):
+    elif was_given(context, "load_growth"):
         raise BadInput("--load-growth", "needs --concurrent")
     elif len(problems) > 1:
         raise BadInput(
@@ -190,8 +191,3 @@ def _place_concurrently(
         f"{len(plans)} publications: cost {result.total_cost:g}, planned separately "
         f"{result.separate_total_cost:g}, {result.rounds} rounds, seed {seed}"
     )
-
-
-def _was_given(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"

@@ -16,6 +16,7 @@ from distributary.cli.options import (
     check_number,
     drawing_option,
     output_option,
+    was_given,
 )
 from distributary.cli.output import check_output, print_warnings, write_document
 from distributary.cli.progress import progress
@@ -38,12 +39,25 @@ Examples:
 """
 
 _STARTED = ("anneal", "adapt")
+_OPTIONS_OF = {
+    "dita": ("fanout",),
+    "adapt": ("rounds",),
+    "anneal": (
+        "start_factor",
+        "cooling",
+        "moves_per_server",
+        "frozen_below",
+        "patience",
+        "evaluations",
+    ),
+}
 _NAMED_MAX = 5
 # Reasons that a warning gives why nothing can be done about it.
 _REASONS_MAX = 3
 
 
 def tree(
+    context: typer.Context,
     problem: ProblemPath,
     method: Annotated[Method, typer.Option(help="How to build the tree.")] = "auto",
     objects: Annotated[
@@ -96,8 +110,10 @@ def tree(
     check_number("--time-limit", time_limit, positive=True)
     if start is not None and method not in _STARTED:
         raise BadInput("--start", f"is for {' and '.join(_STARTED)}, not for {method}")
-    if fanout is not None and method != "dita":
-        raise BadInput("--fanout", f"is for dita, not for {method}")
+    for owner, names in _OPTIONS_OF.items():
+        for name in names:
+            if method != owner and was_given(context, name):
+                raise BadInput(f"--{name.replace('_', '-')}", f"is for {owner}, not for {method}")
     check_drawing(draw)
     check_output(output, "-o")
     from distributary.fidelity.problem_file import read_problem

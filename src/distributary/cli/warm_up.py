@@ -19,7 +19,7 @@ Examples:
 def warm_up() -> None:
     """Compile the hot loops of every planner and keep them for later runs.
 
-    They are compiled on first use otherwise, which takes some seconds once. Worth doing
+    They are compiled on first use otherwise, which takes up to a minute once. Worth doing
     when an image is built, or before something is timed.
     """
     from distributary.fidelity.generate import generate_problem as stream_problem
@@ -32,7 +32,9 @@ def warm_up() -> None:
     began = time.perf_counter()
     small = generate_problem("video", seed=1, brokers=24)
     lone = generate_problem("steiner", seed=1, formats=30, wants=6)
-    stream = stream_problem(seed=1, servers=6, routers=40)
+    stream = stream_problem(seed=1, servers=12, routers=40)
+    heavy = stream_problem(seed=1, servers=12, routers=40, rates=(20.0, 60.0))
+    few = stream_problem(seed=1, servers=5, routers=40)
     plans = [method for method in METHODS if method != "optimal"]
     total = len(plans) + len(TREE_METHODS) + 5
     done = 0
@@ -55,8 +57,9 @@ def warm_up() -> None:
             search(problem, rounds=6)
             count("search")
         for method in TREE_METHODS:
-            build_trees(stream, method=method)
+            build_trees(few if method == "exact" else stream, method=method)
             count(method)
         build_trees(stream, approach="tree-each")
+        build_trees(heavy, method="adapt")
         count("tree-each")
     print(f"compiled in {time.perf_counter() - began:.1f} s", file=sys.stderr)

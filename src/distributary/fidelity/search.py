@@ -24,6 +24,7 @@ from distributary.fidelity.forest import Forest
 from distributary.fidelity.greedy import grown_state
 from distributary.fidelity.loss import loss
 from distributary.fidelity.model import forest_of, servers_of, state_of
+from distributary.fidelity.overload import repair
 from distributary.fidelity.problem import FidelityProblem
 from distributary.fidelity.seeds import seed_state
 
@@ -39,9 +40,10 @@ _NEAR = 8
 _HOT, _HOT_FEW, _COLD = 0.08, 40.0, 0.01
 # Up to this many servers in one tree, all trees are looked at instead.
 _SERVERS_ENUMERATED = 8
-# Moves weighed per server while cooling, and at least this many in all. Together with
-# growing and the last descent that is less than a tenth of what annealing weighs.
-_COOLING_PER_SERVER, _COOLING_MIN = 1_500, 40_000
+# Moves weighed per server while cooling, and at least and at most this many in all.
+# Together with growing and the last descent that is less than a tenth of what annealing
+# weighs; hundreds of trees would otherwise take minutes.
+_COOLING_PER_SERVER, _COOLING_MIN, _COOLING_MAX = 1_500, 40_000, 20_000_000
 _DESCENT_PER_SERVER = 80
 # Temperatures, and how often the nodes near each server are found anew: beyond so many
 # nodes that takes longer than the moves.
@@ -72,10 +74,14 @@ def search(
     state, evaluations = grown_state(problem, approach)
     if len(servers) < 2:
         return forest_of(state, approach), evaluations
+    if state.nodes[:, LOAD].max() >= 1.0:
+        kept_up = repair(problem, forest_of(state, approach))
+        state = state_of(problem, approach, kept_up.parents)
     best = forest_of(state, approach).parents
     best_cost = state.total.copy()
     numbers = seed_state(seed)
-    budget = max(_COOLING_PER_SERVER * len(servers), _COOLING_MIN) // _TEMPERATURES
+    wished = _COOLING_PER_SERVER * len(servers)
+    budget = min(max(wished, _COOLING_MIN), _COOLING_MAX) // _TEMPERATURES
     hot = _HOT * (1.0 + _HOT_FEW / len(servers)) / len(servers)
     every = _NEAR_EVERY_MANY if problem.node_count > _MANY_NODES else 1
     for step in range(_TEMPERATURES):

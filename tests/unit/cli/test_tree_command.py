@@ -107,10 +107,23 @@ def test_an_overloaded_tree_is_an_answer_with_a_warning(run: Any) -> None:
     assert code == 0
     assert json.loads(out)["average_loss"] is None
     assert json.loads(out)["overloaded"] == ["s"]
-    assert err == "warning: 's' is overloaded, so updates fall behind without bound\n"
-    code, _, err = run("tree", "heavy.json", "--method", "source", "-o", "tree.json")
+    first, *reasons = err.splitlines()
+    assert first == "warning: 's' is overloaded, so updates fall behind without bound"
+    assert reasons
+    assert all(reason.startswith("warning: no tree can serve this: ") for reason in reasons)
+    code, _, again = run("tree", "heavy.json", "--method", "source", "-o", "tree.json")
     assert code == 0
-    assert err.count("\n") == 2
+    assert again.count("\n") == err.count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("option", "owner"), [("--rounds", "adapt"), ("--patience", "anneal"), ("--fanout", "dita")]
+)
+def test_an_option_of_another_method_is_refused(run: Any, option: str, owner: str) -> None:
+    Path("heavy.json").write_text(json.dumps(heavy()), encoding="utf-8")
+    code, out, err = run("tree", "heavy.json", "--method", "source", option, "3")
+    assert (code, out) == (2, "")
+    assert err == f"error: {option}: is for {owner}, not for source\n"
 
 
 def test_stray_keys_are_warned_about(run: Any) -> None:
