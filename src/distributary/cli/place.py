@@ -106,6 +106,10 @@ def place(
             hint="add --concurrent to plan them together",
         )
     files = _read(problems, graph, content_bytes)
+    if not concurrent:
+        from distributary.placement.planner import load_compiled
+
+        load_compiled(method)
     if concurrent:
         summary = _place_concurrently(problems, files, load_growth, time_limit, seed, output)
     else:

@@ -12,26 +12,13 @@ from dataclasses import dataclass
 
 from distributary.errors import TooLarge
 from distributary.placement.plan import Placement
-from distributary.placement.planner import METHODS, place
+from distributary.placement.planner import METHODS, load_compiled, place
 from distributary.placement.problem import PlacementProblem
-from distributary.placement.problem_file import parse_problem
 
 __all__ = ["MethodResult", "compare_methods", "comparison_document"]
 
 # Costs that differ by less than this share are rounding, not a better plan.
 _SAME_SHARE = 1e-9
-
-_SMALL = parse_problem(
-    {
-        "formats": [{"name": name, "size": 1.0} for name in "abc"],
-        "conversions": [{"from": "a", "to": to, "cost": 1.0} for to in "bc"],
-        "source_format": "a",
-        "tree": [
-            {"node": "1", "parent": None, "wants": []},
-            {"node": "2", "parent": "1", "wants": ["b", "c"]},
-        ],
-    }
-).problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +76,7 @@ def compare_methods(
         try:
             # Compiled code is loaded on first use. Without this, whichever method runs
             # first would be charged for what the others share.
-            place(_SMALL, method=method, iterations=1, seed=seed)
+            load_compiled(method)
             placements[method] = place(problem, method=method, iterations=iterations, seed=seed)
         except TooLarge as error:
             skipped[method] = str(error)

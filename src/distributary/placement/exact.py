@@ -48,6 +48,8 @@ _CHILDREN_PER_TASK = 8
 # thread of the machine in docs/benchmarks.md. They only have to be about right.
 _SECONDS_PER_STEP = 1.2e-9
 _SECONDS_PER_LEAF_ENTRY = 6e-9
+# Smaller tables take less time than handing them to another thread.
+_ENTRIES_FOR_THREADS = 4096
 _NOTHING = (np.empty(0, dtype=np.int64), np.empty(0))
 
 Observer = Callable[[str, int, int], None]
@@ -273,20 +275,24 @@ class _Program:
         """Compute the tables, children before parents, level by level."""
         levels = self._levels()
         done = 0
+        largest = max(len(space.sizes) for space in self.spaces.values())
+        if largest < _ENTRIES_FOR_THREADS:
+            threads = 1
         with ThreadPoolExecutor(threads) as pool:
+            run = map if threads == 1 else pool.map
             for level in levels:
                 tasks = [
                     (v, chunk)
                     for v, children in level
                     for chunk in _chunks(children, _CHILDREN_PER_TASK)
                 ]
-                parts = list(pool.map(lambda task: self._sum_children(*task), tasks))
+                parts = list(run(lambda task: self._sum_children(*task), tasks))
                 sums: dict[int, list[FloatArray]] = {v: [] for v, _ in level}
                 for (v, _), part in zip(tasks, parts, strict=True):
                     sums[v].append(part)
                 del parts
                 for v, table in zip(
-                    sums, pool.map(self._finish, sums.keys(), sums.values()), strict=True
+                    sums, run(self._finish, sums.keys(), sums.values()), strict=True
                 ):
                     self.tables[v] = table
                 done += len(level)
