@@ -16,6 +16,7 @@ tables without any stored choice.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ __all__ = [
 # A leaf with at most this many wishes is served without a table of its own.
 _FEW_WISHES = 4
 # Children whose tables one task adds up; fixed, so that sums do not depend on threads.
-_CHILDREN_PER_TASK = 8
+_CHILDREN_PER_TASK = 32
 # Seconds per table entry and format, and per table entry of a parent and leaf, on one
 # thread of the machine in docs/benchmarks.md. They only have to be about right.
 _SECONDS_PER_STEP = 1.2e-9
@@ -263,6 +264,9 @@ class _Program:
             if key not in shared:
                 shared[key] = _Space.of(problem, usable[v], free=free)
             self.spaces[v] = shared[key]
+        for v in self.tabled:
+            self.tables[v] = np.empty(len(self.spaces[v].sizes))
+        self.local = threading.local()
         self.is_tabled = np.zeros(problem.node_count, dtype=np.bool_)
         self.is_tabled[tabled] = True
         self.converters: dict[bytes, Converter] = {}
@@ -281,20 +285,20 @@ class _Program:
         with ThreadPoolExecutor(threads) as pool:
             run = map if threads == 1 else pool.map
             for level in levels:
-                tasks = [
-                    (v, chunk)
-                    for v, children in level
-                    for chunk in _chunks(children, _CHILDREN_PER_TASK)
-                ]
-                parts = list(run(lambda task: self._sum_children(*task), tasks))
-                sums: dict[int, list[FloatArray]] = {v: [] for v, _ in level}
-                for (v, _), part in zip(tasks, parts, strict=True):
-                    sums[v].append(part)
-                del parts
-                for v, table in zip(
-                    sums, run(self._finish, sums.keys(), sums.values()), strict=True
-                ):
-                    self.tables[v] = table
+                tasks: list[tuple[int, list[int], FloatArray]] = []
+                rest: dict[int, list[FloatArray]] = {v: [] for v, _ in level}
+                for v, children in level:
+                    self.tables[v].fill(0.0)
+                    for chunk in _chunks(children, _CHILDREN_PER_TASK):
+                        into = self.tables[v]
+                        if chunk[0] != children[0]:
+                            into = np.zeros(len(into))
+                            rest[v].append(into)
+                        tasks.append((v, chunk, into))
+                for _ in run(lambda task: self._sum_children(*task), tasks):
+                    pass
+                for _ in run(self._finish, rest.keys(), rest.values()):
+                    pass
                 done += len(level)
                 if observe is not None:
                     observe("exact", done, len(self.tabled))
@@ -314,19 +318,16 @@ class _Program:
             levels[heights[v]].append((v, children[v][::-1]))
         return [level for level in levels if level]
 
-    def _sum_children(self, v: int, children: Sequence[int]) -> FloatArray:
-        """Return the sum of `g_c` over some children of `v`."""
+    def _sum_children(self, v: int, children: Sequence[int], total: FloatArray) -> None:
+        """Add `g_c` of some children of `v` to a table."""
         space = self.spaces[v]
-        total = np.zeros(len(space.sizes))
-        buffer = np.empty(0)
         for c in children:
             if not self.is_tabled[c]:
                 reached, received = self._leaf_costs(c, space.formats)
                 kernels.accumulate_leaf(total, reached, received)
                 continue
             other = self.spaces[c]
-            if len(buffer) != len(other.sizes):
-                buffer = np.empty(len(other.sizes))
+            buffer = self._scratch(len(other.sizes))
             kernels.receive(self.tables[c], other.sizes, self.problem.link_weights[c], buffer)
             if np.array_equal(space.formats, other.formats):
                 kernels.accumulate(total, buffer)
@@ -334,7 +335,6 @@ class _Program:
                 kernels.accumulate_projected(
                     total, buffer, _positions(space.formats, other.formats)
                 )
-        return total
 
     def _leaf_costs(self, leaf: int, formats: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return what the leaf's wishes cost from each of the parent's formats there."""
@@ -370,15 +370,20 @@ class _Program:
         costs = 0.0 if self._is_free(leaf) else self.problem.graph.costs
         return np.where(possible, costs, np.inf)
 
-    def _finish(self, v: int, parts: list[FloatArray]) -> FloatArray:
-        """Return `h_v` from the sums over its children."""
-        space = self.spaces[v]
-        table = parts[0] if parts else np.zeros(len(space.sizes))
-        for part in parts[1:]:
+    def _scratch(self, length: int) -> FloatArray:
+        """Return room for one table, the same for all the work of a thread."""
+        if len(getattr(self.local, "room", ())) < length:
+            self.local.room = np.empty(length)
+        room: FloatArray = self.local.room[:length]
+        return room
+
+    def _finish(self, v: int, rest: list[FloatArray]) -> None:
+        """Turn the sums over the children of `v` into `h_v`."""
+        space, table = self.spaces[v], self.tables[v]
+        for part in rest:
             kernels.accumulate(table, part)
         kernels.require(table, space.mask(self.problem.wants[v]))
         kernels.relax(table, space.high, space.low, self._weight(v))
-        return table
 
     def _weight(self, v: int) -> float:
         """Return the factor on the conversions of the space of `v`."""
