@@ -41,7 +41,7 @@ __all__ = ["adapt_round", "cool", "descend", "grow", "nearest_nodes"]
 # A move must gain at least this share of the cost; less is rounding.
 _GAIN_MIN = 1e-12
 # The share of moves towards near nodes; the rest are the six local ones.
-_NEAR_SHARE = 0.8
+_NEAR_SHARE = 0.9
 
 
 @kernel

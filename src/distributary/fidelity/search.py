@@ -33,11 +33,11 @@ __all__ = ["near_nodes", "search"]
 Observer = Callable[[str, int, int], None]
 
 # Nodes that a server is offered.
-_NEAR = 8
+_NEAR = 10
 # The first temperature as a share of the cost, times the number of servers, since a move of
 # one server changes about that share; hotter for few servers, whose moves change more than
 # their share. The last temperature is this much lower.
-_HOT, _HOT_FEW, _COLD = 0.08, 40.0, 0.01
+_HOT, _HOT_FEW, _COLD = 0.08, 40.0, 0.05
 # Up to this many servers in one tree, all trees are looked at instead.
 _SERVERS_ENUMERATED = 8
 # Moves weighed per server while cooling, and at least and at most this many in all.
