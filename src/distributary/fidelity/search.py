@@ -43,7 +43,7 @@ _SERVERS_ENUMERATED = 8
 # Moves weighed per server while cooling, and at least and at most this many in all.
 # Together with growing and the last descent that is less than a tenth of what annealing
 # weighs; hundreds of trees would otherwise take minutes.
-_COOLING_PER_SERVER, _COOLING_MIN, _COOLING_MAX = 1_500, 40_000, 20_000_000
+_COOLING_PER_SERVER, _COOLING_MIN, _COOLING_MAX = 1_480, 40_000, 20_000_000
 _DESCENT_PER_SERVER = 80
 # Temperatures, and how often the nodes near each server are found anew: beyond so many
 # nodes that takes longer than the moves.
