@@ -106,16 +106,14 @@ def place(
             hint="add --concurrent to plan them together",
         )
     files = _read(problems, graph, content_bytes)
-    if not concurrent:
-        from distributary.placement.planner import load_compiled
-
-        load_compiled(method)
     if concurrent:
         summary = _place_concurrently(problems, files, load_growth, time_limit, seed, output)
     else:
         from distributary.placement import place as place_conversions
         from distributary.placement.plan_file import plan_document
+        from distributary.placement.planner import load_compiled
 
+        load_compiled(method)
         [file] = files
         with progress() as observe:
             placement = place_conversions(

@@ -122,5 +122,5 @@ def near_nodes(problem: FidelityProblem, state: State, approach: str) -> IntArra
     trees = np.maximum((delays > 0.0).sum(axis=1), 1)
     # Overloaded nodes above make a delay infinite; far away is all that says here.
     delay = np.nan_to_num(delays.sum(axis=1) / trees, posinf=1e9)
-    base = delay + adding + crowding / (weight * np.maximum(trees, 1))
+    base = delay + adding + crowding / (weight * trees)
     return nearest_nodes(base, problem.delays, max(1, min(_NEAR, problem.node_count - 1)))

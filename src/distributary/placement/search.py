@@ -136,7 +136,6 @@ class _Search:
         self.best = np.full(len(self.graph.allowed), -1, dtype=np.int64)
         self.best_cost = np.inf
         self.bound = 0.0
-        self.bound_guide_cost = np.inf
         self.found: list[tuple[float, IntArray]] = []
         # Whole-number costs make every plan's cost a whole number, and the bound with it.
         finite = np.concatenate(
