@@ -4,6 +4,8 @@ DistributaryError
   BadInput          a file, option or argument breaks the rules; names the place
   TooLarge          a method would exceed its budget of time or memory; says by how much
   InvalidPlan       a plan breaks the model: something is used where it is not available
+  InfeasiblePlan    no plan meets the capacities; says what is short, and by how much
+  MissingPackage    an optional package is not installed; says how to install it
 
 Messages are one line each, so that a command can print them as they are, and end
 with ``hint: ...`` when there is something to do.
@@ -11,7 +13,15 @@ with ``hint: ...`` when there is something to do.
 
 from __future__ import annotations
 
-__all__ = ["BadInput", "DistributaryError", "InvalidPlan", "TooLarge", "quoted"]
+__all__ = [
+    "BadInput",
+    "DistributaryError",
+    "InfeasiblePlan",
+    "InvalidPlan",
+    "MissingPackage",
+    "TooLarge",
+    "quoted",
+]
 
 # Names come from untrusted files: a message quotes at most this much of one.
 _QUOTED_CHARACTERS_MAX = 60
@@ -80,3 +90,35 @@ class InvalidPlan(DistributaryError):
     def __init__(self, node: str, problem: str) -> None:
         self.node = node
         super().__init__(f"node {quoted(node)}: {problem}")
+
+
+class InfeasiblePlan(DistributaryError):
+    """No plan meets the capacities, or none was found.
+
+    Attributes
+    ----------
+    shortfall
+        How much capacity is missing, in the unit of the capacities.
+    """
+
+    def __init__(self, message: str, *, shortfall: float) -> None:
+        self.shortfall = shortfall
+        super().__init__(message)
+
+
+class MissingPackage(DistributaryError):
+    """Something optional was asked for that is not installed.
+
+    Attributes
+    ----------
+    package, extra
+        The package that is missing, and the extra of distributary that brings it.
+    """
+
+    def __init__(self, package: str, *, extra: str, purpose: str) -> None:
+        self.package = package
+        self.extra = extra
+        super().__init__(
+            f"{purpose} needs {package}, which is not installed; "
+            f'hint: pip install "distributary[{extra}]"'
+        )

@@ -58,6 +58,8 @@ def _facts(scene: TreeScene, tree: DrawnTree) -> dict[str, object]:
     }
     if scene.details is not None:
         facts["details"] = [[readable(line) for line in lines] for lines in scene.details]
+    if scene.links is not None:
+        facts["links"] = [[readable(line) for line in lines] for lines in scene.links]
     return facts
 
 

@@ -47,6 +47,9 @@ class TreeScene:
     details
         The figures of each node, as words, where a page is to tell these instead of
         what a node receives, makes, wants and costs.
+    links
+        The name of each link and its figures, where links are more than the way from a
+        parent: the picture refers to them by their index.
     """
 
     title: str
@@ -64,6 +67,7 @@ class TreeScene:
     legend_columns: tuple[str, ...]
     legend_cells: tuple[tuple[str, ...], ...]
     details: tuple[tuple[str, ...], ...] | None = None
+    links: tuple[tuple[str, ...], ...] | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.nodes), len(self.kinds))

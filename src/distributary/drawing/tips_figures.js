@@ -5,6 +5,10 @@
   }
 
   function describeLink(event, v) {
+    if (facts.links) {
+      const [name, ...lines] = facts.links[v];
+      return showTip(event, name, lines.map((line) => ["", [line]]));
+    }
     showTip(event, `${facts.nodes[facts.parents[v]]} → ${facts.nodes[v]}`, figures(v));
   }
 

@@ -1,0 +1,35 @@
+"""Seeded random numbers inside compiled loops.
+
+NumPy's generators do not pass through compiled code at the speed of the moves that are
+drawn there; this one does, and replays from its seed on every machine.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distributary.arrays import UintArray, kernel
+
+__all__ = ["draw", "draw_index", "seed_state"]
+
+
+def seed_state(seed: int) -> UintArray:
+    """Return the state of a generator for `draw`; never zero, which it would not leave."""
+    return np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1)
+
+
+@kernel
+def draw(seed: UintArray) -> float:
+    """Return a random number in [0, 1) and move the seed (1,) on: xorshift64*."""
+    x = seed[0]
+    x ^= x >> np.uint64(12)
+    x ^= x << np.uint64(25)
+    x ^= x >> np.uint64(27)
+    seed[0] = x
+    return float((x * np.uint64(2685821657736338717)) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@kernel
+def draw_index(seed: UintArray, count: int) -> int:
+    """Return a random number from 0 up to `count`, which is left out."""
+    return int(draw(seed) * count)

@@ -1,0 +1,211 @@
+"""Compiled: what it costs to reach the brokers of one channel from each broker.
+
+A channel has a set of brokers with subscribers. A message of the channel that enters at
+broker `b` travels along the minimum spanning tree of that set and `b`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distributary.arrays import BoolArray, FloatArray, IntArray, kernel
+
+__all__ = ["grow_tree", "insertion_weight", "reach_in_tree", "reach_weights"]
+
+
+@kernel
+def grow_tree(
+    members: IntArray,
+    count: int,
+    prices: FloatArray,
+    parents: IntArray,
+    edges: FloatArray,
+    order: IntArray,
+) -> float:
+    """Grow the minimum spanning tree of the first `count` members, and return its weight.
+
+    Parameters
+    ----------
+    members
+        Broker indices.
+    prices
+        Between brokers, shape (brokers, brokers).
+    parents, edges, order
+        Filled: `order[i]` is the i-th broker to join, `parents[i]` the position in `order`
+        of the one it joins (always smaller than `i`), and `edges[i]` the price between
+        them. At least `count` long. The first in `members` joins first.
+    """
+    if count == 0:
+        return 0.0
+    # Brokers that have not joined stand in `order` from `done` on; `edges` and `parents`
+    # have the cheapest way to each of them so far.
+    for i in range(count):
+        order[i] = members[i]
+        edges[i] = np.inf
+        parents[i] = 0
+    edges[0] = 0.0
+    parents[0] = -1
+    weight = 0.0
+    last = order[0]
+    for done in range(1, count):
+        best = done
+        best_price = np.inf
+        for i in range(done, count):
+            price = prices[last, order[i]]
+            if price < edges[i]:
+                edges[i] = price
+                parents[i] = done - 1
+            if edges[i] < best_price:
+                best_price = edges[i]
+                best = i
+        last = order[best]
+        parent = parents[best]
+        order[best], edges[best], parents[best] = order[done], edges[done], parents[done]
+        order[done], edges[done], parents[done] = last, best_price, parent
+        weight += best_price
+    return weight
+
+
+@kernel
+def insertion_weight(
+    count: int,
+    order: IntArray,
+    parents: IntArray,
+    edges: FloatArray,
+    added: FloatArray,
+    ways: FloatArray,
+) -> float:
+    """Return the weight of the spanning tree with one broker more, in one pass.
+
+    From the leaves up, the subtree of each node keeps open only its cheapest connection to
+    the new broker: of that and the edge to the parent the dearer one goes up, and the
+    other is in the tree for good (Chin and Houck).
+
+    Parameters
+    ----------
+    count, order, parents, edges
+        A tree as `grow_tree` makes it.
+    added
+        The prices between the new broker and every broker.
+    ways
+        Room for `count` numbers.
+    """
+    if count == 0:
+        return 0.0
+    weight = 0.0
+    for i in range(count):
+        ways[i] = added[order[i]]
+    for i in range(count - 1, 0, -1):
+        way = ways[i]
+        edge = edges[i]
+        if way < edge:
+            weight += way
+            dearer = edge
+        else:
+            weight += edge
+            dearer = way
+        parent = parents[i]
+        if dearer < ways[parent]:
+            ways[parent] = dearer
+    return float(weight + ways[0])
+
+
+@kernel
+def reach_weights(
+    inside: BoolArray,
+    prices: FloatArray,
+    parents: IntArray,
+    edges: FloatArray,
+    order: IntArray,
+    members: IntArray,
+    ways: FloatArray,
+    row: FloatArray,
+) -> float:
+    """Fill `row[b]` with the weight of the spanning tree of the brokers inside and `b`.
+
+    Parameters
+    ----------
+    inside
+        The brokers of the channel, shape (brokers,).
+    parents, edges, order, members, ways
+        Room for as many numbers as there are brokers.
+
+    Returns
+    -------
+    float
+        The weight of the tree of the brokers inside alone. When there are none, nothing
+        has to be sent anywhere and all weights are 0.
+    """
+    count = 0
+    for b in range(len(inside)):
+        if inside[b]:
+            members[count] = b
+            count += 1
+    weight = grow_tree(members, count, prices, parents, edges, order)
+    for b in range(len(inside)):
+        if inside[b]:
+            row[b] = weight
+        else:
+            row[b] = insertion_weight(count, order, parents, edges, prices[b], ways)
+    return weight
+
+
+@kernel
+def reach_in_tree(
+    inside: BoolArray,
+    tree_order: IntArray,
+    tree_parents: IntArray,
+    tree_edges: FloatArray,
+    below: IntArray,
+    away: FloatArray,
+    row: FloatArray,
+) -> float:
+    """Fill `row[b]` with the weight of what connects `b` and those inside in one given tree.
+
+    Parameters
+    ----------
+    inside
+        The brokers of the channel, shape (brokers,).
+    tree_order, tree_parents, tree_edges
+        The tree of all brokers as `grow_tree` makes it.
+    below, away
+        Room for as many numbers as there are brokers.
+
+    Returns
+    -------
+    float
+        The weight of the part that connects the brokers inside.
+    """
+    count = len(inside)
+    total = 0
+    for i in range(count):
+        below[i] = 1 if inside[tree_order[i]] else 0
+        total += below[i]
+    if total == 0:
+        row[:] = 0.0
+        return 0.0
+    weight = 0.0
+    for i in range(count - 1, 0, -1):
+        below[tree_parents[i]] += below[i]
+        if 0 < below[i] < total:
+            weight += tree_edges[i]
+    # The part of the tree between the brokers inside: `away` is how far a broker is from
+    # it. Above its top there is a chain of nodes with all of them below.
+    for i in range(count):
+        away[i] = 0.0
+    top = 0
+    for i in range(1, count):
+        if below[i] == total:
+            top = i  # Deeper than the last one, for parents come first.
+    i = top
+    while i > 0:
+        parent = tree_parents[i]
+        away[parent] = away[i] + tree_edges[i]
+        i = parent
+    for i in range(1, count):
+        parent = tree_parents[i]
+        if below[i] == 0:
+            away[i] = away[parent] + tree_edges[i]
+    for i in range(count):
+        row[tree_order[i]] = weight + away[i]
+    return weight

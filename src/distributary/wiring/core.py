@@ -1,0 +1,143 @@
+"""The core: what it costs to carry each channel between brokers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from distributary.arrays import BoolArray, FloatArray, IntArray, kernel
+from distributary.wiring._core_kernels import grow_tree, reach_in_tree, reach_weights
+from distributary.wiring._steiner_kernels import steiner_weights, subset_weights
+from distributary.wiring.problem import WiringProblem
+
+__all__ = ["STEINER_EXACT_MAX", "BrokerTree", "broker_tree", "core_costs", "reach", "traffic"]
+
+# Up to so many brokers the best branching points are found by looking at all sets of them.
+STEINER_EXACT_MAX = 10
+
+
+@dataclass(frozen=True, eq=False)
+class BrokerTree:
+    """The minimum spanning tree of all brokers, from one of them outwards.
+
+    Attributes
+    ----------
+    order
+        The brokers as they join.
+    parents
+        `parents[i]` is the position in `order` of the broker that `order[i]` joins, smaller
+        than `i`; -1 for the first.
+    edges
+        `edges[i]` is the price between the two.
+    """
+
+    order: IntArray
+    parents: IntArray
+    edges: FloatArray
+
+
+def broker_tree(prices: FloatArray) -> BrokerTree:
+    """Return the minimum spanning tree of all brokers."""
+    count = len(prices)
+    tree = BrokerTree(
+        np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64), np.empty(count)
+    )
+    grow_tree(np.arange(count), count, prices, tree.parents, tree.edges, tree.order)
+    return tree
+
+
+def traffic(problem: WiringProblem, broker_of: IntArray) -> tuple[FloatArray, IntArray]:
+    """Return what enters each channel at each broker, and how many subscribers it has there.
+
+    Returns
+    -------
+    entering
+        Rates, shape (channels, brokers).
+    subscribers
+        Counts, shape (channels, brokers).
+    """
+    shape = (problem.channel_count, problem.broker_count)
+    cells = shape[0] * shape[1]
+    entering = np.bincount(
+        problem.publish_channel * shape[1] + broker_of[problem.publisher],
+        weights=problem.publish_rate,
+        minlength=cells,
+    )
+    subscribers = np.bincount(
+        problem.interest_channel * shape[1] + broker_of[problem.reader], minlength=cells
+    )
+    return (
+        np.asarray(entering.reshape(shape), dtype=np.float64),
+        np.asarray(subscribers.reshape(shape), dtype=np.int64),
+    )
+
+
+def reach(prices: FloatArray, inside: BoolArray, core: str = "mst") -> FloatArray:
+    """Return the weight of the tree that a message needs, by channel and where it enters.
+
+    Parameters
+    ----------
+    prices
+        Between brokers, shape (brokers, brokers).
+    inside
+        `inside[c, b]`: has broker `b` a subscriber of channel `c`?
+    core
+        "mst", "steiner" or "one-tree".
+
+    Returns
+    -------
+    FloatArray
+        Shape (channels, brokers).
+    """
+    rows = np.empty(inside.shape)
+    if core == "one-tree":
+        tree = broker_tree(prices)
+        _reach_all_in_tree(inside, tree.order, tree.parents, tree.edges, rows)
+        return rows
+    if core == "steiner" and len(prices) <= STEINER_EXACT_MAX:
+        weights = subset_weights(prices, True)
+        bits = 1 << np.arange(len(prices))
+        sets = inside @ bits
+        rows = np.asarray(weights[sets[:, None] | bits[None, :]])
+        rows[sets == 0] = 0.0
+        return rows
+    _reach_all(inside, prices, rows)
+    if core == "steiner":
+        steiner_weights(inside, prices, rows)
+    return rows
+
+
+def core_costs(problem: WiringProblem, broker_of: IntArray, *, core: str = "mst") -> FloatArray:
+    """Return what each channel costs between brokers."""
+    entering, subscribers = traffic(problem, broker_of)
+    rows = reach(problem.core_prices, subscribers > 0, core)
+    return np.asarray((entering * rows).sum(axis=1))
+
+
+@kernel
+def _reach_all(inside: BoolArray, prices: FloatArray, rows: FloatArray) -> None:
+    """Fill the weights of every channel."""
+    count = len(prices)
+    parents, order, members = (
+        np.empty(count, np.int64),
+        np.empty(count, np.int64),
+        np.empty(count, np.int64),
+    )
+    edges, ways = np.empty(count), np.empty(count)
+    for c in range(len(inside)):
+        reach_weights(inside[c], prices, parents, edges, order, members, ways, rows[c])
+
+
+@kernel
+def _reach_all_in_tree(
+    inside: BoolArray,
+    tree_order: IntArray,
+    tree_parents: IntArray,
+    tree_edges: FloatArray,
+    rows: FloatArray,
+) -> None:
+    """Fill the weights of every channel within one tree."""
+    below, away = np.empty(len(tree_order), np.int64), np.empty(len(tree_order))
+    for c in range(len(inside)):
+        reach_in_tree(inside[c], tree_order, tree_parents, tree_edges, below, away, rows[c])

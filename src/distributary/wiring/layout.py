@@ -1,0 +1,70 @@
+"""Places for users and brokers of which nothing but prices is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from distributary.arrays import FloatArray, IntArray
+from distributary.wiring.positions import Positions
+from distributary.wiring.problem import WiringProblem
+
+__all__ = ["positions_from_prices"]
+
+_LANDMARKS_MAX = 300
+_GOLDEN_ANGLE = math.pi * (3.0 - math.sqrt(5.0))
+# How far from a broker without distance to others its users are spread out.
+_SPREAD = 0.06
+
+
+def positions_from_prices(problem: WiringProblem, users: IntArray) -> Positions:
+    """Return places whose distances are about in proportion to prices.
+
+    Brokers stand where classical multidimensional scaling of the prices between them puts
+    them, by way of some hundred landmarks if there are many (de Silva and Tenenbaum). A
+    user stands among the brokers, the nearer to one the lower the price to it.
+
+    Parameters
+    ----------
+    problem
+        The prices.
+    users
+        The users that need a place; the places are in this order.
+    """
+    brokers = _scaled(problem.core_prices)
+    extent = float(np.ptp(brokers, axis=0).max()) if len(brokers) > 1 else 0.0
+    prices = problem.access_prices[users]
+    least = prices.min(axis=1, keepdims=True)
+    # Far brokers count for little: twice the price, an eighth of the weight.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weights = np.where(least > 0.0, (least / prices) ** 3, (prices == 0.0).astype(np.float64))
+    places = (weights @ brokers) / weights.sum(axis=1, keepdims=True)
+    # Users with the same prices would stand on one spot: they are spread like the seeds of
+    # a sunflower, over a disc that is small beside the whole.
+    turns = _GOLDEN_ANGLE * np.arange(len(users))
+    spread = _SPREAD * (extent if extent > 0.0 else 1.0)
+    radii = spread * np.sqrt((np.arange(len(users)) + 0.5) / max(len(users), 1))
+    places = places + np.column_stack([radii * np.cos(turns), radii * np.sin(turns)])
+    return Positions(places, brokers)
+
+
+def _scaled(prices: FloatArray) -> FloatArray:
+    """Return a place on the plane for every row of a metric."""
+    count = len(prices)
+    chosen = np.unique(np.linspace(0, count - 1, min(count, _LANDMARKS_MAX)).astype(np.int64))
+    squared = prices[np.ix_(chosen, chosen)] ** 2
+    means = squared.mean(axis=0)
+    centred = -0.5 * (squared - means[:, None] - means[None, :] + means.mean())
+    values, vectors = np.linalg.eigh(centred)
+    values, vectors = values[::-1][:2], vectors[:, ::-1][:, :2]
+    # The sign of an eigenvector is arbitrary: its largest entry is made positive.
+    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])])
+    roots = np.sqrt(np.maximum(values, 0.0))
+    # Without a second dimension everything stands on a line.
+    apart = roots > 1e-6 * max(float(roots.max()), 1e-300)
+    inverse = np.where(apart, signs / np.where(apart, roots, 1.0), 0.0)
+    places = -0.5 * (prices[:, chosen] ** 2 - means) @ (vectors * inverse)
+    if places.shape[1] < 2:
+        places = np.column_stack([places, np.zeros(count)])
+    return np.asarray(places - places.mean(axis=0), dtype=np.float64)

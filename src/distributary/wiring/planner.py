@@ -1,0 +1,187 @@
+"""The planner: one problem in, one wiring out, by any method."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from distributary.arrays import IntArray
+from distributary.errors import BadInput, quoted
+from distributary.wiring.bounds import lower_bound
+from distributary.wiring.capacity import check_feasible
+from distributary.wiring.clustering import clustering_wiring
+from distributary.wiring.cost import cost
+from distributary.wiring.exact import exact_wiring, is_small, require_small
+from distributary.wiring.mixing import mixing_wiring
+from distributary.wiring.packing import packing_wiring
+from distributary.wiring.problem import WiringProblem
+from distributary.wiring.random_wiring import random_wiring
+from distributary.wiring.rewire import rewire, users_moved
+from distributary.wiring.search import search_wiring
+from distributary.wiring.wiring import CORES, Wiring, check
+
+__all__ = ["METHODS", "wire"]
+
+METHODS = ("random", "packing", "clustering", "mixing", "search", "exact", "auto")
+
+Observer = Callable[[str, int, int], None]
+
+# Branches of the exact method beside a search: less than a second.
+_BRANCHES_MAX = 300_000
+# Pairs of user and broker up to which a second search takes little time.
+_PAIRS_FEW = 20_000
+
+
+def wire(
+    problem: WiringProblem,
+    *,
+    method: str = "auto",
+    core: str = "mst",
+    seed: int = 0,
+    time_limit: float | None = None,
+    start: IntArray | None = None,
+    moves: int | None = None,
+    observe: Observer | None = None,
+) -> Wiring:
+    """Attach every user to a broker, at the least cost of access and core.
+
+    Parameters
+    ----------
+    problem
+        What to plan.
+    method
+        One of `METHODS`.
+    core
+        How traffic travels between brokers, one of `CORES`.
+    seed
+        Seed of every random choice.
+    time_limit
+        Seconds after which "search" and "auto" stop; they go on until then. Without it,
+        they end by themselves and the result depends on the seed only.
+    start
+        The broker of every user so far, -1 for those who have none: re-wire from there.
+    moves
+        With `start`, the most users that may move; all of them unless given.
+    observe
+        Called with a stage, what is done of it and how much there is.
+
+    Returns
+    -------
+    Wiring
+        The wiring, its cost by the one definition in `cost`, and a lower bound that holds
+        for every wiring (with `moves`, for those with fewer moves as well).
+
+    Raises
+    ------
+    BadInput
+        When an argument is none of those named above.
+    InfeasiblePlan
+        When the users do not fit on the brokers.
+    TooLarge
+        When "exact" would take too long; before it starts.
+    """
+    for name, value, choices in (("method", method, METHODS), ("core", core, CORES)):
+        if value not in choices:
+            raise BadInput(name, f"{quoted(value)} is none of {', '.join(choices)}")
+    if start is not None and method not in ("auto", "search"):
+        raise BadInput("method", f"{method} starts from nothing; search can start from a wiring")
+    if moves is not None and start is None:
+        raise BadInput("moves", "counts from a wiring, and none was given")
+    began = time.perf_counter()
+    check_feasible(problem)
+    bound = 0.0
+    if start is not None:
+        broker_of = rewire(
+            problem,
+            start,
+            problem.user_count if moves is None else moves,
+            core=core,
+            seed=seed,
+            time_limit=time_limit,
+            observe=observe,
+        )
+    elif method in _SIMPLE:
+        broker_of = _SIMPLE[method](problem, seed=seed)
+    else:
+        if method == "exact":
+            require_small(problem)
+        proving = method == "exact" or (method == "auto" and is_small(problem))
+        searching = time_limit / 2.0 if proving and time_limit is not None else time_limit
+        broker_of = _search(problem, core, seed, searching, observe)
+        if proving:
+            broker_of, bound = exact_wiring(
+                problem,
+                core=core,
+                time_limit=None if time_limit is None else time_limit / 2.0,
+                branches_max=_BRANCHES_MAX if method == "auto" else None,
+                start=broker_of,
+            )
+    seconds = time.perf_counter() - began
+    check(problem, broker_of)
+    found = cost(problem, broker_of, core=core)
+    saving = None
+    if core == "steiner":
+        saving = cost(problem, broker_of).core - found.core
+    return Wiring(
+        method=method,
+        core=core,
+        broker_of=broker_of,
+        cost=found,
+        lower_bound=min(max(bound, _bound(problem, core, broker_of, bound)), found.total),
+        seconds=seconds,
+        steiner_saving=saving,
+        moved=None if start is None else users_moved(start, broker_of),
+    )
+
+
+def _bound(problem: WiringProblem, core: str, broker_of: IntArray, known: float) -> float:
+    """Return a lower bound on the cost of every wiring; that of a small problem is the optimum.
+
+    Parameters
+    ----------
+    problem, core
+        What was planned.
+    broker_of
+        The wiring that was found; the search for a better one is shorter with it.
+    known
+        A lower bound that is known already, or 0.
+    """
+    total = cost(problem, broker_of, core=core).total
+    if known >= total:
+        return known
+    if known == 0.0 and is_small(problem):
+        _, known = exact_wiring(problem, core=core, branches_max=_BRANCHES_MAX, start=broker_of)
+        if known >= total:
+            return known
+    return max(known, lower_bound(problem, core=core))
+
+
+def _search(
+    problem: WiringProblem,
+    core: str,
+    seed: int,
+    time_limit: float | None,
+    observe: Observer | None,
+) -> IntArray:
+    """Return the best wiring that a search finds.
+
+    Branching points are too dear to be weighed with every move. What they save depends on
+    the wiring, so with core "steiner" the best along spanning trees is compared with the
+    best within one tree, as long as that takes little time.
+    """
+    planned = "mst" if core == "steiner" else core
+    found = search_wiring(problem, core=planned, seed=seed, time_limit=time_limit, observe=observe)
+    small = problem.user_count * problem.broker_count <= _PAIRS_FEW
+    if core != "steiner" or not small or time_limit is not None:
+        return found
+    other = search_wiring(problem, core="one-tree", seed=seed, observe=observe)
+    costs = [cost(problem, wiring, core=core).total for wiring in (found, other)]
+    return other if costs[1] < costs[0] else found
+
+
+_SIMPLE: dict[str, Callable[..., IntArray]] = {
+    "random": random_wiring,
+    "packing": packing_wiring,
+    "clustering": clustering_wiring,
+    "mixing": mixing_wiring,
+}

@@ -1,0 +1,33 @@
+"""Where users and brokers are, for pictures: no planner looks at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from distributary.arrays import FloatArray
+
+__all__ = ["Positions"]
+
+
+@dataclass(frozen=True, eq=False)
+class Positions:
+    """Points on a plane, in the order of a problem's users and brokers.
+
+    Attributes
+    ----------
+    users
+        Shape (users, 2).
+    brokers
+        Shape (brokers, 2).
+    """
+
+    users: FloatArray
+    brokers: FloatArray
+
+    def __post_init__(self) -> None:
+        assert self.users.ndim == self.brokers.ndim == 2
+        assert self.users.shape[1] == self.brokers.shape[1] == 2
+        assert np.isfinite(self.users).all()
+        assert np.isfinite(self.brokers).all()

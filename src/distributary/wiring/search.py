@@ -1,0 +1,268 @@
+"""Our own search for a wiring: several starts, cooling, and descent on the full cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from distributary.arrays import FloatArray, IntArray, UintArray
+from distributary.draws import seed_state
+from distributary.errors import InfeasiblePlan
+from distributary.wiring._search_kernels import cool, descend, reshape
+from distributary.wiring._state_kernels import State, Work
+from distributary.wiring.clustering import clustering_wiring
+from distributary.wiring.mixing import mixing_wiring
+from distributary.wiring.model import rewired, state_of, work_for
+from distributary.wiring.packing import packing_wiring
+from distributary.wiring.problem import WiringProblem
+from distributary.wiring.starts import central_wiring, nearest_brokers, nearest_users
+
+__all__ = ["Search", "search_wiring"]
+
+Observer = Callable[[str, int, int], None]
+
+# Pairs of user and broker beyond which clustering and mixing take too long to start from.
+_PAIRS_MAX = 2_000_000
+# Few central brokers: their capacity as a multiple of the demand.
+_SHARES = (1.1, 1.4)
+_NEAR_BROKERS, _NEAR_USERS = 10, 40
+# Starts that cost more than this many times the cheapest are not worth a descent.
+_FAR = 1.5
+# The first temperature as a multiple of what one user costs: the more of that is core, the
+# more there is to arrange anew. The last is lower by this factor.
+_HOT_PER_CORE_SHARE, _HOT_MIN, _HOT_MAX, _COLD = 1.5, 0.1, 1.0, 0.02
+_TEMPERATURES = 60
+# Steps (a few nanoseconds each) of cooling: for every pair of user and broker, at least and
+# at most; and at most for every descent. They are counted, not timed, so that a seed gives
+# one result.
+_COOLING_PER_PAIR, _COOLING_MIN, _COOLING_MAX = 10_000, 1_000_000, 500_000_000
+_DESCENT_MAX = 10_000_000_000
+# Cooling is done anew from other starts as long as it is cheap.
+_RUNS_MAX, _RUNS_STEPS = 6, 400_000_000
+_ROUNDS_MAX = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What the phases of a search share.
+
+    Attributes
+    ----------
+    problem
+        What to plan.
+    state, work
+        The wiring under change, and room for weighing changes.
+    home
+        Where each user comes from if it may not move freely, else -1.
+    moves
+        How many users are away from home, and how many may be.
+    deadline
+        When to stop, on the clock of `time.monotonic`.
+    """
+
+    problem: WiringProblem
+    state: State
+    work: Work
+    home: IntArray
+    moves: IntArray
+    near: IntArray
+    near_users: IntArray
+    reader_start: IntArray
+    readers: IntArray
+    scores: FloatArray
+    deadline: float
+
+    @classmethod
+    def of(
+        cls,
+        problem: WiringProblem,
+        broker_of: IntArray,
+        *,
+        core: str,
+        home: IntArray | None = None,
+        moves_max: int | None = None,
+        time_limit: float | None = None,
+    ) -> Search:
+        """Return a search that stands at `broker_of`."""
+        work = work_for(problem)
+        by_channel = np.argsort(problem.interest_channel, kind="stable")
+        counts = np.bincount(problem.interest_channel, minlength=problem.channel_count)
+        moved = 0 if home is None else int(((home >= 0) & (broker_of != home)).sum())
+        return cls(
+            problem=problem,
+            state=state_of(problem, broker_of, core, work),
+            work=work,
+            home=np.full(problem.user_count, -1, dtype=np.int64) if home is None else home,
+            moves=np.array([moved, problem.user_count if moves_max is None else moves_max]),
+            near=nearest_brokers(problem, _NEAR_BROKERS),
+            near_users=nearest_users(problem, _NEAR_USERS),
+            reader_start=np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)]),
+            readers=problem.reader[by_channel],
+            scores=np.empty(problem.broker_count),
+            deadline=np.inf if time_limit is None else time.monotonic() + time_limit,
+        )
+
+    @property
+    def late(self) -> bool:
+        """Is the time up?"""
+        return time.monotonic() >= self.deadline
+
+    def start_at(self, broker_of: IntArray) -> None:
+        """Go on from another wiring."""
+        rewired(self.state, self.work, broker_of)
+        self.moves[0] = int(((self.home >= 0) & (broker_of != self.home)).sum())
+
+    def descend(self, rng: np.random.Generator) -> None:
+        """Move and swap single users until none helps any more."""
+        until = self.work.steps[0] + _DESCENT_MAX
+        for _ in range(_ROUNDS_MAX):
+            order = rng.permutation(self.problem.user_count)
+            # In pieces, so that a time limit is kept with many users.
+            pieces = np.array_split(order, max(1, len(order) // 2_000))
+            made = 0
+            for piece in pieces:
+                if self.late:
+                    return
+                made += descend(
+                    self.state, self.work, piece, self.scores, self.home, self.moves, until
+                )
+            if made == 0 or self.work.steps[0] >= until:
+                return
+
+    def polish(self, rng: np.random.Generator) -> None:
+        """Descend, close and open brokers, and descend again until nothing helps."""
+        until = self.work.steps[0] + _DESCENT_MAX
+        self.descend(rng)
+        for _ in range(_ROUNDS_MAX):
+            made = 0
+            for brokers in np.array_split(rng.permutation(self.problem.broker_count), 10):
+                if self.late or self.work.steps[0] >= until:
+                    return
+                made += reshape(
+                    self.state,
+                    self.work,
+                    brokers,
+                    self.near_users,
+                    self.scores,
+                    self.home,
+                    self.moves,
+                    until,
+                )
+            if made == 0:
+                return
+            self.descend(rng)
+
+    def cool(
+        self,
+        numbers: UintArray,
+        steps: int,
+        *,
+        hot: float | None = None,
+        observe: Observer | None = None,
+    ) -> None:
+        """Cool from `hot` times the cost of a user, and end at the best wiring on the way."""
+        if hot is None:
+            core_share = float(self.state.core.sum() / max(self.state.total[0], 1e-300))
+            hot = min(max(_HOT_PER_CORE_SHARE * core_share, _HOT_MIN), _HOT_MAX)
+        best, best_cost = self.state.broker_of.copy(), self.state.total.copy()
+        began = int(self.work.steps[0])
+        for step in range(_TEMPERATURES):
+            if self.late:
+                break
+            share = hot * _COLD ** (step / (_TEMPERATURES - 1))
+            cool(
+                numbers,
+                self.state,
+                self.work,
+                self.near,
+                self.reader_start,
+                self.readers,
+                share * float(best_cost[0]) / self.problem.user_count,
+                began + steps * (step + 1) // _TEMPERATURES,
+                best,
+                best_cost,
+                self.home,
+                self.moves,
+            )
+            if observe is not None:
+                observe("search", step + 1, _TEMPERATURES)
+        self.start_at(best)
+
+
+def search_wiring(
+    problem: WiringProblem,
+    *,
+    core: str = "mst",
+    seed: int = 0,
+    time_limit: float | None = None,
+    observe: Observer | None = None,
+) -> IntArray:
+    """Return the best wiring found.
+
+    The search starts from the published methods and from packing onto few central brokers,
+    so that it is never dearer than any of them. It cools from the best and, where that is
+    cheap, from the others; then it closes and opens brokers and moves and swaps users
+    until nothing helps. With a time limit it goes on cooling until then; without one, the
+    result depends on the seed only.
+    """
+    rng = np.random.default_rng(seed)
+    numbers = seed_state(seed)
+    ended = None if time_limit is None else time.monotonic() + time_limit
+    starts = list(_starts(problem, seed, ended))
+    left = None if ended is None else max(0.0, ended - time.monotonic())
+    search = Search.of(problem, starts[0], core=core, time_limit=left)
+    state = search.state
+    if problem.user_count == 0 or problem.broker_count == 1:
+        return state.broker_of
+    standing: list[tuple[float, IntArray]] = []
+    for start in starts:
+        search.start_at(start)
+        standing.append((float(state.total[0]), start))
+    standing.sort(key=lambda entry: entry[0])
+    reached: list[tuple[float, IntArray]] = []
+    for total, start in standing:
+        if total > _FAR * standing[0][0]:
+            break
+        search.start_at(start)
+        search.descend(rng)
+        reached.append((float(state.total[0]), state.broker_of.copy()))
+        if search.late:
+            break
+    reached.sort(key=lambda entry: entry[0])
+    best_cost, best = reached[0]
+    pairs = problem.user_count * problem.broker_count
+    steps = min(max(_COOLING_PER_PAIR * pairs, _COOLING_MIN), _COOLING_MAX)
+    runs = min(_RUNS_MAX, max(1, _RUNS_STEPS // steps))
+    done = 0
+    while done < runs or (time_limit is not None and not search.late):
+        search.start_at(reached[done % len(reached)][1])
+        search.cool(numbers, steps, observe=observe)
+        search.polish(rng)
+        if state.total[0] < best_cost:
+            best_cost, best = float(state.total[0]), state.broker_of.copy()
+        done += 1
+        if search.late:
+            break
+    return best
+
+
+def _starts(problem: WiringProblem, seed: int, ended: float | None) -> Iterator[IntArray]:
+    """Yield wirings to start from, the cheapest to make first."""
+    yield packing_wiring(problem, seed=seed)
+    for share in _SHARES:
+        central = central_wiring(problem, share)
+        if central is not None:
+            yield central
+    if problem.user_count * problem.broker_count > _PAIRS_MAX:
+        return
+    for method in (clustering_wiring, mixing_wiring):
+        if ended is not None and time.monotonic() >= ended:
+            return
+        try:
+            yield method(problem, seed=seed)
+        except InfeasiblePlan:
+            # There is a wiring to start from already.
+            continue
