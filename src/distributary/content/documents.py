@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -140,23 +140,33 @@ def _integer(text: str) -> int | float:
 
 
 def _first_fault(document: object, repeated: dict[int, str]) -> BadInput:
-    """Return the error for the first literal or repeated key, in the document's order."""
-    waiting: list[tuple[str, object]] = [("", document)]
-    while waiting:
-        place, value = waiting.pop()
-        if isinstance(value, _NotJson):
-            return BadInput(
-                place or "document",
-                f"is {value.literal}, which is not a number in JSON",
-                hint="write a finite number",
-            )
-        if isinstance(value, dict):
-            if id(value) in repeated:
-                return BadInput(place_of(place, repeated[id(value)]), "is given twice")
-            inside = [(place_of(place, key), entry) for key, entry in value.items()]
-        elif isinstance(value, list):
-            inside = [(f"{place}[{index}]", entry) for index, entry in enumerate(value)]
+    """Return the error for the first literal or repeated key, in the document's order.
+
+    Walks with one iterator for each level, and names places only where it goes: a hostile
+    document may have millions of entries beside its fault.
+    """
+    levels: list[tuple[str, Iterator[tuple[object, object]]]] = [("", iter([(None, document)]))]
+    while levels:
+        above, entries = levels[-1]
+        for key, value in entries:
+            if not isinstance(value, _NotJson | dict | list):
+                continue
+            place = above
+            if key is not None:
+                place = f"{above}[{key}]" if isinstance(key, int) else place_of(above, str(key))
+            if isinstance(value, _NotJson):
+                return BadInput(
+                    place or "document",
+                    f"is {value.literal}, which is not a number in JSON",
+                    hint="write a finite number",
+                )
+            if isinstance(value, list):
+                levels.append((place, iter(enumerate(value))))
+            else:
+                if id(value) in repeated:
+                    return BadInput(place_of(place, repeated[id(value)]), "is given twice")
+                levels.append((place, iter(value.items())))
+            break
         else:
-            continue
-        waiting.extend(reversed(inside))
+            levels.pop()
     raise AssertionError("a fault that was noted is somewhere in the document")

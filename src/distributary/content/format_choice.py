@@ -1,0 +1,137 @@
+"""Which format a subscriber gets: its profile against what the adaptation graph can make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from distributary.content.adaptation_graph import AdaptationGraph
+from distributary.content.media_type import MediaType
+from distributary.content.profile import AcceptEntry, DeviceProfile
+from distributary.errors import BadInput
+
+__all__ = ["FormatChoice", "NoFormat", "choices", "choose_format", "format_index"]
+
+
+@dataclass(frozen=True)
+class FormatChoice:
+    """A format that a subscriber can be sent.
+
+    Attributes
+    ----------
+    name
+        The format, as the graph or the publication names it.
+    index
+        Its index in the graph; None for a publication's own format that the graph lacks.
+    entry
+        The entry of the profile that asks for it; None without a profile.
+    """
+
+    name: str
+    index: int | None
+    entry: AcceptEntry | None
+
+
+@dataclass(frozen=True)
+class NoFormat:
+    """Why a subscriber cannot be sent anything.
+
+    Attributes
+    ----------
+    reason
+        One sentence, for the `undeliverable` event.
+    """
+
+    reason: str
+
+
+def format_index(graph: AdaptationGraph, held_format: str) -> int | None:
+    """Return the graph's format that a publication's media type is, if there is one.
+
+    Names that are the same text come first; then the format with the most parameters of
+    which `held_format` is one, so that `text/plain; charset=utf-8` is a `text/plain`.
+    """
+    if held_format in graph.names:
+        return graph.names.index(held_format)
+    held = _media_type(held_format)
+    if held is None:
+        return None
+    found = [
+        (-len(kind.parameters), k)
+        for k, kind in enumerate(_media_types(graph.names))
+        if kind is not None and kind.admits(held)
+    ]
+    return min(found)[1] if found else None
+
+
+def choices(
+    profile: DeviceProfile | None, graph: AdaptationGraph, held_format: str
+) -> tuple[FormatChoice, ...]:
+    """Return the formats to try, best first: at most one for each entry of the profile.
+
+    An entry asks for the largest format that it matches, that can be made from
+    `held_format`, that fits the device, and that no better entry asked for already. A
+    picture that does not state its width, for a device that states its screen, comes after
+    those that do; the same holds for bit rate and bandwidth.
+
+    Parameters
+    ----------
+    profile
+        The device's; None takes the original and nothing else.
+    graph
+        What can be made. Names that are not media types match no entry.
+    held_format
+        The publication's format.
+    """
+    held = format_index(graph, held_format)
+    if profile is None:
+        return (FormatChoice(held_format, held, None),)
+    # What can be made: (name, index, type, size), the publication's own format among it.
+    makeable = [
+        (graph.names[k], k, kind, float(graph.sizes[k]))
+        for k in (np.flatnonzero(graph.makeable[held]).tolist() if held is not None else ())
+        if (kind := _media_types(graph.names)[k]) is not None
+    ]
+    if held is None and (kind := _media_type(held_format)) is not None:
+        makeable = [(held_format, -1, kind, 0.0)]
+    usable = [made for made in makeable if profile.fits(made[2]) and not profile.refuses(made[2])]
+    # Largest first; equally large ones in the order of their names.
+    usable.sort(key=lambda made: (profile.unknown_count(made[2]), -made[3], made[0]))
+    found: dict[str, FormatChoice] = {}
+    for entry in profile.entries():
+        for name, index, kind, _ in usable:
+            if name not in found and entry.media_type.admits(kind):
+                found[name] = FormatChoice(name, None if index < 0 else index, entry)
+                break
+    return tuple(found.values())
+
+
+def choose_format(
+    profile: DeviceProfile | None, graph: AdaptationGraph, held_format: str
+) -> FormatChoice | NoFormat:
+    """Return the format that a subscriber should get, or why there is none; see `choices`."""
+    found = choices(profile, graph, held_format)
+    if found:
+        return found[0]
+    assert profile is not None
+    asked = ", ".join(str(entry) for entry in profile.entries()[:4])
+    more = len(profile.entries()) - 4
+    return NoFormat(
+        f"nothing the device accepts ({asked}{f' and {more} more' if more > 0 else ''}) "
+        f"and can show can be made from {held_format}"
+    )
+
+
+@lru_cache(maxsize=64)
+def _media_types(names: tuple[str, ...]) -> tuple[MediaType | None, ...]:
+    return tuple(_media_type(name) for name in names)
+
+
+def _media_type(text: str) -> MediaType | None:
+    try:
+        kind = MediaType.parse(text)
+    except BadInput:
+        return None
+    return None if kind.has_wildcard else kind

@@ -1,0 +1,142 @@
+"""Traces: all versions of one object, and what becomes of them on the way down a tree.
+
+The same rule as `ForwardingRule`, for a whole history and many children at once: planners
+ask how often each tolerance would be served, over millions of versions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.content import _tolerance_kernels as kernels
+from distributary.content.divergence import (
+    EDIT_CHARACTERS_MAX,
+    Version,
+    age_left_over_ns,
+    code_points,
+    left_over,
+    relative_parts,
+)
+from distributary.content.tolerance import EffectiveTolerance
+from distributary.errors import BadInput, quoted
+
+__all__ = ["Trace", "forwarded"]
+
+_NOT_TEXT = np.array([-1], dtype=np.int64)
+_COLUMNS = {
+    "absolute": kernels.ABSOLUTE,
+    "relative": kernels.RELATIVE,
+    "changes": kernels.CHANGES,
+    "edit": kernels.EDIT,
+    "age": kernels.AGE,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The versions of one value of an object, in the order in which they came about.
+
+    Attributes
+    ----------
+    values
+        Numbers, NaN where the value is none, shape (N,).
+    change_numbers, times_ns
+        As in `Version`, shape (N,).
+    codes, starts
+        The texts as code points, one after the other; see `of`.
+    """
+
+    values: FloatArray
+    change_numbers: IntArray
+    times_ns: IntArray
+    codes: IntArray
+    starts: IntArray
+
+    @classmethod
+    def of_numbers(
+        cls,
+        values: FloatArray,
+        *,
+        times_ns: IntArray | None = None,
+        change_numbers: IntArray | None = None,
+    ) -> Trace:
+        """Return the trace of a value that is always a number.
+
+        Without change numbers every version is a change.
+        """
+        count = len(values)
+        return cls(
+            np.ascontiguousarray(values, dtype=np.float64),
+            np.arange(count) if change_numbers is None else change_numbers,
+            np.zeros(count, dtype=np.int64) if times_ns is None else times_ns,
+            np.full(count, -1, dtype=np.int64),
+            np.arange(count + 1),
+        )
+
+    @classmethod
+    def of(cls, versions: Sequence[Version]) -> Trace:
+        """Return the trace of any versions, numbers and texts alike."""
+        texts = [
+            code_points(version.value) if isinstance(version.value, str) else _NOT_TEXT
+            for version in versions
+        ]
+        lengths = [len(text) for text in texts]
+        return cls(
+            np.array([_number(version.value) for version in versions], dtype=np.float64),
+            np.array([version.change_number for version in versions], dtype=np.int64),
+            np.array([version.time_ns for version in versions], dtype=np.int64),
+            np.concatenate([np.empty(0, dtype=np.int64), *texts]),
+            np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def forwarded(
+    trace: Trace, children: Sequence[EffectiveTolerance], *, parent: EffectiveTolerance | None
+) -> BoolArray:
+    """Return which versions a parent forwards to each of its children, shape (children, N).
+
+    Takes time proportional to versions times children; texts take the product of their
+    lengths where they are compared.
+
+    Parameters
+    ----------
+    trace
+        What the parent receives.
+    children
+        Their effective tolerances, with the built-in divergences only.
+    parent
+        The parent's own; None for the source.
+    """
+    thresholds = np.full((len(children), kernels.COLUMNS), -1.0)
+    for row, child in zip(thresholds, children, strict=True):
+        for name, amount in child.amounts.items():
+            if name not in _COLUMNS:
+                raise BadInput("divergence", f"{quoted(name)} has no compiled rule")
+            own = 0.0 if parent is None else parent.amounts.get(name, amount)
+            if name == "relative":
+                row[kernels.RELATIVE], row[kernels.RELATIVE_DIVISOR] = relative_parts(amount, own)
+            elif name == "age":
+                row[kernels.AGE] = age_left_over_ns(amount, own)
+            else:
+                row[_COLUMNS[name]] = left_over(amount, own)
+    return kernels.forwarded(
+        trace.values,
+        trace.codes,
+        trace.starts,
+        trace.change_numbers,
+        trace.times_ns,
+        thresholds,
+        EDIT_CHARACTERS_MAX,
+    )
+
+
+def _number(value: float | str | None) -> float:
+    return math.nan if value is None or isinstance(value, str) else float(value)

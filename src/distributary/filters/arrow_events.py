@@ -1,0 +1,238 @@
+"""Batches of the table `publications` as the arrays that compiled loops read.
+
+Needs pyarrow, which is imported when a function is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.content.arrow_columns import Column, numbers_of, text_column, validity
+from distributary.content.attributes import AttributeValue
+from distributary.errors import BadInput, quoted
+from distributary.filters import _arrow_kernels as kernels
+from distributary.filters._decision_kernels import Events
+from distributary.filters._text_kernels import Texts
+from distributary.filters.events import empty_events
+from distributary.filters.sql_casts import integer_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["EventTable", "Row"]
+
+# Places for a number or a text in a chunk of events.
+_CHUNK_PLACES = 2**19
+_CHUNK_EVENTS_MAX = 4096
+
+
+@dataclass(frozen=True)
+class Row:
+    """One publication of a table, as filters read it."""
+
+    attributes: Mapping[str, AttributeValue]
+    numbers: Mapping[str, float]
+    texts: Mapping[str, str]
+
+
+class _Map(NamedTuple):
+    """A column of maps: row `e` has the entries from `entries[e]` to `entries[e + 1]`."""
+
+    entries: IntArray
+    present: BoolArray
+    keys: Column
+
+
+class EventTable:
+    """The events of one Arrow batch.
+
+    Parameters
+    ----------
+    batch
+        With the columns `attributes`, `numbers` and `texts` of the table `publications`;
+        others are not read.
+    """
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self._batch = batch
+        attributes = _map_column(batch, "attributes")
+        numbers = _map_column(batch, "numbers")
+        texts = _map_column(batch, "texts")
+        self._attributes = _flattened(attributes)
+        self._attribute_texts = _field(attributes, "text")
+        self._attribute_column = text_column(self._attribute_texts)
+        self._numbers = _flattened(numbers)
+        self._number_values: FloatArray = _doubles(numbers.items)
+        self._texts = _flattened(texts)
+        self._text_column = text_column(texts.items)
+
+    def __len__(self) -> int:
+        return int(self._batch.num_rows)
+
+    def chunks(
+        self, keys: Texts, key_count: int, numeric: NDArray[np.bool_]
+    ) -> Iterator[tuple[int, Events]]:
+        """Yield the events, so many at a time that they fit into a cache, with the first's row.
+
+        Parameters
+        ----------
+        keys, key_count
+            The keys that filters read.
+        numeric
+            By key: an attribute that filters read as a number.
+        """
+        size = max(1, min(_CHUNK_EVENTS_MAX, _CHUNK_PLACES // max(key_count, 1)))
+        for first in range(0, len(self), size):
+            end = min(len(self), first + size)
+            yield first, self._events(first, end, keys, key_count, numeric)
+
+    def _events(
+        self, first: int, end: int, keys: Texts, key_count: int, numeric: NDArray[np.bool_]
+    ) -> Events:
+        parts = []
+        shifts = []
+        size = 0
+        for maps, column in (
+            (self._attributes, self._attribute_column),
+            (self._texts, self._text_column),
+        ):
+            begin = int(column.offsets[maps.entries[first]])
+            stop = int(column.offsets[maps.entries[end]])
+            parts.append(column.data[begin:stop])
+            shifts.append(size - begin)
+            size += stop - begin
+        events = empty_events(end - first, key_count, np.concatenate(parts))
+        found = _found(self._attributes, first, end, keys, pointers=False)
+        self._fill_texts(
+            events, self._attributes, self._attribute_column, first, end, found, shifts[0]
+        )
+        self._fill_attribute_numbers(events, first, end, found, numeric)
+        found = _found(self._texts, first, end, keys, pointers=True)
+        self._fill_texts(events, self._texts, self._text_column, first, end, found, shifts[1])
+        found = _found(self._numbers, first, end, keys, pointers=True)
+        entries = self._numbers.entries[first : end + 1]
+        kernels.fill_numbers(
+            events.numbers,
+            entries,
+            self._numbers.present[first:end],
+            found,
+            self._number_values[entries[0] : entries[-1]],
+        )
+        return events
+
+    def _fill_texts(
+        self,
+        events: Events,
+        maps: _Map,
+        column: Column,
+        first: int,
+        end: int,
+        found: NDArray[np.int32],
+        shift: int,
+    ) -> None:
+        kernels.fill_texts(
+            events,
+            maps.entries[first : end + 1],
+            maps.present[first:end],
+            found,
+            column.offsets,
+            column.valid,
+            shift,
+        )
+
+    def _fill_attribute_numbers(
+        self,
+        events: Events,
+        first: int,
+        end: int,
+        found: NDArray[np.int32],
+        numeric: NDArray[np.bool_],
+    ) -> None:
+        import pyarrow as pa
+
+        entries = self._attributes.entries[first : end + 1]
+        concerned = np.flatnonzero((found >= 0) & numeric[found])
+        if not len(concerned):
+            return
+        values = np.full(len(found), np.nan)
+        texts = self._attribute_texts.take(pa.array(concerned + entries[0]))
+        values[concerned] = numbers_of(texts)
+        kernels.fill_numbers(
+            events.numbers, entries, self._attributes.present[first:end], found, values
+        )
+
+    def row(self, index: int) -> Row:
+        """Return one publication as filters in Python read it."""
+        attributes: dict[str, AttributeValue] = {}
+        for name, value in self._batch.column("attributes")[index].as_py() or ():
+            if value is None or value["text"] is None:
+                continue
+            attributes[name] = _typed(value["type"], value["text"])
+        numbers = self._batch.column("numbers")[index].as_py() or ()
+        texts = self._batch.column("texts")[index].as_py() or ()
+        return Row(
+            attributes,
+            {key: value for key, value in numbers if value is not None and np.isfinite(value)},
+            {key: value for key, value in texts if value is not None},
+        )
+
+
+def _typed(kind: str | None, text: str) -> AttributeValue:
+    """Return an attribute as CESQL sees it; what does not fit its type is a String."""
+    if kind == "Integer":
+        number = integer_of(text)
+        return text if number is None else number
+    if kind == "Boolean" and text in ("true", "false"):
+        return text == "true"
+    return text
+
+
+def _map_column(batch: pa.RecordBatch, name: str) -> pa.MapArray:
+    import pyarrow as pa
+
+    from distributary.content.publication_table import publications_schema
+
+    if name not in batch.schema.names:
+        raise BadInput("publications", f"has no column {quoted(name)}")
+    column = batch.column(name)
+    kind = publications_schema().field(name).type
+    if column.type != kind:
+        try:
+            column = column.cast(kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+            raise BadInput(f"publications.{name}", f"is {column.type}; it must be {kind}") from None
+    return column
+
+
+def _flattened(column: pa.MapArray) -> _Map:
+    if len(column) == 0:
+        return _Map(np.zeros(1, np.int64), np.ones(0, bool), text_column(column.keys))
+    entries = np.asarray(column.offsets.to_numpy(), np.int64)
+    return _Map(entries, validity(column), text_column(column.keys))
+
+
+def _field(column: pa.MapArray, name: str) -> pa.Array:
+    """Return a field of the structs in a map, null where the struct is."""
+    import pyarrow.compute as pc
+
+    return pc.struct_field(column.items, name)
+
+
+def _doubles(values: pa.Array) -> FloatArray:
+    numbers = values.to_numpy(zero_copy_only=False)
+    return np.asarray(numbers, np.float64)
+
+
+def _found(maps: _Map, first: int, end: int, keys: Texts, *, pointers: bool) -> NDArray[np.int32]:
+    """Return the number of the key of each entry of some rows."""
+    begin, stop = int(maps.entries[first]), int(maps.entries[end])
+    found = np.empty(stop - begin, np.int32)
+    column = maps.keys
+    kernels.find_keys(keys, column.data, column.offsets, column.valid, begin, pointers, found)
+    return found

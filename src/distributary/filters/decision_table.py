@@ -1,0 +1,102 @@
+"""The decisions of all subscriptions, in arrays that grow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distributary.arrays import IntArray
+from distributary.filters._decision_kernels import DEAD, Decisions
+from distributary.filters.decision import ENDS, STEP, WITHIN, Decision
+from distributary.filters.growth import grown
+from distributary.filters.text_table import TextTable
+
+__all__ = ["DecisionTable", "encoded"]
+
+
+class DecisionTable:
+    """Decisions by slot. Slots are given out in order and never again."""
+
+    def __init__(self) -> None:
+        self._steps: NDArray[np.void] = np.empty(0, STEP)
+        self._starts: IntArray = np.zeros(1, np.int64)
+        self._counts: NDArray[np.int32] = np.empty(0, np.int32)
+        self._required: NDArray[np.int32] = np.empty(0, np.int32)
+        self.slots = 0
+
+    @property
+    def arrays(self) -> Decisions:
+        """The arrays, for compiled loops."""
+        return Decisions(self._steps, self._starts, self._counts, self._required)
+
+    def reserve(self, slots: int, steps: int) -> None:
+        """Make room for so many more."""
+        used = int(self._starts[self.slots])
+        self._steps = grown(self._steps, used, used + steps)
+        self._starts = grown(self._starts, self.slots + 1, self.slots + 1 + slots)
+        self._counts = grown(self._counts, self.slots, self.slots + slots)
+        self._required = grown(self._required, self.slots, self.slots + slots)
+
+    def append(
+        self,
+        steps: NDArray[np.void],
+        counts: NDArray[np.int32],
+        required: NDArray[np.int32],
+    ) -> int:
+        """Add decisions, one after the other in `steps`, and return the first of their slots."""
+        self.reserve(len(counts), len(steps))
+        first, end = self.slots, self.slots + len(counts)
+        used = int(self._starts[first])
+        self._steps[used : used + len(steps)] = steps
+        np.cumsum(counts, out=self._starts[first + 1 : end + 1])
+        self._starts[first + 1 : end + 1] += used
+        self._counts[first:end] = counts
+        self._required[first:end] = required
+        self.slots = end
+        return first
+
+    def remove(self, slots: NDArray[np.int32]) -> None:
+        """Make the decisions of these slots reject everything."""
+        self._counts[slots] = DEAD
+        self._required[slots] = 0
+
+    def copied(
+        self, slots: NDArray[np.int32]
+    ) -> tuple[NDArray[np.void], NDArray[np.int32], NDArray[np.int32]]:
+        """Return what `append` takes to add the decisions of these slots again."""
+        counts = self._counts[slots]
+        ends = np.cumsum(counts)
+        places = np.arange(int(ends[-1]) if len(ends) else 0)
+        places += np.repeat(self._starts[slots] - (ends - counts), counts)
+        return self._steps[places], counts, self._required[slots]
+
+
+def encoded(
+    decisions: Sequence[Decision], keys: TextTable, texts: TextTable
+) -> tuple[NDArray[np.void], NDArray[np.int32], NDArray[np.int32]]:
+    """Return decisions as arrays, with the numbers of their keys and texts."""
+    flat = [step for item in decisions for step in item.steps]
+    steps = np.zeros(len(flat), STEP)
+    steps["op"] = [step.op for step in flat]
+    steps["on_true"] = [step.on_true for step in flat]
+    steps["on_false"] = [step.on_false for step in flat]
+    steps["low"] = [step.interval.low for step in flat]
+    steps["high"] = [step.interval.high for step in flat]
+    keyed = np.flatnonzero(steps["op"] <= WITHIN)
+    steps["key"][keyed] = keys.add([flat[i].key for i in keyed])
+    worded = np.flatnonzero(steps["op"] <= ENDS)
+    words = [flat[i].text.encode() for i in worded]
+    lengths = np.array([len(word) for word in words], np.int64)
+    steps["text"][worded] = texts.add_spans(
+        np.frombuffer(b"".join(words), np.uint8),
+        np.cumsum(lengths) - lengths,
+        lengths,
+        (steps["op"][worded] == ENDS).astype(np.uint8),
+    )
+    return (
+        steps,
+        np.array([len(item.steps) for item in decisions], np.int32),
+        np.array([item.required for item in decisions], np.int32),
+    )

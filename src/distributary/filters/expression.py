@@ -1,0 +1,115 @@
+"""CESQL expressions: parsed once, with the fault's position, and evaluated on many events.
+
+>>> evaluate("subject LIKE 'city/%' AND level > 2", {"subject": "city/7", "level": 3}).value
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from distributary.errors import BadInput
+from distributary.filters.evaluation import ErrorKind, Evaluation, EvaluationError
+from distributary.filters.program import compile_tree
+from distributary.filters.program_steps import Errors, Step
+from distributary.filters.sql_built_ins import BUILT_INS
+from distributary.filters.sql_functions import Functions
+from distributary.filters.sql_parser import parse_tree
+from distributary.filters.sql_tree import SqlNode
+
+__all__ = ["Expression", "evaluate", "parse_expression"]
+
+
+class Expression:
+    """A CESQL expression. Nothing about it can fail once it is made.
+
+    Two expressions are equal when they have the same tree and the same functions.
+
+    Attributes
+    ----------
+    text
+        The expression as it was written.
+    root
+        Its tree.
+    functions
+        What it can call.
+    """
+
+    def __init__(self, text: str, root: SqlNode, functions: Functions) -> None:
+        self.text = text
+        self.root = root
+        self.functions = functions
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Expression):
+            return NotImplemented
+        return self.functions is other.functions and self.root == other.root
+
+    def __hash__(self) -> int:
+        return hash(self.root)
+
+    def __repr__(self) -> str:
+        return f"Expression({self.text!r})"
+
+    @cached_property
+    def _step(self) -> Step:
+        # Compiled on first use: most expressions of an index are never evaluated.
+        return compile_tree(self.root, self.functions)
+
+    def evaluate(self, attributes: Mapping[str, object]) -> Evaluation:
+        """Return the value for an event with those attributes, and the errors met.
+
+        Parameters
+        ----------
+        attributes
+            Attributes by name. None stands for an attribute that is not there; a value that
+            is no String, Integer or Boolean is seen as a String.
+        """
+        errors: Errors = []
+        value = self._step(attributes, errors)
+        return Evaluation(value, tuple(dict.fromkeys(errors)) if errors else ())
+
+    def passes(self, attributes: Mapping[str, object]) -> bool:
+        """Tell whether an event passes: the value is true, and there is no error."""
+        errors: Errors = []
+        return self._step(attributes, errors) is True and not errors
+
+
+def parse_expression(text: str, *, functions: Functions = BUILT_INS) -> Expression:
+    """Return the expression that `text` writes.
+
+    A call of a function that is not there is no fault of the text: it is an error of every
+    evaluation that reaches it, as the specification has it.
+
+    Raises
+    ------
+    BadInput
+        The text breaks the grammar or a limit; the place names the character.
+    """
+    return Expression(text, parse_tree(text), functions)
+
+
+def evaluate(
+    expression: str, event: Mapping[str, object], *, functions: Functions = BUILT_INS
+) -> Evaluation:
+    """Return the value of the expression for the event, and the errors met.
+
+    Nothing is raised: a malformed expression has the value false, and a parse error. To
+    evaluate one expression on many events, parse it once with `parse_expression`.
+
+    Parameters
+    ----------
+    expression
+        Text of the expression.
+    event
+        The event's attributes by name, as in the JSON format of CloudEvents; its `data` is
+        not seen.
+    functions
+        What the expression can call.
+    """
+    try:
+        parsed = parse_expression(expression, functions=functions)
+    except BadInput as problem:
+        return Evaluation(False, (EvaluationError(ErrorKind.PARSE, str(problem)),))
+    return parsed.evaluate(event)

@@ -1,0 +1,187 @@
+"""A subscription's filters: the dialects, read from untrusted JSON and compiled.
+
+A filter is data (`Exact`, `Range`, `AnyOf`, ...) that the index, `covers` and `cells` read,
+and a chain of small functions that answers for one publication. Nothing about a filter can
+fail once it is made: whatever is wrong with it is said by `Filter.parse`, with its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from distributary.filters.dialects import (
+    All,
+    AnyOf,
+    Exact,
+    Node,
+    Not,
+    Prefix,
+    Range,
+    Sql,
+    Suffix,
+)
+from distributary.filters.filter_parser import parse_filters
+from distributary.filters.interval import Interval
+from distributary.filters.reading import Readable, number_at, text_at
+from distributary.filters.sql_built_ins import BUILT_INS
+from distributary.filters.sql_functions import Functions
+
+__all__ = [
+    "All",
+    "AnyOf",
+    "Exact",
+    "Filter",
+    "Node",
+    "Not",
+    "Prefix",
+    "Range",
+    "Sql",
+    "Suffix",
+]
+
+_Test: TypeAlias = Callable[[Readable], bool]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """What a subscription asks for: all of its parts hold; without parts, always.
+
+    Attributes
+    ----------
+    parts
+        The filters of the array, in its order.
+    """
+
+    parts: tuple[Node, ...] = ()
+
+    @staticmethod
+    def parse(
+        filters: object, *, place: str = "filters", functions: Functions = BUILT_INS
+    ) -> Filter:
+        """Return the filter that an array of the CloudEvents Subscriptions API describes.
+
+        Parameters
+        ----------
+        filters
+            A JSON value from an untrusted document: a list of objects, one dialect each.
+        place
+            What messages call it.
+        functions
+            What SQL expressions can call.
+
+        Raises
+        ------
+        BadInput
+            With the place of the first fault, as in `filters[0].all[1].range["/price"].min`.
+        """
+        return Filter(parse_filters(filters, place, functions))
+
+    def matches(self, publication: Readable) -> bool:
+        """Does the publication pass?"""
+        return self._test(publication)
+
+    def document(self) -> list[object]:
+        """Return the array that `parse` reads as this filter."""
+        return [_document(part) for part in self.parts]
+
+    @cached_property
+    def _test(self) -> _Test:
+        return _all_of([_test(part) for part in self.parts])
+
+
+def _test(node: Node) -> _Test:
+    """Return the function that answers for `node`; the depth of a filter is limited."""
+    match node:
+        case Exact(entries):
+            return _all_of([_is_text(key, text) for key, text in entries])
+        case Prefix(entries):
+            return _all_of([_starts_with(key, text) for key, text in entries])
+        case Suffix(entries):
+            return _all_of([_ends_with(key, text) for key, text in entries])
+        case Range(entries):
+            return _all_of([_lies_in(key, interval) for key, interval in entries])
+        case All(parts):
+            return _all_of([_test(part) for part in parts])
+        case AnyOf(parts):
+            return _any_of([_test(part) for part in parts])
+        case Not(part):
+            inner = _test(part)
+            return lambda publication: not inner(publication)
+        case Sql(expression):
+            return lambda publication: expression.passes(publication.attributes)
+
+
+def _all_of(tests: list[_Test]) -> _Test:
+    if len(tests) == 1:
+        return tests[0]
+
+    def all_of(publication: Readable) -> bool:
+        for test in tests:  # noqa: SIM110 (a generator for `all` costs more than the tests)
+            if not test(publication):
+                return False
+        return True
+
+    return all_of
+
+
+def _any_of(tests: list[_Test]) -> _Test:
+    def any_of(publication: Readable) -> bool:
+        for test in tests:  # noqa: SIM110 (a generator for `any` costs more than the tests)
+            if test(publication):
+                return True
+        return False
+
+    return any_of
+
+
+def _is_text(key: str, text: str) -> _Test:
+    return lambda publication: text_at(publication, key) == text
+
+
+def _starts_with(key: str, text: str) -> _Test:
+    def starts_with(publication: Readable) -> bool:
+        found = text_at(publication, key)
+        return found is not None and found.startswith(text)
+
+    return starts_with
+
+
+def _ends_with(key: str, text: str) -> _Test:
+    def ends_with(publication: Readable) -> bool:
+        found = text_at(publication, key)
+        return found is not None and found.endswith(text)
+
+    return ends_with
+
+
+def _lies_in(key: str, interval: Interval) -> _Test:
+    low, high = interval.low, interval.high
+
+    def lies_in(publication: Readable) -> bool:
+        found = number_at(publication, key)
+        return found is not None and low <= found <= high
+
+    return lies_in
+
+
+def _document(node: Node) -> object:
+    match node:
+        case Exact(entries):
+            return {"exact": dict(entries)}
+        case Prefix(entries):
+            return {"prefix": dict(entries)}
+        case Suffix(entries):
+            return {"suffix": dict(entries)}
+        case Range(entries):
+            return {"range": {key: interval.document() for key, interval in entries}}
+        case All(parts):
+            return {"all": [_document(part) for part in parts]}
+        case AnyOf(parts):
+            return {"any": [_document(part) for part in parts]}
+        case Not(part):
+            return {"not": _document(part)}
+        case Sql(expression):
+            return {"sql": expression.text}

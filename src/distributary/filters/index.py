@@ -1,0 +1,214 @@
+"""The matching index: which subscriptions does an event concern?
+
+The answer is that of evaluating every filter, always. Conditions that must hold are looked up
+(texts in groups, intervals in pages), what is left of the decisions is walked through by
+compiled loops, and SQL expressions that are more than a list of conditions are evaluated in
+Python, for the few subscriptions that come so far.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distributary.content.subscription import Subscription
+from distributary.errors import BadInput, quoted
+from distributary.filters._match_kernels import match_events
+from distributary.filters.events import event_of
+from distributary.filters.filter import Filter
+from distributary.filters.reading import Readable
+from distributary.filters.sql_built_ins import BUILT_INS
+from distributary.filters.sql_functions import Functions
+from distributary.filters.store import Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ID_CHARACTERS_MAX", "Index"]
+
+ID_CHARACTERS_MAX = 1024
+# Fewer changes than this never make the index sort its subscriptions afresh.
+_CHANGES_MIN = 8192
+
+
+class Index:
+    """Subscriptions by id, and the events that match them.
+
+    Parameters
+    ----------
+    functions
+        What SQL expressions can call, in filters that come as JSON.
+    """
+
+    def __init__(self, *, functions: Functions = BUILT_INS) -> None:
+        self._functions = functions
+        # Drawn at random, so that nobody can choose texts that make lookups slow. No answer
+        # depends on it.
+        self._store = Store(secrets.randbits(64))
+        self._sorted = 0
+
+    def __len__(self) -> int:
+        return self._store.live
+
+    def __contains__(self, subscription_id: object) -> bool:
+        return isinstance(subscription_id, str) and self._slot(subscription_id) >= 0
+
+    def add(self, subscription: Subscription) -> None:
+        """Add a subscription.
+
+        Raises
+        ------
+        BadInput
+            When its id is taken, or its filters break the rules.
+        """
+        filter_ = Filter.parse(list(subscription.filters), functions=self._functions)
+        self.add_filter(subscription.id, filter_)
+
+    def add_filter(self, subscription_id: str, filter_: Filter) -> None:
+        """Add a subscription of which only the filter is known.
+
+        Raises
+        ------
+        BadInput
+            When the id is not a text, or is taken.
+        """
+        self.add_all([(subscription_id, filter_)])
+
+    def add_all(self, subscriptions: Iterable[tuple[str, Filter]]) -> None:
+        """Add subscriptions, or none of them when one cannot be added."""
+        ids: list[str] = []
+        filters: list[Filter] = []
+        seen: set[str] = set()
+        for subscription_id, filter_ in subscriptions:
+            _check_id(subscription_id)
+            if subscription_id in seen or subscription_id in self:
+                raise BadInput("subscription", f"{quoted(subscription_id)} is there already")
+            seen.add(subscription_id)
+            ids.append(subscription_id)
+            filters.append(filter_)
+        store = self._store
+        try:
+            store.append_filters(store.ids.add(ids), filters)
+        except BadInput:
+            self._store = store.rebuilt()
+            raise
+        self._place()
+
+    def remove(self, subscription_id: str) -> None:
+        """Remove a subscription.
+
+        Raises
+        ------
+        BadInput
+            When there is none with that id.
+        """
+        slot = self._slot(subscription_id)
+        if slot < 0:
+            raise BadInput("subscription", f"{quoted(subscription_id)} is not there")
+        self._store.remove(np.array([slot], np.int32))
+        self._sweep()
+
+    def match(self, publication: Readable) -> list[str]:
+        """Return the ids of the subscriptions that the publication matches, sorted."""
+        store = self._store
+        event = event_of(publication, store.key_numbers, store.numeric)
+        pairs = match_events(store.structure, event)
+        slots = (pairs >> 1) & 0x7FFFFFFF
+        unknown = pairs & 1
+        if unknown.any():
+            kept = [
+                not open_ or store.filters[slot].matches(publication)
+                for slot, open_ in zip(slots.tolist(), unknown.tolist(), strict=True)
+            ]
+            slots = slots[np.array(kept, bool)]
+        return sorted(store.ids.texts(store.ids_of(slots)))
+
+    @classmethod
+    def from_arrow(cls, subscriptions: pa.Table, *, functions: Functions = BUILT_INS) -> Index:
+        """Return an index of the subscriptions of a table; see `add_batch`."""
+        index = cls(functions=functions)
+        index.add_batch(subscriptions)
+        return index
+
+    def add_batch(self, subscriptions: pa.Table | pa.RecordBatch) -> None:
+        """Add the subscriptions of a table, or none of them when one cannot be added.
+
+        Parameters
+        ----------
+        subscriptions
+            With the columns `subscription_id` and `filters`, JSON as in `Filter.parse`;
+            others are not read.
+
+        Raises
+        ------
+        BadInput
+            Naming the subscription and the place in its filters.
+        """
+        from distributary.filters.arrow_batches import add_table
+
+        try:
+            add_table(self._store, subscriptions, self._functions)
+        except BadInput:
+            self._store = self._store.rebuilt()
+            raise
+        self._place()
+
+    def remove_batch(self, subscription_ids: pa.Array | pa.ChunkedArray) -> None:
+        """Remove subscriptions, or none of them when one is not there."""
+        from distributary.filters.arrow_batches import slots_in
+
+        self._store.remove(slots_in(self._store, subscription_ids))
+        self._sweep()
+
+    def match_batch(self, publications: pa.RecordBatch) -> pa.RecordBatch:
+        """Return who gets what, for a batch of the table `publications`.
+
+        Returns
+        -------
+            The columns `event_index`, the row of the publication, and `subscription_id`;
+            sorted by the first.
+        """
+        from distributary.filters.arrow_batches import match_table
+
+        return match_table(self._store, publications)
+
+    def _slot(self, subscription_id: str) -> int:
+        number = self._store.ids.find(subscription_id)
+        return int(self._store.slots_of(np.array([number], np.int32))[0])
+
+    def _place(self) -> None:
+        """Enter what was appended to the store, sorted together with the rest now and then."""
+        store = self._store
+        if store.decisions.slots - self._sorted > max(_CHANGES_MIN, self._sorted) and self._sorted:
+            self._store = store.rebuilt()
+            self._sorted = self._store.live
+            return
+        if store.live == store.unplaced:
+            self._sorted = store.live
+        store.place()
+
+    def _sweep(self) -> None:
+        """Leave out what was removed, once it is as much as what is left."""
+        if self._store.dead > max(_CHANGES_MIN, self._store.live):
+            self._store = self._store.rebuilt()
+            self._sorted = self._store.live
+
+
+def _check_id(subscription_id: object) -> None:
+    if not isinstance(subscription_id, str) or not subscription_id:
+        raise BadInput("subscription", "must have an id: text that is not empty")
+    if len(subscription_id) > ID_CHARACTERS_MAX:
+        raise BadInput(
+            "subscription",
+            f"{quoted(subscription_id)} has {len(subscription_id):,} characters; "
+            f"an id has at most {ID_CHARACTERS_MAX:,}",
+        )
+    try:
+        subscription_id.encode()
+    except UnicodeEncodeError:
+        raise BadInput(
+            "subscription", f"{quoted(subscription_id)} has half of a surrogate pair"
+        ) from None

@@ -1,0 +1,47 @@
+"""What a filter reads of a publication: the text or the number that a key stands for.
+
+A key that starts with `/` is a JSON Pointer into `data`; any other is an attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from distributary.content.attributes import AttributeValue, attribute_number, attribute_text
+
+__all__ = ["Readable", "number_at", "text_at"]
+
+
+class Readable(Protocol):
+    """What a filter needs of a publication: it may also be the row of a table."""
+
+    @property
+    def attributes(self) -> Mapping[str, AttributeValue]:
+        """The attributes by name."""
+
+    @property
+    def numbers(self) -> Mapping[str, float]:
+        """The numbers in JSON data by JSON Pointer."""
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The texts in JSON data by JSON Pointer."""
+
+
+def text_at(publication: Readable, key: str) -> str | None:
+    """Return the text at `key`: the canonical text of an attribute, or a text in `data`."""
+    if key.startswith("/"):
+        return publication.texts.get(key)
+    value = publication.attributes.get(key)
+    if value is None or type(value) is str:
+        return value
+    return attribute_text(value)
+
+
+def number_at(publication: Readable, key: str) -> float | None:
+    """Return the number at `key`: a number in `data`, or an attribute that reads as one."""
+    if key.startswith("/"):
+        return publication.numbers.get(key)
+    value = publication.attributes.get(key)
+    return None if value is None else attribute_number(value)
