@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,22 @@ __all__ = ["Results"]
 _SCALARS = re.compile(r"\[\s+([^\[\]{}]*?)\s+\]")
 
 
+@dataclass(frozen=True)
+class _Entry:
+    """What one study found, as it is stored."""
+
+    name: str
+    found: dict[str, Any]
+    gaps: Mapping[str, float]
+    provenance: dict[str, object]
+
+
 class Results:
     """The stored results of all studies, and the documents made from them.
 
     A study keeps its last results until it is run again, so each has its own machine,
-    commit and date; those at the top are of the last run.
+    commit and date; those at the top are of the last run. Runs may go on at the same time:
+    what is stored is read again whenever something is added to it.
 
     Parameters
     ----------
@@ -33,6 +45,10 @@ class Results:
         self.page = folder / "benchmarks.md"
         self.store = folder / "benchmarks" / "results.json"
         self.document: dict[str, Any] = {"studies": {}, "history": []}
+        self._unsaved: list[_Entry] = []
+        self._read()
+
+    def _read(self) -> None:
         if self.store.exists():
             self.document = json.loads(self.store.read_text(encoding="utf-8"))
 
@@ -46,8 +62,7 @@ class Results:
         provenance: dict[str, object],
     ) -> None:
         """Enter what a study found, in place of what it found before."""
-        self.document = {**provenance, **_without(self.document, provenance)}
-        self.document["studies"][study.name] = {
+        found = {
             "about": study.about,
             "size": size,
             "command": f"python -m benchmarks {study.name} --size {size}",
@@ -57,10 +72,18 @@ class Results:
             "tables": [asdict(table) for table in findings.tables],
             "claims": [{**asdict(claim), "holds": claim.holds} for claim in findings.claims],
         }
-        if size == "large" and findings.gaps:
-            self._remember(findings, provenance)
+        gaps = findings.gaps if size == "large" else {}
+        entry = _Entry(study.name, found, gaps, provenance)
+        self._unsaved.append(entry)
+        self._enter(entry)
 
-    def _remember(self, findings: Findings, provenance: dict[str, object]) -> None:
+    def _enter(self, entry: _Entry) -> None:
+        self.document = {**entry.provenance, **_without(self.document, entry.provenance)}
+        self.document["studies"][entry.name] = entry.found
+        if entry.gaps:
+            self._remember(entry.gaps, entry.provenance)
+
+    def _remember(self, gaps: Mapping[str, float], provenance: dict[str, object]) -> None:
         """Enter the gaps into the history, which has one row for each version."""
         versions: Any = provenance["versions"]
         history = self.document["history"]
@@ -69,16 +92,20 @@ class Results:
             row = {"version": versions["distributary"], "gaps": {}}
             history.append(row)
         row.update({key: provenance[key] for key in ("date", "commit", "machine")})
-        row["gaps"].update(findings.gaps)
+        row["gaps"].update(gaps)
 
     def save(self, order: list[str]) -> None:
-        """Write the results, the charts and the page.
+        """Write what was added to the stored results, and the charts and the page of all.
 
         Parameters
         ----------
         order
             The names of all studies, in the order of the page.
         """
+        self._read()
+        for entry in self._unsaved:
+            self._enter(entry)
+        self._unsaved.clear()
         studies = self.document["studies"]
         self.document["studies"] = {name: studies[name] for name in order if name in studies}
         self.store.parent.mkdir(parents=True, exist_ok=True)

@@ -18,19 +18,17 @@ from benchmarks.study import (
     Value,
     result_hash,
 )
+from distributary.draws import seed_state
 from distributary.fidelity import build_trees
 from distributary.fidelity._anneal_kernels import time_moves
 from distributary.fidelity._descent_kernels import adapt_round
 from distributary.fidelity.generate import generate_problem
 from distributary.fidelity.model import servers_of, state_of
-from distributary.fidelity.seeds import seed_state
 
 __all__ = ["STUDY"]
 
 _SEED = 1
 _PAPER_MICROSECONDS = 0.6
-# No limit to the moves of a round.
-_ALL = 2**62
 
 
 @dataclass(frozen=True)
@@ -132,7 +130,7 @@ def _measure(stream: _Stream, parameters: _Parameters) -> _Measured:
     def enumerated() -> int:
         weighed = 0
         while weighed < parameters.moves:
-            made, moves = adapt_round(state, _ALL)
+            made, moves = adapt_round(state, 0, 1)
             assert made == 0, "the tree has changed"
             weighed += moves
         return weighed
@@ -143,7 +141,7 @@ def _measure(stream: _Stream, parameters: _Parameters) -> _Measured:
 
     return _Measured(
         checked_loss(problem, adapted),
-        adapt_round(state, _ALL)[1],
+        adapt_round(state, 0, 1)[1],
         time_moves(seed_state(_SEED), state, 0, servers, parameters.moves),
         _seconds_per_move(enumerated, parameters.repeats),
         _seconds_per_move(drawn, parameters.repeats),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray, UintArray, kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray, UintArray, kernel
+from distributary.draws import draw
 from distributary.fidelity._move_kernels import (
     exchange,
     reparent,
@@ -25,20 +26,11 @@ from distributary.fidelity._state_kernels import (
     State,
 )
 
-__all__ = ["anneal", "draw_move", "make_move", "move_change", "time_moves"]
+__all__ = ["anneal_trees", "draw_move", "keep_best", "make_move", "move_change", "time_moves"]
 
 PROMOTE, DEMOTE, ROTATE, COUSINS, ADOPT, UNCLE = range(6)
-
-
-@kernel
-def draw(seed: UintArray) -> float:
-    """Return a random number in [0, 1) and move the seed (1,) on: xorshift64*."""
-    x = seed[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    seed[0] = x
-    return float((x * np.uint64(2685821657736338717)) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+# A move must gain at least this share of the cost; less is rounding.
+GAIN_MIN = 1e-12
 
 
 @kernel
@@ -128,69 +120,67 @@ def make_move(state: State, t: int, kind: int, i: int, other: int) -> None:
 
 
 @kernel
-def anneal(
+def keep_best(state: State, best: IntArray, best_cost: FloatArray, changed: BoolArray) -> None:
+    """Enter the trees as they are into `best`.
+
+    Only those that `changed` since are copied, because hundreds may stand as they were.
+    """
+    best_cost[0] = state.total[0]
+    for t in range(changed.shape[0]):
+        if changed[t]:
+            best[t] = state.links[t, :, PARENT]
+            changed[t] = False
+
+
+@kernel
+def anneal_trees(
     seed: UintArray,
     state: State,
     server_start: IntArray,
     servers: IntArray,
-    start_factor: float,
-    cooling: float,
+    first: int,
+    last: int,
+    temperature: float,
     moves_per_server: float,
-    frozen_below: float,
-    patience: int,
     evaluations_max: int,
-) -> tuple[IntArray, float, int]:
-    """Anneal; return the best parents (t, n) met, their cost, and the moves evaluated.
+    best: IntArray,
+    best_cost: FloatArray,
+    changed: BoolArray,
+) -> int:
+    """Anneal trees `first` to `last` - 1 at one temperature; return the moves evaluated.
 
-    `servers` holds the servers of tree `t` at `server_start[t]:server_start[t + 1]`. The
-    temperature starts at `start_factor` times the cost and falls by `cooling` after
-    `moves_per_server` moves per server of every tree. It is frozen when it is under
-    `frozen_below` and the best cost unchanged for `patience` temperatures.
+    `servers` holds the servers of tree `t` at `server_start[t]:server_start[t + 1]`, and
+    each tree gets `moves_per_server` moves per server of it. `best` (t, n) and `best_cost`
+    (1,) are the parents and the cost of the best trees met so far; `changed` (t,) says which
+    trees were moved since they were entered there.
     """
     links, sums, tops, nodes = state.links, state.sums, state.peaks, state.nodes
     delays, adaptation, rows, total = state.delays, state.adaptation, state.rows, state.total
-    trees = links.shape[0]
-    best = links[:, :, PARENT].copy()
-    best_cost = total[0]
-    changed = np.zeros(trees, dtype=np.bool_)
-    temperature = start_factor * total[0]
     evaluations = 0
-    stale = 0
-    while evaluations < evaluations_max:
-        improved = False
-        for t in range(trees):
-            own = servers[server_start[t] : server_start[t + 1]]
-            if own.shape[0] < 2:
+    for t in range(first, last):
+        own = servers[server_start[t] : server_start[t + 1]]
+        if own.shape[0] < 2:
+            continue
+        wanted = int(moves_per_server * own.shape[0])
+        misses = 0
+        done = 0
+        while done < wanted and misses < 100 * wanted and evaluations < evaluations_max:
+            kind, i, other, top = draw_move(seed, links, sums, t, own)
+            if kind < 0:
+                misses += 1
                 continue
-            wanted = int(moves_per_server * own.shape[0])
-            misses = 0
-            done = 0
-            while done < wanted and misses < 100 * wanted and evaluations < evaluations_max:
-                kind, i, other, top = draw_move(seed, links, sums, t, own)
-                if kind < 0:
-                    misses += 1
-                    continue
-                done += 1
-                evaluations += 1
-                change = move_change(
-                    links, sums, tops, nodes, delays, adaptation, rows, t, kind, i, other, top
-                )
-                if change > 0.0 and draw(seed) >= np.exp(-change / temperature):
-                    continue
-                make_move(state, t, kind, i, other)
-                changed[t] = True
-                if total[0] < best_cost * (1.0 - 1e-12):
-                    best_cost = total[0]
-                    improved = True
-                    for u in range(trees):
-                        if changed[u]:
-                            best[u] = links[u, :, PARENT]
-                            changed[u] = False
-        temperature *= cooling
-        stale = 0 if improved else stale + 1
-        if temperature < frozen_below and stale >= patience:
-            break
-    return best, best_cost, evaluations
+            done += 1
+            evaluations += 1
+            change = move_change(
+                links, sums, tops, nodes, delays, adaptation, rows, t, kind, i, other, top
+            )
+            if change > 0.0 and draw(seed) >= np.exp(-change / temperature):
+                continue
+            make_move(state, t, kind, i, other)
+            changed[t] = True
+            if total[0] < best_cost[0] * (1.0 - GAIN_MIN):
+                keep_best(state, best, best_cost, changed)
+    return evaluations
 
 
 @kernel

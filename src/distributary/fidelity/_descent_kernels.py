@@ -8,15 +8,17 @@ from __future__ import annotations
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray, UintArray, kernel
+from distributary.draws import draw
 from distributary.fidelity._anneal_kernels import (
     ADOPT,
     COUSINS,
     DEMOTE,
+    GAIN_MIN,
     PROMOTE,
     ROTATE,
     UNCLE,
-    draw,
     draw_move,
+    keep_best,
     make_move,
     move_change,
 )
@@ -38,8 +40,6 @@ from distributary.fidelity._state_kernels import (
 
 __all__ = ["adapt_round", "cool", "descend", "grow", "nearest_nodes"]
 
-# A move must gain at least this share of the cost; less is rounding.
-_GAIN_MIN = 1e-12
 # The share of moves towards near nodes; the rest are the six local ones.
 _NEAR_SHARE = 0.9
 
@@ -151,27 +151,27 @@ def _best_below(state: State, t: int, k: int) -> tuple[float, int, int, int, int
 
 
 @kernel
-def adapt_round(state: State, evaluations_max: int) -> tuple[int, int]:
-    """Pass the token once through every tree; return the moves made and weighed.
+def adapt_round(state: State, first: int, last: int) -> tuple[int, int]:
+    """Pass the token once through trees `first` to `last` - 1; return the moves made and weighed.
 
     Zhou, Ooi and Tan, Algorithm 1: each node that gets the token makes the best move among
     its children and grandchildren, and hands the token to its children that have children.
     """
     links, sums = state.links, state.sums
-    trees, n, _ = links.shape
+    n = links.shape[1]
     made = 0
     weighed = 0
     queue = np.empty(n, dtype=np.int64)
-    for t in range(trees):
+    for t in range(first, last):
         queue[0] = 0
         size = 1
         at = 0
-        while at < size and weighed < evaluations_max:
+        while at < size:
             k = queue[at]
             at += 1
             change, kind, i, other, count = _best_below(state, t, k)
             weighed += count
-            if kind >= 0 and change < -_GAIN_MIN * state.total[0]:
+            if kind >= 0 and change < -GAIN_MIN * state.total[0]:
                 make_move(state, t, kind, i, other)
                 made += 1
             c = links[t, k, FIRST]
@@ -187,13 +187,13 @@ def adapt_round(state: State, evaluations_max: int) -> tuple[int, int]:
 def _improve(state: State, t: int, i: int, near: IntArray) -> tuple[bool, int]:
     """Make the best move of server `i` there is, if it gains; return whether, and the evaluations.
 
-    It may go below any of its `near` nodes (n, c) or below its grandparent, or trade places
+    It may go below any of its `near` nodes (t, n, c) or below its grandparent, or trade places
     with them or with its parent.
     """
     links, sums, tops, nodes = state.links, state.sums, state.peaks, state.nodes
     delays, adaptation, rows = state.delays, state.adaptation, state.rows
     parent = links[t, i, PARENT]
-    best = -_GAIN_MIN * state.total[0]
+    best = -GAIN_MIN * state.total[0]
     best_kind = -1
     best_other = -1
     weighed = 0
@@ -208,9 +208,11 @@ def _improve(state: State, t: int, i: int, near: IntArray) -> tuple[bool, int]:
         if change < best:
             best, best_kind, best_other = change, ROTATE, parent
         weighed += 2
-    for index in range(near.shape[1]):
-        c = near[i, index]
-        if c == i or (c > 0 and links[t, c, PARENT] < 0) or is_below(links, t, c, i):
+    for index in range(near.shape[2]):
+        c = near[t, i, index]
+        if c < 0:
+            break
+        if is_below(links, t, c, i):
             continue
         top = -2
         if c != parent:
@@ -250,17 +252,22 @@ def descend(
     """Improve server after server until none can be; return evaluations.
 
     `servers` holds the servers of tree `t` at `server_start[t]:server_start[t + 1]`, `near`
-    (n, c) the nodes each may go below.
+    (t, n, c) the nodes each may go below. Tree after tree, each with its share of the
+    evaluations: what a tree needs then stays in the cache.
     """
     evaluations = 0
-    improved = True
-    while improved and evaluations < evaluations_max:
-        improved = False
-        for t in range(server_start.shape[0] - 1):
-            for index in range(server_start[t], server_start[t + 1]):
+    for t in range(server_start.shape[0] - 1):
+        first, last = server_start[t], server_start[t + 1]
+        share = evaluations_max * (last - first) // max(servers.shape[0], 1)
+        improved = True
+        spent = 0
+        while improved and spent < share:
+            improved = False
+            for index in range(first, last):
                 moved, weighed = _improve(state, t, servers[index], near)
-                evaluations += weighed
+                spent += weighed
                 improved = improved or moved
+        evaluations += spent
     return evaluations
 
 
@@ -275,85 +282,89 @@ def cool(
     evaluations_max: int,
     best: IntArray,
     best_cost: FloatArray,
+    changed: BoolArray,
 ) -> int:
     """Try moves at one temperature and keep the best trees met; return evaluations.
 
     Most moves take a server below a node near it, or let the two trade places, anywhere in
     the tree; the others are the six local ones. `temperature` is a share of the cost.
-    `best` (t, n) and `best_cost` (1,) are the parents and the cost of the best trees.
+    `best` (t, n) and `best_cost` (1,) are the parents and the cost of the best trees,
+    `changed` (t,) says which were moved since. Tree after tree, each with its share of the
+    evaluations: moves here and there among hundreds of trees would wait for memory.
     """
     links, sums, tops, nodes = state.links, state.sums, state.peaks, state.nodes
     delays, adaptation, rows, total = state.delays, state.adaptation, state.rows, state.total
-    trees = links.shape[0]
-    changed = np.ones(trees, dtype=np.bool_)
     evaluations = 0
-    misses = 0
-    while evaluations < evaluations_max and misses < 100 * evaluations_max:
-        misses += 1
-        position = int(draw(seed) * servers.shape[0])
-        i = servers[position]
-        t = 0
-        if trees > 1:
-            t = int(np.searchsorted(server_start, position, side="right")) - 1
-        if draw(seed) < _NEAR_SHARE:
-            c = near[i, int(draw(seed) * near.shape[1])]
-            parent = links[t, i, PARENT]
-            if c == i or (c > 0 and links[t, c, PARENT] < 0) or is_below(links, t, c, i):
-                continue
-            if c == 0 or draw(seed) < 0.5:
-                kind, to, j = ADOPT, c, NOBODY
-            else:
-                kind, to, j = COUSINS, links[t, c, PARENT], c
-                if is_below(links, t, i, c):
+    for t in range(server_start.shape[0] - 1):
+        own = servers[server_start[t] : server_start[t + 1]]
+        share = evaluations_max * own.shape[0] // max(servers.shape[0], 1)
+        spent = 0
+        misses = 0
+        while spent < share and misses < 100 * share:
+            misses += 1
+            i = own[int(draw(seed) * own.shape[0])]
+            if draw(seed) < _NEAR_SHARE:
+                c = near[t, i, int(draw(seed) * near.shape[2])]
+                parent = links[t, i, PARENT]
+                if c < 0 or is_below(links, t, c, i):
                     continue
-            if to == parent:
+                if c == 0 or draw(seed) < 0.5:
+                    kind, to, j = ADOPT, c, NOBODY
+                else:
+                    kind, to, j = COUSINS, links[t, c, PARENT], c
+                    if is_below(links, t, i, c):
+                        continue
+                if to == parent:
+                    continue
+                other = c
+                top = lowest_common(links, t, parent, to)
+                change = trade_change(
+                    links, sums, tops, nodes, delays, adaptation, rows, t, i, j, to, top
+                )
+            else:
+                kind, i, other, top = draw_move(seed, links, sums, t, own)
+                if kind < 0:
+                    continue
+                change = move_change(
+                    links, sums, tops, nodes, delays, adaptation, rows, t, kind, i, other, top
+                )
+            spent += 1
+            if change > 0.0 and draw(seed) >= np.exp(-change / (temperature * total[0])):
                 continue
-            other = c
-            top = lowest_common(links, t, parent, to)
-            change = trade_change(
-                links, sums, tops, nodes, delays, adaptation, rows, t, i, j, to, top
-            )
-        else:
-            own = servers[server_start[t] : server_start[t + 1]]
-            kind, i, other, top = draw_move(seed, links, sums, t, own)
-            if kind < 0:
-                continue
-            change = move_change(
-                links, sums, tops, nodes, delays, adaptation, rows, t, kind, i, other, top
-            )
-        evaluations += 1
-        if change > 0.0 and draw(seed) >= np.exp(-change / (temperature * total[0])):
-            continue
-        make_move(state, t, kind, i, other)
-        changed[t] = True
-        if total[0] < best_cost[0] * (1.0 - _GAIN_MIN):
-            best_cost[0] = total[0]
-            for u in range(trees):
-                if changed[u]:
-                    best[u] = links[u, :, PARENT]
-                    changed[u] = False
+            make_move(state, t, kind, i, other)
+            changed[t] = True
+            if total[0] < best_cost[0] * (1.0 - GAIN_MIN):
+                keep_best(state, best, best_cost, changed)
+        evaluations += spent
     return evaluations
 
 
 @kernel
-def nearest_nodes(base: FloatArray, delays: FloatArray, count: int) -> IntArray:
-    """Return the nodes with the smallest `base` plus delay to each node, (n, count), in order.
+def nearest_nodes(
+    base: FloatArray, delays: FloatArray, server_start: IntArray, servers: IntArray, count: int
+) -> IntArray:
+    """Return the nodes of a tree with the smallest `base` plus delay to each, (t, n, count).
 
-    `base` (n,). Rows of `delays` (n, n) are read as they lie in memory.
+    In order, and -1 where the tree has no more. `base` is (t, n). Rows of `delays` (n, n)
+    are read as they lie in memory.
     """
-    n = base.shape[0]
-    near = np.zeros((n, count), dtype=np.int64)
-    score = np.full((n, count), np.inf)
-    for b in range(n):
-        for i in range(n):
-            value = base[b] + delays[b, i]
-            if i == b or value >= score[i, count - 1]:
-                continue
-            at = count - 1
-            while at > 0 and score[i, at - 1] > value:
-                score[i, at] = score[i, at - 1]
-                near[i, at] = near[i, at - 1]
-                at -= 1
-            score[i, at] = value
-            near[i, at] = b
+    trees, n = base.shape
+    near = np.full((trees, n, count), -1, dtype=np.int64)
+    score = np.empty((n, count))
+    for t in range(trees):
+        score[:] = np.inf
+        own = servers[server_start[t] : server_start[t + 1]]
+        for index in range(-1, own.shape[0]):
+            b = own[index] if index >= 0 else 0
+            for i in own:
+                value = base[t, b] + delays[b, i]
+                if i == b or value >= score[i, count - 1]:
+                    continue
+                at = count - 1
+                while at > 0 and score[i, at - 1] > value:
+                    score[i, at] = score[i, at - 1]
+                    near[t, i, at] = near[t, i, at - 1]
+                    at -= 1
+                score[i, at] = value
+                near[t, i, at] = b
     return near

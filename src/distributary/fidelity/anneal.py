@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from distributary.arrays import IntArray
+from distributary.draws import seed_state
 from distributary.errors import BadInput
-from distributary.fidelity._anneal_kernels import anneal as run
+from distributary.fidelity._anneal_kernels import anneal_trees
 from distributary.fidelity.forest import Forest
 from distributary.fidelity.model import servers_of, state_of
 from distributary.fidelity.problem import FidelityProblem
-from distributary.fidelity.seeds import seed_state
 
-__all__ = ["Schedule", "anneal"]
+__all__ = ["Schedule", "anneal", "batches"]
+
+# Moves between two looks at the clock: a few tenths of a second at most.
+_BATCH_MOVES = 50_000
 
 
 @dataclass(frozen=True)
@@ -51,25 +57,59 @@ class Schedule:
 
 
 def anneal(
-    problem: FidelityProblem, start: Forest, *, seed: int = 0, schedule: Schedule | None = None
+    problem: FidelityProblem,
+    start: Forest,
+    *,
+    seed: int = 0,
+    schedule: Schedule | None = None,
+    time_limit: float | None = None,
 ) -> tuple[Forest, int]:
     """Return the best forest met while annealing, and how many moves were weighed.
 
-    The cost of a move is computed from what it changes, never from scratch.
+    The cost of a move is computed from what it changes, never from scratch. It ends when it
+    is frozen, after the evaluations that the schedule allows, or when the time is up.
     """
+    began = time.monotonic()
     plan = schedule or Schedule()
     state = state_of(problem, start.approach, start.parents)
     server_start, servers = servers_of(problem, start.approach)
-    parents, _, evaluations = run(
-        seed_state(seed),
-        state,
-        server_start,
-        servers,
-        plan.start_factor,
-        plan.cooling,
-        plan.moves_per_server,
-        plan.frozen_below,
-        plan.patience,
-        plan.evaluations_max,
-    )
-    return Forest(start.approach, np.array(parents)), evaluations
+    numbers = seed_state(seed)
+    best = start.parents.copy()
+    best_cost = state.total.copy()
+    changed = np.zeros(len(best), dtype=np.bool_)
+    temperature = plan.start_factor * best_cost[0]
+    evaluations = stale = 0
+    while evaluations < plan.evaluations_max:
+        cost_before = best_cost[0]
+        for first, last in batches(server_start, _BATCH_MOVES / plan.moves_per_server):
+            evaluations += anneal_trees(
+                numbers,
+                state,
+                server_start,
+                servers,
+                first,
+                last,
+                temperature,
+                plan.moves_per_server,
+                plan.evaluations_max - evaluations,
+                best,
+                best_cost,
+                changed,
+            )
+            if time_limit is not None and time.monotonic() - began >= time_limit:
+                return Forest(start.approach, best), evaluations
+        temperature *= plan.cooling
+        stale = stale + 1 if best_cost[0] == cost_before else 0
+        if temperature < plan.frozen_below and stale >= plan.patience:
+            break
+    return Forest(start.approach, best), evaluations
+
+
+def batches(server_start: IntArray, servers: float) -> Iterator[tuple[int, int]]:
+    """Split the trees into runs (first, last + 1) of about so many servers, at least a tree."""
+    trees = len(server_start) - 1
+    first = 0
+    for last in range(1, trees + 1):
+        if last == trees or server_start[last] - server_start[first] >= servers:
+            yield first, last
+            first = last

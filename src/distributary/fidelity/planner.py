@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from distributary.errors import BadInput, quoted
 from distributary.fidelity._descent_kernels import adapt_round
-from distributary.fidelity.anneal import Schedule, anneal
+from distributary.fidelity.anneal import Schedule, anneal, batches
 from distributary.fidelity.baselines import dita_tree, random_tree, source_tree
 from distributary.fidelity.exact import exact_tree
 from distributary.fidelity.forest import APPROACHES, Forest, check
 from distributary.fidelity.greedy import grown_state
 from distributary.fidelity.loss import Loss, loss
-from distributary.fidelity.model import forest_of, state_of
+from distributary.fidelity.model import forest_of, servers_of, state_of
 from distributary.fidelity.overload import repair
 from distributary.fidelity.problem import FidelityProblem
 from distributary.fidelity.search import search
@@ -24,6 +24,9 @@ __all__ = ["METHODS", "StreamTrees", "adapt", "build_trees"]
 METHODS = ("source", "random", "dita", "greedy", "anneal", "adapt", "exact", "auto")
 
 Observer = Callable[[str, int, int], None]
+
+# Servers that "adapt" hands the token to between two looks at the clock.
+_BATCH_SERVERS = 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +88,7 @@ def build_trees(
     rounds
         The most rounds of "adapt"; by default until no move helps.
     time_limit
-        Seconds after which "auto" and "adapt" stop where they are.
+        Seconds after which "auto", "anneal" and "adapt" stop where they are.
     observe
         Called with a stage, what is done of it and how much there is.
 
@@ -126,7 +129,9 @@ def build_trees(
         # A tree that is overloaded costs infinitely much whatever one does to a part of it.
         begin = repair(problem, begin)
         if method == "anneal":
-            forest, evaluations = anneal(problem, begin, seed=seed, schedule=schedule)
+            forest, evaluations = anneal(
+                problem, begin, seed=seed, schedule=schedule, time_limit=time_limit
+            )
         else:
             forest, evaluations = adapt(
                 problem, begin, rounds=rounds, time_limit=time_limit, observe=observe
@@ -151,18 +156,27 @@ def adapt(
     """Return the trees after rounds of adaptation, and how many moves were weighed.
 
     In each round every node, from the source down, makes the best of the six moves among
-    its children and grandchildren, if one helps (Zhou, Ooi and Tan, Algorithm 1).
+    its children and grandchildren, if one helps (Zhou, Ooi and Tan, Algorithm 1). When the
+    time is up, the trees that the round has not come to stay as they are.
     """
     began = time.monotonic()
     state = state_of(problem, start.approach, start.parents)
+    server_start, _ = servers_of(problem, start.approach)
     evaluations = 0
     done = 0
-    while rounds is None or done < rounds:
-        made, weighed = adapt_round(state, 2**62)
-        evaluations += weighed
+    timely = True
+    while timely and (rounds is None or done < rounds):
+        made = 0
+        for first, last in batches(server_start, _BATCH_SERVERS):
+            moves, weighed = adapt_round(state, first, last)
+            made += moves
+            evaluations += weighed
+            timely = time_limit is None or time.monotonic() - began < time_limit
+            if not timely:
+                break
         done += 1
         if observe is not None:
             observe("adapt", done, rounds or done + made)
-        if made == 0 or (time_limit is not None and time.monotonic() - began >= time_limit):
+        if made == 0:
             break
     return forest_of(state, start.approach), evaluations

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from distributary.arrays import IntArray
+from distributary.arrays import FloatArray, IntArray
+from distributary.draws import seed_state
 from distributary.fidelity._descent_kernels import cool, descend, nearest_nodes
 from distributary.fidelity._state_kernels import (
     BELOW,
     BELOW_TOTAL,
-    CHILDREN,
     LOAD,
     LOAD_LINEAR,
     LOCAL,
+    PEAK_TOTAL,
+    PEAKS,
     QUEUE,
+    WEIGHT,
     State,
 )
 from distributary.fidelity.exact import exact_tree
@@ -26,28 +30,59 @@ from distributary.fidelity.loss import loss
 from distributary.fidelity.model import forest_of, servers_of, state_of
 from distributary.fidelity.overload import repair
 from distributary.fidelity.problem import FidelityProblem
-from distributary.fidelity.seeds import seed_state
 
 __all__ = ["near_nodes", "search"]
 
 Observer = Callable[[str, int, int], None]
 
-# Nodes that a server is offered.
-_NEAR = 10
-# The first temperature as a share of the cost, times the number of servers, since a move of
-# one server changes about that share; hotter for few servers, whose moves change more than
-# their share. The last temperature is this much lower.
-_HOT, _HOT_FEW, _COLD = 0.08, 40.0, 0.05
 # Up to this many servers in one tree, all trees are looked at instead.
 _SERVERS_ENUMERATED = 8
-# Moves weighed per server while cooling, and at least and at most this many in all.
-# Together with growing and the last descent that is less than a tenth of what annealing
-# weighs; hundreds of trees would otherwise take minutes.
-_COOLING_PER_SERVER, _COOLING_MIN, _COOLING_MAX = 1_480, 40_000, 20_000_000
+# The first temperature is higher for few servers, whose moves change more than their share.
+_HOT_FEW = 40.0
+# The last temperature as a share of the first.
+_COLD = 0.05
+# Moves weighed while cooling in all. Less with few servers would save no time; more would
+# take minutes.
+_COOLING_MIN, _COOLING_MAX = 40_000, 20_000_000
 _DESCENT_PER_SERVER = 80
-# Temperatures, and how often the nodes near each server are found anew: beyond so many
-# nodes that takes longer than the moves.
-_TEMPERATURES, _NEAR_EVERY_MANY, _MANY_NODES = 40, 8, 2_000
+# Beyond so many nodes it takes longer to find those near each server than to make the moves,
+# and they are found at every so many temperatures only.
+_MANY_NODES, _NEAR_EVERY_MANY = 2_000, 8
+
+
+@dataclass(frozen=True)
+class _Cooling:
+    """How a search cools.
+
+    Attributes
+    ----------
+    moves
+        Moves weighed for each server of each tree.
+    temperatures
+        How many there are.
+    hot
+        The first of them as a share of the cost, times the number of servers of all trees:
+        a move of one server changes about that share.
+    near
+        Nodes that a server is offered.
+    """
+
+    moves: float
+    temperatures: int
+    hot: float
+    near: int
+
+
+# With growing and the last descent these are less than a tenth of what annealing weighs
+# until it is cold: for 256 servers with one object, with many in one tree (whose annealing
+# ends earlier), and with hundreds of trees.
+# With few moves for each server it pays to offer fewer nodes, and to start hotter.
+_THOROUGH = _Cooling(moves=1_480.0, temperatures=40, hot=0.08, near=10)
+_THOROUGH_MANY = replace(_THOROUGH, moves=1_400.0)
+_BRIEF = _Cooling(moves=90.0, temperatures=20, hot=0.15, near=5)
+# A tree for each of several objects is cooled briefly where it would otherwise take more
+# moves than this, and is given these moves if that is more for each server.
+_MOVES_BRIEF = 1_400_000
 
 
 def search(
@@ -80,47 +115,54 @@ def search(
     best = forest_of(state, approach).parents
     best_cost = state.total.copy()
     numbers = seed_state(seed)
-    wished = _COOLING_PER_SERVER * len(servers)
-    budget = min(max(wished, _COOLING_MIN), _COOLING_MAX) // _TEMPERATURES
-    hot = _HOT * (1.0 + _HOT_FEW / len(servers)) / len(servers)
+    changed = np.zeros(len(best), dtype=np.bool_)
+    cooling = _THOROUGH if problem.object_count == 1 else _THOROUGH_MANY
+    wished = int(cooling.moves * len(servers))
+    if len(best) > 1 and wished > _MOVES_BRIEF:
+        cooling, wished = _BRIEF, max(int(_BRIEF.moves * len(servers)), _MOVES_BRIEF)
+    budget = min(max(wished, _COOLING_MIN), _COOLING_MAX) // cooling.temperatures
+    hot = cooling.hot * (1.0 + _HOT_FEW / len(servers)) / len(servers)
     every = _NEAR_EVERY_MANY if problem.node_count > _MANY_NODES else 1
-    for step in range(_TEMPERATURES):
+    for step in range(cooling.temperatures):
         if time_limit is not None and time.monotonic() - began >= time_limit:
             break
         if step % every == 0:
-            near = near_nodes(problem, state, approach)
-        temperature = hot * _COLD ** (step / (_TEMPERATURES - 1))
+            near = near_nodes(problem, state, approach, count=cooling.near)
+        temperature = hot * _COLD ** (step / (cooling.temperatures - 1))
         evaluations += cool(
-            numbers, state, start, servers, near, temperature, budget, best, best_cost
+            numbers, state, start, servers, near, temperature, budget, best, best_cost, changed
         )
         if observe is not None:
-            observe("auto", step + 1, _TEMPERATURES)
+            observe("auto", step + 1, cooling.temperatures)
     state = state_of(problem, approach, best)
-    near = near_nodes(problem, state, approach)
+    near = near_nodes(problem, state, approach, count=cooling.near)
     evaluations += descend(state, start, servers, near, _DESCENT_PER_SERVER * len(servers))
     return forest_of(state, approach), evaluations
 
 
-def near_nodes(problem: FidelityProblem, state: State, approach: str) -> IntArray:
-    """Return the nodes that each node would best receive from now, shape (nodes, count).
+def near_nodes(problem: FidelityProblem, state: State, approach: str, *, count: int) -> IntArray:
+    """Return the nodes that each would best receive from now, shape (trees, nodes, count).
 
-    Judged by the delay to the other node, what it adds to that, and what one more child
-    costs all those below it already.
+    Judged by the delay to the other node in the tree, what it adds to that, and what one
+    more child costs all those below it already, in this tree and by queueing in all.
     """
+    start, servers = servers_of(problem, approach)
     serving = problem.filter_times + problem.send_times
-    below, below_total = state.sums[:, :, BELOW].sum(axis=0), state.nodes[:, BELOW_TOTAL]
-    busy = state.sums[:, :, CHILDREN].any(axis=0)
-    adding = serving.copy()
-    adding[busy] = (
-        state.sums[:, :, LOCAL].sum(axis=0)[busy] / below[busy]
-        + state.nodes[busy, QUEUE] / below_total[busy]
-    )
+    below, below_total = state.sums[:, :, BELOW], state.nodes[:, BELOW_TOTAL]
+    adding = np.broadcast_to(serving, below.shape).copy()
+    np.divide(state.sums[:, :, LOCAL], below, out=adding, where=below > 0.0)
+    adding += _ratio(state.nodes[:, QUEUE], below_total)
     load = np.minimum(state.nodes[:, LOAD], LOAD_LINEAR)
-    crowding = serving * (0.5 + (2.0 * load - load**2) / (1.0 - load) ** 2) * below_total
-    weight = problem.weights[problem.wanted].sum() / max(int(problem.served.sum()), 1)
-    delays = loss(problem, forest_of(state, approach)).delays
-    trees = np.maximum((delays > 0.0).sum(axis=1), 1)
+    queueing = (2.0 * load - load**2) / (1.0 - load) ** 2 * below_total
+    part = _ratio(state.sums[:, :, PEAKS], np.broadcast_to(state.nodes[:, PEAK_TOTAL], below.shape))
+    crowding = serving * (0.5 * below + queueing * part)
+    weight = state.sums[:, :, WEIGHT].sum(axis=1) / np.maximum(np.diff(start), 1)
     # Overloaded nodes above make a delay infinite; far away is all that says here.
-    delay = np.nan_to_num(delays.sum(axis=1) / trees, posinf=1e9)
-    base = delay + adding + crowding / (weight * trees)
-    return nearest_nodes(base, problem.delays, max(1, min(_NEAR, problem.node_count - 1)))
+    delay = np.nan_to_num(loss(problem, forest_of(state, approach)).delays.T, posinf=1e9)
+    base = delay + adding + crowding * _ratio(np.ones(len(weight)), weight)[:, None]
+    return nearest_nodes(base, problem.delays, start, servers, min(count, problem.node_count - 1))
+
+
+def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+    """Return the quotient, 0 where nothing is to be divided by."""
+    return np.divide(above, below, out=np.zeros(below.shape), where=below > 0.0)
