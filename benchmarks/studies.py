@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks import fidelity, placement
+from benchmarks import fidelity, filters, placement, wiring
 
 __all__ = ["STUDIES"]
 
-STUDIES = (*placement.STUDIES, *fidelity.STUDIES)
+STUDIES = (*placement.STUDIES, *fidelity.STUDIES, *wiring.STUDIES, *filters.STUDIES)

@@ -15,7 +15,15 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 # Documents whose `console` and `python` blocks are run, in order, in one empty folder.
-GUIDES = ("README.md", "docs/placement.md", "docs/fidelity.md")
+GUIDES = (
+    "README.md",
+    "docs/placement.md",
+    "docs/fidelity.md",
+    "docs/wiring.md",
+    "docs/filters.md",
+    "docs/cesql.md",
+    "docs/content.md",
+)
 # What a `console` block may run. Anything else belongs in a block marked `sh`.
 RUNNABLE = re.compile(
     r"distributary |cat > [\w.-]+ <<'EOF'|echo \$\?$|cat [\w.-]+$|head -n \d+ [\w.-]+$"
@@ -266,6 +274,8 @@ def first_column(text: str) -> set[str]:
         ("generate placement", "placement.md", "Generating problems"),
         ("tree", "fidelity.md", "Building a tree"),
         ("generate tree", "fidelity.md", "Generating problems"),
+        ("wire", "wiring.md", "Wiring users"),
+        ("generate wiring", "wiring.md", "Generating problems"),
     ],
 )
 def test_the_guide_has_every_option_and_no_other(
@@ -280,7 +290,8 @@ def test_the_guide_has_every_option_and_no_other(
 
 
 @pytest.mark.parametrize(
-    ("command", "document"), [("place", "placement.md"), ("tree", "fidelity.md")]
+    ("command", "document"),
+    [("place", "placement.md"), ("tree", "fidelity.md"), ("wire", "wiring.md")],
 )
 def test_the_guide_has_every_method_and_no_other(
     command: str, document: str, tmp_path: Path

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.strategies_fidelity import problems_with_forests, random_forest, random_problem
 
+from distributary.draws import seed_state
 from distributary.fidelity._anneal_kernels import draw_move, make_move, move_change
 from distributary.fidelity._descent_kernels import adapt_round
 from distributary.fidelity._move_kernels import (
@@ -24,7 +25,6 @@ from distributary.fidelity.forest import Forest, check
 from distributary.fidelity.loss import loss
 from distributary.fidelity.model import forest_of, servers_of, state_of
 from distributary.fidelity.problem import FidelityProblem
-from distributary.fidelity.seeds import seed_state
 
 
 def assert_consistent(problem: FidelityProblem, state: State, approach: str) -> None:
@@ -125,7 +125,7 @@ def test_adaptation_only_improves_until_no_move_helps(approach: str) -> None:
     state = state_of(problem, approach, forest.parents)
     costs = [float(state.total[0])]
     while True:
-        made, weighed = adapt_round(state, 2**62)
+        made, weighed = adapt_round(state, 0, len(state.links))
         assert weighed > 0
         if made == 0:
             break

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from benchmarks import __main__ as command
 from benchmarks.chart import chart_svg
+from benchmarks.fidelity.tree_objects import least_until_frozen
 from benchmarks.machine import provenance
 from benchmarks.placement.steiner_optimum import steiner_optimum
 from benchmarks.process import peak_memory_bytes
@@ -20,6 +21,9 @@ from benchmarks.studies import STUDIES
 from benchmarks.study import Chart, Claim, Column, Findings, Line, Study, Table, result_hash
 from tests.reference.placement_mip import minimum_cost
 
+from distributary.fidelity import build_trees
+from distributary.fidelity.anneal import Schedule
+from distributary.fidelity.generate import generate_problem as generate_stream
 from distributary.placement.cost import cost
 from distributary.placement.exact import exact_plan
 from distributary.placement.generate import generate_problem
@@ -28,7 +32,7 @@ from distributary.placement.generate import generate_problem
 CLOCK_UNITS = {"s", "ms", "times as long", "million/s"}
 # Each of their runs is a process of its own, and nearly all its time goes into starting it; a
 # second run would show only that the planners repeat themselves, which has tests of its own.
-STARTING_PROCESSES = {"exact-speed", "tree-large"}
+STARTING_PROCESSES = {"exact-speed", "tree-large", "wiring-large"}
 
 
 def silent(step: str) -> None:
@@ -96,6 +100,28 @@ def test_stored_results_make_the_page_and_survive_a_partial_run(tmp_path: Path) 
     assert "`python -m benchmarks other --size large`" in page
     assert "small size" not in page
     assert (tmp_path / "benchmarks" / "curve.svg").exists()
+
+
+def test_runs_at_the_same_time_keep_what_the_other_found(tmp_path: Path) -> None:
+    """Each stores its own study only, not what it read of the others when it started."""
+    other = replace(STUDY, name="other")
+    order = ["curious", "other"]
+    earlier = Results(tmp_path)
+    for study in (STUDY, other):
+        earlier.add(study, findings(), size="large", seconds=1.0, provenance=provenance())
+    earlier.save(order)
+    one, two = Results(tmp_path), Results(tmp_path)
+    one.add(STUDY, findings(gap=3.0), size="large", seconds=2.0, provenance=provenance())
+    two.add(other, findings(), size="small", seconds=3.0, provenance=provenance())
+    one.save(order)
+    two.save(order)
+    stored = json.loads((tmp_path / "benchmarks" / "results.json").read_text("utf-8"))
+    seconds = {name: study["seconds"] for name, study in stored["studies"].items()}
+    assert seconds == {"curious": 2.0, "other": 3.0}
+    assert stored["history"][0]["gaps"] == {"family": 3.0}
+    page = (tmp_path / "benchmarks.md").read_text("utf-8")
+    assert "2 s in all" in page
+    assert "3 s in all" in page
 
 
 def test_a_page_of_small_results_says_so_and_makes_no_history(tmp_path: Path) -> None:
@@ -202,6 +228,19 @@ def test_peak_memory_is_that_of_the_command_and_not_of_this_process() -> None:
     assert 100 * 2**20 < much < 150 * 2**20
     with pytest.raises(RuntimeError, match="no such thing"):
         peak_memory_bytes(["-c", "raise SystemExit('no such thing')"])
+
+
+@pytest.mark.parametrize("approach", ["one-tree", "tree-each"])
+def test_annealing_weighs_no_less_than_the_least_until_it_is_frozen(approach: str) -> None:
+    """Nor much more, if it finds nothing better when it is that cold."""
+    problem = generate_stream(seed=3, servers=20, routers=40, objects=5, interest=0.6)
+    schedule = Schedule(moves_per_server=8.0, frozen_below=3e-4)
+    least = least_until_frozen(problem, approach, 1, schedule)
+    annealed = build_trees(
+        problem, method="anneal", approach=approach, seed=1, schedule=schedule
+    ).evaluations
+    assert annealed is not None
+    assert least <= annealed <= 1.5 * least
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -8,16 +8,26 @@ from typing import Annotated
 import typer
 
 from distributary import __version__
-from distributary.cli import compare, generate, place, tree, warm_up
+from distributary.cli import compare, generate, match, place, tree, warm_up, wire
 
 __all__ = ["app"]
+
+EXAMPLES = """\
+\b
+Examples:
+  distributary generate placement map --seed 7 -o map.json
+  distributary place map.json --draw plan.html -o plan.json
+  distributary tree stream.json -o tree.json
+  distributary wire users.json -o wiring.json
+  distributary match events.jsonl subscriptions.json
+"""
 
 # Nothing here imports NumPy: each command imports its planner when it runs, so that
 # help and completion answer at once.
 app = typer.Typer(
     name="distributary",
     help="Publish once; every subscriber gets what it asked for, in the format it can use.",
-    epilog=place.EXAMPLES,
+    epilog=EXAMPLES,
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     # Boxes and colours are for people; what goes into a file or a pipe stays plain.
@@ -52,6 +62,10 @@ app.command("place", epilog=place.EXAMPLES, short_help="Plan where each conversi
 )
 app.command("compare", epilog=compare.EXAMPLES, short_help="Compare every method.")(compare.compare)
 app.command("tree", epilog=tree.EXAMPLES, short_help="Build the tree of a stream.")(tree.tree)
+app.command("wire", epilog=wire.EXAMPLES, short_help="Attach users to brokers.")(wire.wire)
+app.command("match", epilog=match.EXAMPLES, short_help="Match events to subscriptions.")(
+    match.match
+)
 app.add_typer(generate.app, name="generate")
 app.command("warm-up", epilog=warm_up.EXAMPLES, short_help="Compile the hot loops now.")(
     warm_up.warm_up

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from distributary.cli import generate_wiring
 from distributary.cli.options import Seed, output_option
 from distributary.cli.output import check_output, write_document
 from distributary.errors import BadInput, quoted
@@ -25,6 +26,7 @@ Examples:
   distributary generate placement video --brokers 200 --heterogeneity strong
   distributary generate placement sparse --formats 100 | distributary place -
   distributary generate tree --seed 7 -o stream.json
+  distributary generate wiring --seed 7 -o users.json
 """
 
 TREE_EXAMPLES = """\
@@ -104,8 +106,10 @@ def placement(
     write_document(problem_document(problem), output)
     if output is not None:
         print(
-            f"{kind}: {problem.node_count:,} nodes, {problem.format_count} formats, "
-            f"{problem.graph.conversion_count:,} conversions, seed {seed}; written to {output}",
+            f"{kind}: {_counted(problem.node_count, 'node')}, "
+            f"{_counted(problem.format_count, 'format')}, "
+            f"{_counted(problem.graph.conversion_count, 'conversion')}, "
+            f"seed {seed}; written to {output}",
             file=sys.stderr,
         )
 
@@ -194,10 +198,19 @@ def tree(
         print(f"note: {topology or delays}: {note}", file=sys.stderr)
     if output is not None:
         print(
-            f"tree: {problem.node_count - 1:,} servers, {problem.object_count:,} objects, "
+            f"tree: {_counted(problem.node_count - 1, 'server')}, "
+            f"{_counted(problem.object_count, 'object')}, "
             f"seed {seed}; written to {output}",
             file=sys.stderr,
         )
+
+
+app.command("wiring", epilog=generate_wiring.EXAMPLES)(generate_wiring.wiring)
+
+
+def _counted(count: int, noun: str) -> str:
+    """Return a number of things in words."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _network_places(path: Path) -> tuple[list[str], FloatArray, str | None]:
@@ -221,8 +234,8 @@ def _measured_delays(path: Path, unit: str, round_trip: bool) -> tuple[FloatArra
 
     matrix = read_delays(path, unit=unit, round_trip=round_trip)
     note = (
-        f"{matrix.missing_count:,} delays missing; the way back, or else the best way over a "
-        "third host, stands in"
+        f"{_counted(matrix.missing_count, 'delay')} missing; the way back, or else the best "
+        "way over a third host, stands in"
         if matrix.missing_count
         else None
     )

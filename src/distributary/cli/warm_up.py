@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 
@@ -17,7 +18,7 @@ Examples:
 
 
 def warm_up() -> None:
-    """Compile the hot loops of every planner and keep them for later runs.
+    """Compile the hot loops of every planner and of matching, and keep them for later runs.
 
     They are compiled on first use otherwise, which takes up to a minute once. Worth doing
     when an image is built, or before something is timed.
@@ -28,6 +29,10 @@ def warm_up() -> None:
     from distributary.placement.generate import generate_problem
     from distributary.placement.planner import METHODS, place
     from distributary.placement.search import search
+    from distributary.wiring.flows import flows
+    from distributary.wiring.generate import generate_problem as wiring_problem
+    from distributary.wiring.planner import METHODS as WIRING_METHODS
+    from distributary.wiring.planner import wire
 
     began = time.perf_counter()
     small = generate_problem("video", seed=1, brokers=24)
@@ -35,8 +40,10 @@ def warm_up() -> None:
     stream = stream_problem(seed=1, servers=12, routers=40)
     heavy = stream_problem(seed=1, servers=12, routers=40, rates=(20.0, 60.0))
     few = stream_problem(seed=1, servers=5, routers=40)
+    users = wiring_problem(seed=1, users=16, brokers=12, channels=4)
+    few_users = wiring_problem(seed=1, users=8, brokers=3, channels=4)
     plans = [method for method in METHODS if method != "optimal"]
-    total = len(plans) + len(TREE_METHODS) + 5
+    total = len(plans) + len(TREE_METHODS) + len(WIRING_METHODS) + 7
     done = 0
     with progress() as observe:
 
@@ -62,4 +69,59 @@ def warm_up() -> None:
         build_trees(stream, approach="tree-each")
         build_trees(heavy, method="adapt")
         count("tree-each")
+        for method in WIRING_METHODS:
+            wire(few_users if method == "exact" else users, method=method)
+            count(method)
+        for core in ("steiner", "one-tree"):
+            wired = wire(users, core=core)
+            flows(users, wired.broker_of, core=core)
+        wire(users, start=wired.broker_of, moves=2)
+        count("re-wiring")
+        _match_something()
+        count("match")
     print(f"compiled in {time.perf_counter() - began:.1f} s", file=sys.stderr)
+
+
+def _match_something() -> None:
+    """Have an index match events by every kind of condition, and a stream filtered."""
+    import numpy as np
+
+    from distributary.content.publication import Publication
+    from distributary.content.tolerance import EffectiveTolerance, Tolerance
+    from distributary.content.trace import Trace, forwarded
+    from distributary.filters import Filter, Index
+
+    event = Publication.parse(
+        {"specversion": "1.0", "id": "1", "source": "/", "type": "a", "data": {"x": 1.5}}
+    )
+    wishes: list[dict[str, object]] = [
+        {"exact": {"type": "a"}},
+        {"prefix": {"type": "a"}},
+        {"suffix": {"type": "a"}},
+        {"range": {"/x": {"min": 1, "max": 2}}},
+        {"not": {"exact": {"type": "b"}}},
+        {"any": [{"exact": {"type": "b"}}, {"range": {"/x": {"min": 1}}}]},
+        {"sql": "type IN ('a', 'b') AND LENGTH(id) = 1"},
+    ]
+    index = Index()
+    for place, wish in enumerate(wishes):
+        index.add_filter(f"s{place}", Filter.parse([wish]))
+    index.match(event)
+    children = [EffectiveTolerance.of([Tolerance("/x", "absolute", 1.0)])]
+    forwarded(Trace.of_numbers(np.arange(3.0)), children, parent=None)
+    try:
+        import pyarrow as pa
+    except ImportError:
+        return
+    from distributary.content.content_space import ContentSpace
+    from distributary.content.publication_table import to_arrow
+
+    table = pa.table(
+        {
+            "subscription_id": [f"t{place}" for place in range(len(wishes))],
+            "filters": [json.dumps([wish]) for wish in wishes],
+        }
+    )
+    batch = to_arrow([event])
+    Index.from_arrow(table).match_batch(batch)
+    ContentSpace.default().cells_of_batch(batch)

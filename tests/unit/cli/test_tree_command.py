@@ -157,6 +157,19 @@ def test_generated_streams_repeat_with_their_seed(run: Any) -> None:
     assert "decide_period" in texts[0]
 
 
+@pytest.mark.parametrize(
+    ("servers", "objects", "counted"),
+    [("1", "1", "1 server, 1 object, "), ("2", "3", "2 servers, 3 objects, ")],
+)
+def test_what_was_generated_is_counted_in_words(
+    run: Any, servers: str, objects: str, counted: str
+) -> None:
+    code, _, err = run(
+        "generate", "tree", "--servers", servers, "--objects", objects, "-o", "stream.json"
+    )
+    assert (code, err) == (0, f"tree: {counted}seed 0; written to stream.json\n")
+
+
 def test_a_large_stream_has_its_delays_beside_it(run: Any) -> None:
     stream(run, "--servers", "520")
     document = json.loads(Path("stream.json").read_text(encoding="utf-8"))
@@ -187,5 +200,5 @@ def test_a_stream_can_stand_at_measured_hosts(run: Any) -> None:
     Path("rtt.txt").write_text("0 40\n-1 0\n", encoding="utf-8")
     code, out, err = run("generate", "tree", "--delays", "rtt.txt", "--round-trip")
     assert code == 0
-    assert err.startswith("note: rtt.txt: 1 delays missing; ")
+    assert err.startswith("note: rtt.txt: 1 delay missing; ")
     assert json.loads(out)["delays"] == [[0.0, 0.02], [0.02, 0.0]]

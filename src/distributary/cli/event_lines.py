@@ -1,0 +1,89 @@
+"""Events one per line, from a file or from standard input, one at a time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+from distributary.errors import BadInput
+
+if TYPE_CHECKING:
+    from distributary.content.publication import Publication
+
+__all__ = ["EventLine", "event_lines"]
+
+_ONE_LINE = "line 1, "
+
+
+class EventLine(NamedTuple):
+    """What a line of the file holds.
+
+    Attributes
+    ----------
+    event
+        The event, or what is wrong with it: the error names the file and the line.
+    end
+        How many bytes of the file are read when this line is.
+    """
+
+    event: Publication | BadInput
+    end: int
+
+
+def event_lines(path: Path, *, bytes_max: int | None = None) -> Iterator[EventLine]:
+    """Yield the events of a file, in its order; empty lines are passed over.
+
+    Memory is bounded by the longest line that an event may have, not by the file.
+
+    Parameters
+    ----------
+    path
+        The file; - is standard input.
+    bytes_max
+        How large an event may be; by default `publication.EVENT_BYTES_MAX`.
+
+    Raises
+    ------
+    BadInput
+        When there is no such file, or it cannot be read to its end.
+    """
+    streamed = str(path) == "-"
+    shown = str(path) if str(path).isprintable() else repr(str(path))
+    place = "standard input" if streamed else shown
+    try:
+        if streamed:
+            yield from _lines(sys.stdin.buffer, place, bytes_max)
+        else:
+            with path.open("rb") as file:
+                yield from _lines(file, place, bytes_max)
+    except FileNotFoundError:
+        raise BadInput(place, "does not exist") from None
+    except IsADirectoryError:
+        raise BadInput(place, "is a directory, not a file") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise BadInput(place, f"cannot be read: {reason}") from None
+
+
+def _lines(file: BinaryIO, place: str, bytes_max: int | None) -> Iterator[EventLine]:
+    from distributary.content.publication import EVENT_BYTES_MAX, parse_event
+
+    limit = EVENT_BYTES_MAX if bytes_max is None else bytes_max
+    number = end = 0
+    while line := file.readline(limit + 1):
+        number += 1
+        end += len(line)
+        if not line.strip():
+            continue
+        try:
+            event: Publication | BadInput = parse_event(line.rstrip(b"\r\n"), bytes_max=limit)
+        except BadInput as error:
+            # The event is a document of one line, and which one in the file is said before.
+            inside = error.place.removeprefix(_ONE_LINE)
+            event = BadInput(f"{place}: line {number}: {inside}", error.problem, hint=error.hint)
+        while len(line) > limit and not line.endswith(b"\n"):
+            line = file.readline(limit + 1)
+            end += len(line)
+        yield EventLine(event, end)

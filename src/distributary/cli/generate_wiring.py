@@ -1,0 +1,112 @@
+"""`distributary generate wiring`: random users and brokers, the same for the same seed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from distributary.cli.options import Seed, check_number
+from distributary.cli.output import write_document
+from distributary.cli.tables_output import tables_folder, writing_tables
+from distributary.errors import BadInput
+
+__all__ = ["EXAMPLES", "wiring"]
+
+EXAMPLES = """\
+\b
+Examples:
+  distributary generate wiring --seed 7 -o users.json
+  distributary generate wiring --users 10000 --interests 1 4 --core-ratio 0.1 -o narrow.json
+  distributary generate wiring --users 200 --brokers 20 --unlimited | distributary wire -
+  distributary generate wiring --users 100000 --brokers 1000 -o tables/
+"""
+
+
+def wiring(
+    seed: Seed = 0,
+    users: Annotated[int, typer.Option(min=1, help="Users.")] = 1_000,
+    brokers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Brokers.", show_default="one for every hundred users"),
+    ] = None,
+    channels: Annotated[
+        int, typer.Option(min=1, help="Cells of each dimension of the content space.")
+    ] = 64,
+    dimensions: Annotated[int, typer.Option(min=1, help="Dimensions of the content space.")] = 1,
+    core_ratio: Annotated[
+        float, typer.Option(help="Mean price between brokers over that of access.")
+    ] = 1.0,
+    interests: Annotated[
+        tuple[int, int] | None,
+        typer.Option(
+            metavar="LEAST MOST",
+            help="Cells that a subscription spans in each dimension.",
+            show_default="between two random points",
+        ),
+    ] = None,
+    capacity_factor: Annotated[
+        float, typer.Option(help="Capacity of all brokers over the demand of all users.")
+    ] = 2.0,
+    unlimited: Annotated[bool, typer.Option("--unlimited", help="Brokers without limit.")] = False,
+    layout: Annotated[
+        Literal["plane", "towns"], typer.Option(help="Users anywhere, or around centres.")
+    ] = "plane",
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="PROBLEM.json|DIR/",
+            help="Write here, not to standard output; Parquet tables into a directory.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Write a problem for `distributary wire`.
+
+    What users publish and want, prices and capacities are those of the published
+    experiments unless said otherwise.
+    """
+    check_number("--capacity-factor", capacity_factor, positive=True)
+    folder = tables_folder(output)
+    from distributary.wiring.generate import generate_positions, generate_problem
+    from distributary.wiring.problem_file import fits_document, problem_document
+
+    broker_count = max(1, users // 100) if brokers is None else brokers
+    cells = min(channels ** min(dimensions, 12), 10**9)
+    if folder is None and not fits_document(users=users, brokers=broker_count, channels=cells):
+        raise BadInput(
+            "--users",
+            f"a problem of {users:,} users, {broker_count:,} brokers and {cells:,} channels is "
+            "too large for JSON",
+            hint="write Parquet tables into a directory with -o DIR/",
+        )
+    problem = generate_problem(
+        seed=seed,
+        users=users,
+        brokers=brokers,
+        channels=channels,
+        dimensions=dimensions,
+        core_ratio=core_ratio,
+        interests=interests,
+        capacity_factor=None if unlimited else capacity_factor,
+        layout=layout,
+    )
+    positions = generate_positions(seed=seed, users=users, brokers=brokers, layout=layout)
+    if folder is not None:
+        from distributary.wiring.problem_writer import write_problem_tables
+
+        with writing_tables(folder):
+            write_problem_tables(problem, folder, positions=positions)
+    else:
+        target = None if output is None else Path(output)
+        write_document(problem_document(problem, positions=positions), target)
+    if output is not None:
+        print(
+            f"wiring: {problem.user_count:,} users, {problem.broker_count:,} brokers, "
+            f"{problem.channel_count:,} channels, seed {seed}; written to {output}",
+            file=sys.stderr,
+        )

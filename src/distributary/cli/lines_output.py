@@ -1,0 +1,70 @@
+"""Where lines of results go, one after the other."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+from distributary.errors import BadInput, quoted
+
+__all__ = ["WriteLine", "writing_lines"]
+
+WriteLine: TypeAlias = Callable[[Mapping[str, object]], None]
+"""Writes one object, as one line of JSON."""
+
+
+@contextmanager
+def writing_lines(path: Path | None, *, at_once: bool = False) -> Iterator[WriteLine]:
+    """Yield a function that writes to the file, or to standard output.
+
+    The file is there when all is written, or not at all; what was there before stays until
+    then.
+
+    Parameters
+    ----------
+    path
+        The file; None is standard output.
+    at_once
+        Whether every line of standard output goes out when it is written: somebody may be
+        waiting for it at the other end of a pipe.
+    """
+    if path is None:
+        ascii_only = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
+
+        def print_line(document: Mapping[str, object]) -> None:
+            sys.stdout.write(json.dumps(document, ensure_ascii=ascii_only) + "\n")
+            if at_once:
+                sys.stdout.flush()
+
+        yield print_line
+        return
+    target = path.resolve()
+    # A pipe or a device is written to as it is: there is nothing to replace.
+    replaced = target.is_file() or not target.exists()
+    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp") if replaced else target
+    try:
+        with draft.open("w", encoding="utf-8") as file:
+
+            def write_line(document: Mapping[str, object]) -> None:
+                file.write(json.dumps(document, ensure_ascii=False) + "\n")
+
+            yield write_line
+        if replaced:
+            draft.replace(target)
+    except OSError as error:
+        _discard(draft, replaced)
+        reason = (error.strerror or str(error)).lower()
+        raise BadInput("-o", f"{quoted(path)} cannot be written: {reason}") from None
+    except BaseException:
+        _discard(draft, replaced)
+        raise
+
+
+def _discard(draft: Path, replaced: bool) -> None:
+    if replaced:
+        draft.unlink(missing_ok=True)
