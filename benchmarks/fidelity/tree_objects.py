@@ -232,7 +232,12 @@ def _claims(parameters: _Parameters, built: _AllBuilt) -> tuple[Claim, ...]:
             for rival in (_PUBLISHED, _COLDER):
                 excess = _excess(built, objects, approach, rival)
                 over = f"excess of auto over {rival}"
-                claims.append(Claim(f"{name}, mean {over}", mean(excess), "<", 0.0, "%"))
+                # With a handful of servers both find the best there is.
+                title, average = f"{name}, mean {over}", mean(excess)
+                if parameters.servers < 100:
+                    claims.append(Claim(title, average, "<=", 0.0, "%"))
+                else:
+                    claims.append(Claim(title, average, "<", 0.0, "%"))
                 claims.append(
                     Claim(f"{name}, largest {over}", max(excess), "<=", _EXCESS_PERCENT_MAX, "%")
                 )

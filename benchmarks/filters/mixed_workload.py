@@ -16,6 +16,8 @@ _NUMBER_KEYS = [f"/number{i:02d}" for i in range(5)]
 _WORDS = 10_000
 _SKEW = 0.85
 _CONDITIONS_MAX = 5
+# With this and the skew, an event matches about one subscription in a thousand.
+_RANGE_WIDTH = 0.003
 
 
 def _shares() -> FloatArray:
@@ -45,7 +47,7 @@ def mixed_subscriptions(*, seed: int, count: int) -> dict[str, list[dict[str, An
             key = int(order[i, j])
             if key >= len(_TEXT_KEYS):
                 low = round(float(lows[i, j]), 4)
-                bounds = {"min": low, "max": round(low + 0.02, 4)}
+                bounds = {"min": low, "max": round(low + _RANGE_WIDTH, 4)}
                 filters.append({"range": {_NUMBER_KEYS[key - len(_TEXT_KEYS)]: bounds}})
             else:
                 chosen = [_word(int(rank)) for rank in words[i, j]]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.filter_pairs import NUMBERS, TEXTS, any_filter, events
 
@@ -82,6 +82,7 @@ def plain_filter(random: Random, keys: tuple[str, ...]) -> list[dict[str, Any]]:
     return [{"any": [{"all": conjunction()} for _ in range(2)]}]
 
 
+@settings(max_examples=60)
 @given(RANDOMS, st.sampled_from(sorted(SPACES)))
 def test_no_cell_is_left_out_in_which_a_publication_matches(
     random: Random, keys: tuple[str, ...]
@@ -92,6 +93,7 @@ def test_no_cell_is_left_out_in_which_a_publication_matches(
     assert matched_cells(filter_, keys) <= set(found.tolist())
 
 
+@settings(max_examples=60)
 @given(RANDOMS)
 def test_exact_texts_sets_and_ranges_get_no_cell_too_many(random: Random) -> None:
     """In every cell that is given, some publication matches."""

@@ -51,7 +51,7 @@ def test_a_formula_holds_when_its_filter_matches(random: Random) -> None:
         assert holds(formula, event) is filter_.matches(event)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(strategies_cesql.expressions(), st.lists(strategies_cesql.events(), min_size=1, max_size=8))
 def test_a_formula_holds_when_its_expression_passes(
     text: str, attributes: list[dict[str, strategies_cesql.Value]]

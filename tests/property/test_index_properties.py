@@ -76,6 +76,7 @@ def test_the_index_finds_what_evaluating_every_filter_finds(
         index.add_filter(name, Filter.parse(filters))
     expected = [matching(subscriptions, event) for event in events]
     assert [index.match(event) for event in events] == expected
+    assert list(index.match_each(events)) == expected
     assert batch_matches(index, events) == expected
 
 

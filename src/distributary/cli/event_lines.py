@@ -1,9 +1,9 @@
-"""Events one per line, from a file or from standard input, one at a time."""
+"""Events one per line, from a file or from standard input, one at a time or in portions."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
@@ -12,9 +12,12 @@ from distributary.errors import BadInput
 if TYPE_CHECKING:
     from distributary.content.publication import Publication
 
-__all__ = ["EventLine", "event_lines"]
+__all__ = ["BadLines", "EventLine", "EventPortion", "event_lines", "event_portions"]
 
 _ONE_LINE = "line 1, "
+# A portion of events ends where it has so many bytes: one event may have several megabytes.
+_PORTION_BYTES_MAX = 4 * 2**20
+_SHOWN_MAX = 5
 
 
 class EventLine(NamedTuple):
@@ -30,6 +33,61 @@ class EventLine(NamedTuple):
 
     event: Publication | BadInput
     end: int
+
+
+class EventPortion(NamedTuple):
+    """Events that stand one after the other in the file.
+
+    Attributes
+    ----------
+    events
+        At least one, in order.
+    end
+        How many bytes of the file are read when these are.
+    """
+
+    events: list[Publication]
+    end: int
+
+
+class BadLines:
+    """What becomes of lines that are no events: the first ends it all, or they are counted.
+
+    Parameters
+    ----------
+    skip
+        Whether they are passed over; the first few are told on standard error.
+    """
+
+    def __init__(self, *, skip: bool) -> None:
+        self._skip = skip
+        self.count = 0
+
+    def add(self, fault: BadInput) -> None:
+        """Count a line, or raise what is wrong with it."""
+        if not self._skip:
+            raise fault
+        self.count += 1
+        if self.count <= _SHOWN_MAX:
+            print(f"warning: {fault}", file=sys.stderr)
+
+
+def event_portions(
+    lines: Iterable[EventLine], bad: BadLines, *, events_max: int
+) -> Iterator[EventPortion]:
+    """Yield the events in portions of at most so many, and of some megabytes."""
+    events: list[Publication] = []
+    begin = end = 0
+    for event, end in lines:
+        if isinstance(event, BadInput):
+            bad.add(event)
+            continue
+        events.append(event)
+        if len(events) >= events_max or end - begin >= _PORTION_BYTES_MAX:
+            yield EventPortion(events, end)
+            events, begin = [], end
+    if events:
+        yield EventPortion(events, end)
 
 
 def event_lines(path: Path, *, bytes_max: int | None = None) -> Iterator[EventLine]:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from distributary.cli.options import Seed, check_number
+from distributary.cli.options import Seed, check_number, was_given
 from distributary.cli.output import write_document
 from distributary.cli.tables_output import tables_folder, writing_tables
 from distributary.errors import BadInput
@@ -26,6 +26,7 @@ Examples:
 
 
 def wiring(
+    context: typer.Context,
     seed: Seed = 0,
     users: Annotated[int, typer.Option(min=1, help="Users.")] = 1_000,
     brokers: Annotated[
@@ -71,17 +72,35 @@ def wiring(
     experiments unless said otherwise.
     """
     check_number("--capacity-factor", capacity_factor, positive=True)
+    if unlimited and was_given(context, "capacity_factor"):
+        raise BadInput("--capacity-factor", "cannot be combined with --unlimited")
     folder = tables_folder(output)
-    from distributary.wiring.generate import generate_positions, generate_problem
+    from distributary.wiring.counts import counted
+    from distributary.wiring.generate import check_arguments, generate_positions, generate_problem
     from distributary.wiring.problem_file import fits_document, problem_document
 
     broker_count = max(1, users // 100) if brokers is None else brokers
-    cells = min(channels ** min(dimensions, 12), 10**9)
+    factor = None if unlimited else capacity_factor
+    try:
+        check_arguments(
+            seed=seed,
+            users=users,
+            brokers=broker_count,
+            channels=channels,
+            dimensions=dimensions,
+            core_ratio=core_ratio,
+            interests=interests,
+            capacity_factor=factor,
+        )
+    except BadInput as error:
+        option = f"--{error.place.replace('_', '-')}"
+        raise BadInput(option, error.problem, hint=error.hint) from None
+    cells = channels**dimensions
     if folder is None and not fits_document(users=users, brokers=broker_count, channels=cells):
         raise BadInput(
-            "--users",
-            f"a problem of {users:,} users, {broker_count:,} brokers and {cells:,} channels is "
-            "too large for JSON",
+            "--brokers" if broker_count > users else "--users",
+            f"a problem of {counted(users, 'user')}, {counted(broker_count, 'broker')} and "
+            f"{counted(cells, 'channel')} is too large for JSON",
             hint="write Parquet tables into a directory with -o DIR/",
         )
     problem = generate_problem(
@@ -92,7 +111,7 @@ def wiring(
         dimensions=dimensions,
         core_ratio=core_ratio,
         interests=interests,
-        capacity_factor=None if unlimited else capacity_factor,
+        capacity_factor=factor,
         layout=layout,
     )
     positions = generate_positions(seed=seed, users=users, brokers=brokers, layout=layout)
@@ -106,7 +125,8 @@ def wiring(
         write_document(problem_document(problem, positions=positions), target)
     if output is not None:
         print(
-            f"wiring: {problem.user_count:,} users, {problem.broker_count:,} brokers, "
-            f"{problem.channel_count:,} channels, seed {seed}; written to {output}",
+            f"wiring: {counted(problem.user_count, 'user')}, "
+            f"{counted(problem.broker_count, 'broker')}, "
+            f"{counted(problem.channel_count, 'channel')}, seed {seed}; written to {output}",
             file=sys.stderr,
         )

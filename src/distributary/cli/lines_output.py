@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +16,8 @@ from typing import TypeAlias
 from distributary.errors import BadInput, quoted
 
 __all__ = ["WriteLine", "writing_lines"]
+
+_WAITING_BYTES_MAX = 8 * 2**20
 
 WriteLine: TypeAlias = Callable[[Mapping[str, object]], None]
 """Writes one object, as one line of JSON."""
@@ -23,25 +28,19 @@ def writing_lines(path: Path | None, *, at_once: bool = False) -> Iterator[Write
     """Yield a function that writes to the file, or to standard output.
 
     The file is there when all is written, or not at all; what was there before stays until
-    then.
+    then. On standard output too there is nothing unless all of it can be said: lines wait
+    in a temporary file, beyond some megabytes on disk.
 
     Parameters
     ----------
     path
         The file; None is standard output.
     at_once
-        Whether every line of standard output goes out when it is written: somebody may be
-        waiting for it at the other end of a pipe.
+        Whether every line of standard output goes out when it is written instead: somebody
+        may be waiting for it at the other end of a pipe.
     """
     if path is None:
-        ascii_only = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
-
-        def print_line(document: Mapping[str, object]) -> None:
-            sys.stdout.write(json.dumps(document, ensure_ascii=ascii_only) + "\n")
-            if at_once:
-                sys.stdout.flush()
-
-        yield print_line
+        yield from _printing(at_once)
         return
     target = path.resolve()
     # A pipe or a device is written to as it is: there is nothing to replace.
@@ -63,6 +62,31 @@ def writing_lines(path: Path | None, *, at_once: bool = False) -> Iterator[Write
     except BaseException:
         _discard(draft, replaced)
         raise
+
+
+def _printing(at_once: bool) -> Iterator[WriteLine]:
+    ascii_only = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
+
+    def line_of(document: Mapping[str, object]) -> str:
+        return json.dumps(document, ensure_ascii=ascii_only) + "\n"
+
+    if at_once:
+
+        def print_line(document: Mapping[str, object]) -> None:
+            sys.stdout.write(line_of(document))
+            sys.stdout.flush()
+
+        yield print_line
+        return
+    with tempfile.SpooledTemporaryFile(_WAITING_BYTES_MAX) as waiting:
+
+        def keep_line(document: Mapping[str, object]) -> None:
+            waiting.write(line_of(document).encode())
+
+        yield keep_line
+        waiting.seek(0)
+        decoded = io.TextIOWrapper(waiting, encoding="utf-8", newline="")
+        shutil.copyfileobj(decoded, sys.stdout)
 
 
 def _discard(draft: Path, replaced: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from distributary.cli.event_lines import event_lines
+from distributary.cli.event_lines import BadLines, event_lines, event_portions
 from distributary.cli.lines_output import writing_lines
 from distributary.cli.options import output_option
 from distributary.cli.output import check_output
@@ -26,9 +26,10 @@ Examples:
   tail -f events.jsonl | distributary match - subscriptions.json
 """
 
-_SKIPPED_SHOWN_MAX = 5
-# How many events go by between two looks of the progress bar.
-_LOOK_EVERY = 256
+# Answered together, where nobody waits for the first.
+_EVENTS_MAX = 1000
+# How many bytes of progress lie between two looks at it.
+_LOOK_EVERY = 2**16
 
 
 def match(
@@ -57,13 +58,13 @@ def match(
     """Say for every event which subscriptions it matches.
 
     Writes a line per event, {"event": "<id>", "matches": ["s1", ...]}, with the ids of
-    subscriptions in order. Events are read and answered one at a time, so a file of any
-    length will do.
+    subscriptions in order. A file of any length will do: memory does not grow with it. The
+    answers for a file are printed when all of it is read, and none of them if a line is no
+    event. Events from standard input, or from a pipe, are answered as they come.
     """
     check_output(output, "-o")
-    streamed = str(events) == "-"
     if str(subscriptions) == "-":
-        if streamed:
+        if str(events) == "-":
             raise BadInput("SUBSCRIPTIONS.json", "cannot be - when EVENTS.jsonl is")
         subscriptions = Path("/dev/stdin")
     from distributary.filters.index import Index
@@ -75,26 +76,24 @@ def match(
         index.add_all(filters.items())
     except BadInput as error:
         raise error.within(str(subscriptions)) from None
-    size = events.stat().st_size if events.is_file() else 0
-    count = skipped = matches = 0
+    streamed = not events.is_file()
+    size = 0 if streamed else events.stat().st_size
+    bad = BadLines(skip=skip_bad)
+    count = matches = looked = 0
     with progress() as observe, writing_lines(output, at_once=streamed) as write:
-        for event, end in event_lines(events):
-            if isinstance(event, BadInput):
-                if not skip_bad:
-                    raise event
-                skipped += 1
-                if skipped <= _SKIPPED_SHOWN_MAX:
-                    print(f"warning: {event}", file=sys.stderr)
-                continue
-            found = index.match(event)
-            write({"event": event.id, "matches": found})
-            count += 1
-            matches += len(found)
-            if observe is not None and size and count % _LOOK_EVERY == 0:
-                observe(f"{count:,} events, KiB", end // 1024, size // 1024)
-    if skipped:
-        verb = "was" if skipped == 1 else "were"
-        print(f"warning: {_counted(skipped, 'bad line')} {verb} skipped", file=sys.stderr)
+        lines = event_lines(events)
+        for portion in event_portions(lines, bad, events_max=1 if streamed else _EVENTS_MAX):
+            answers = index.match_each(portion.events)
+            for event, found in zip(portion.events, answers, strict=True):
+                write({"event": event.id, "matches": found})
+                count += 1
+                matches += len(found)
+            if observe is not None and size and portion.end - looked > _LOOK_EVERY:
+                looked = portion.end
+                observe(f"{count:,} events, KiB", looked // 1024, size // 1024)
+    if bad.count:
+        verb = "was" if bad.count == 1 else "were"
+        print(f"warning: {_counted(bad.count, 'bad line')} {verb} skipped", file=sys.stderr)
     if output is not None:
         print(
             f"{_counted(count, 'event')}, {_counted(len(index), 'subscription')}, "

@@ -67,11 +67,23 @@ def check_number(option: str, value: float | None, *, positive: bool = False) ->
         raise BadInput(option, f"must be a finite number {rule}, not {value:g}")
 
 
-def check_drawing(path: Path | None) -> None:
-    """Raise `BadInput` if no picture can be written at `path`, before any work is done."""
-    if path is not None and path.suffix not in _DRAWING_SUFFIXES:
+def check_drawing(path: Path | None, output: Path | str | None) -> None:
+    """Raise `BadInput` if no picture can be written at `path`, before any work is done.
+
+    Parameters
+    ----------
+    path
+        Where the picture goes.
+    output
+        Where the result goes, which must be elsewhere.
+    """
+    if path is None:
+        return
+    if path.suffix not in _DRAWING_SUFFIXES:
         raise BadInput("--draw", f"{quoted(path)} ends in neither .html nor .svg")
     check_output(path, "--draw")
+    if output is not None and path.resolve() == Path(output).resolve():
+        raise BadInput("--draw", f"{quoted(path)} is where -o writes the result")
 
 
 def was_given(context: typer.Context, name: str) -> bool:

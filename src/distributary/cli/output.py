@@ -9,7 +9,7 @@ from pathlib import Path
 
 from distributary.errors import BadInput, quoted
 
-__all__ = ["check_output", "print_warnings", "write_document"]
+__all__ = ["check_output", "print_warnings", "shown_path", "write_document"]
 
 _WARNINGS_MAX = 5
 
@@ -61,4 +61,9 @@ def print_warnings(path: Path, warnings: Sequence[str]) -> None:
     if len(shown) > _WARNINGS_MAX:
         shown[_WARNINGS_MAX - 1 :] = [f"{len(shown) - _WARNINGS_MAX + 1:,} more keys are ignored"]
     for warning in shown:
-        print(f"warning: {path}: {warning}", file=sys.stderr)
+        print(f"warning: {shown_path(path)}: {warning}", file=sys.stderr)
+
+
+def shown_path(path: Path) -> str:
+    """Return what messages call a file that was named on the command line."""
+    return "standard input" if str(path) == "-" else str(path)

@@ -91,7 +91,7 @@ def place(
     """
     check_number("--time-limit", time_limit, positive=True)
     check_number("--load-growth", load_growth)
-    check_drawing(draw)
+    check_drawing(draw, output)
     check_output(output, "-o")
     if concurrent:
         for name in _CONCURRENT_REFUSES:

@@ -114,7 +114,7 @@ def tree(
         for name in names:
             if method != owner and was_given(context, name):
                 raise BadInput(f"--{name.replace('_', '-')}", f"is for {owner}, not for {method}")
-    check_drawing(draw)
+    check_drawing(draw, output)
     check_output(output, "-o")
     from distributary.fidelity.problem_file import read_problem
     from distributary.fidelity.tree_file import read_trees, trees_document

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from distributary.cli.options import Seed, TimeLimit, check_drawing, check_number, drawing_option
-from distributary.cli.output import print_warnings, write_document
+from distributary.cli.output import print_warnings, shown_path, write_document
 from distributary.cli.progress import progress
 from distributary.cli.tables_output import tables_folder, writing_tables
-from distributary.errors import BadInput
+from distributary.errors import BadInput, InfeasiblePlan
 
 if TYPE_CHECKING:
     from distributary.wiring.problem import WiringProblem
@@ -57,7 +57,10 @@ def wire(
     start: Annotated[
         Path | None,
         typer.Option(
-            "--from", metavar="WIRING.json", help="Re-wire from this wiring.", show_default=False
+            "--from",
+            metavar="WIRING.json",
+            help="Re-wire from this wiring; - reads standard input.",
+            show_default=False,
         ),
     ] = None,
     moves: Annotated[
@@ -86,23 +89,29 @@ def wire(
         raise BadInput("--moves", "needs --from", hint="say which wiring users move from")
     if start is not None and method not in _STARTED:
         raise BadInput("--from", f"is for {' and '.join(_STARTED)}, not for {method}")
-    check_drawing(draw)
+    if str(start) == str(problem) == "-":
+        raise BadInput("--from", "cannot be standard input when PROBLEM is")
+    check_drawing(draw, output)
     folder = tables_folder(output, prefer_tables=problem.is_dir())
     file = _read(problem)
     begin = None if start is None else _read_start(start, file.problem)
     from distributary.wiring.planner import wire as plan
 
     with progress() as observe:
-        wiring = plan(
-            file.problem,
-            method=method,
-            core=core,
-            seed=seed,
-            time_limit=time_limit,
-            start=None if begin is None else begin.broker_of,
-            moves=moves,
-            observe=observe,
-        )
+        try:
+            wiring = plan(
+                file.problem,
+                method=method,
+                core=core,
+                seed=seed,
+                time_limit=time_limit,
+                start=None if begin is None else begin.broker_of,
+                moves=moves,
+                observe=observe,
+            )
+        except InfeasiblePlan as error:
+            sentence = f"{shown_path(problem)}: {error}"
+            raise InfeasiblePlan(sentence, shortfall=error.shortfall) from None
     if draw is not None:
         from distributary.wiring.draw import draw_wiring
 
@@ -111,8 +120,8 @@ def wire(
     print_warnings(problem, file.warnings)
     if file.problem.shortened:
         print(
-            f"warning: {problem}: core prices break the triangle inequality; the prices of "
-            "shortest paths stand in",
+            f"warning: {shown_path(problem)}: core prices break the triangle inequality; the "
+            "prices of shortest paths stand in",
             file=sys.stderr,
         )
     if start is not None and begin is not None:
@@ -122,15 +131,13 @@ def wire(
 
 
 def _read(path: Path) -> ProblemFile:
-    if str(path) == "-":
-        path = Path("/dev/stdin")
     if path.is_dir():
         from distributary.wiring.problem_tables import read_problem_tables
 
         return read_problem_tables(path)
     from distributary.wiring.problem_file import read_problem
 
-    return read_problem(path)
+    return read_problem(_opened(path))
 
 
 def _read_start(path: Path, problem: WiringProblem) -> Assignment:
@@ -140,7 +147,11 @@ def _read_start(path: Path, problem: WiringProblem) -> Assignment:
         return read_wiring_tables(path, problem)
     from distributary.wiring.wiring_file import read_wiring
 
-    return read_wiring(path, problem)
+    return read_wiring(_opened(path), problem)
+
+
+def _opened(path: Path) -> Path:
+    return Path("/dev/stdin") if str(path) == "-" else path
 
 
 def _write(file: ProblemFile, wiring: Wiring, folder: Path | None, output: str | None) -> None:

@@ -25,6 +25,9 @@ DOCUMENT_BYTES_MAX = 256 * 2**20
 # refuses to convert very long ones; as a float it is simply infinite.
 _INTEGER_DIGITS_MAX = 300
 _KEY_CHARACTERS_MAX = 40
+# An object with more entries than this is written as a list is, a line each.
+_LINE_ENTRIES_MAX = 12
+_STANDARD_INPUT = "/dev/stdin"
 
 
 class _NotJson:
@@ -47,6 +50,8 @@ def read_document(path: Path | str, parse: Callable[[object], T]) -> T:
     Whatever is wrong, with the file or in it, the error names the file.
     """
     place = str(path) if str(path).isprintable() else repr(str(path))
+    if place == _STANDARD_INPUT:
+        place = "standard input"
     try:
         with Path(path).open("rb") as file:
             data = file.read(DOCUMENT_BYTES_MAX + 1)
@@ -119,7 +124,7 @@ def document_text(document: dict[str, object], *, ascii_only: bool = False) -> s
     """Return `document` as JSON text: one line per field, and per entry of a list.
 
     A plan for a thousand brokers then has a line per broker, which people can read and
-    line-based tools can compare.
+    line-based tools can compare. So has an object that is too long for a line.
     """
 
     def compact(value: object) -> str:
@@ -130,6 +135,9 @@ def document_text(document: dict[str, object], *, ascii_only: bool = False) -> s
         if isinstance(value, list) and value:
             entries = ",\n  ".join(compact(entry) for entry in value)
             fields.append(f"{compact(key)}: [\n  {entries}]")
+        elif isinstance(value, dict) and len(value) > _LINE_ENTRIES_MAX:
+            entries = ",\n  ".join(f"{compact(k)}: {compact(v)}" for k, v in value.items())
+            fields.append(f"{compact(key)}: {{\n  {entries}}}")
         else:
             fields.append(f"{compact(key)}: {compact(value)}")
     return "{" + ",\n ".join(fields) + "}\n"

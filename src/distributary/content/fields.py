@@ -7,13 +7,13 @@ says `tree[3].link_cost: must be at least 0, not -1` when the file has something
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TypeGuard
 
 from distributary.content.documents import place_of
 from distributary.errors import BadInput, quoted
 
-__all__ = ["NUMBER_MAX", "NUMBER_MIN", "Record", "UnknownKeys", "no_such_name"]
+__all__ = ["NUMBER_MAX", "NUMBER_MIN", "Record", "UnknownKeys", "described", "no_such_name"]
 
 # Products of three such numbers, summed over a million nodes, stay far inside the
 # range of a float, and so do their inverses.
@@ -34,9 +34,7 @@ class Record:
         self._section = section
         self._index = index
         if not isinstance(value, dict):
-            raise BadInput(
-                self.place() or "document", f"must be an object, not {_described(value)}"
-            )
+            raise BadInput(self.place() or "document", f"must be an object, not {described(value)}")
         self._fields: dict[str, object] = value
 
     def __contains__(self, key: str) -> bool:
@@ -88,7 +86,7 @@ class Record:
             return default
         value = self.value(key)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise BadInput(self.place(key), f"must be a number, not {_described(value)}")
+            raise BadInput(self.place(key), f"must be a number, not {described(value)}")
         if NUMBER_MIN <= value <= NUMBER_MAX or (value == 0 and not positive):
             return float(value) + 0.0  # Adding 0 turns -0.0 into 0.0.
         if value > NUMBER_MAX:
@@ -101,13 +99,13 @@ class Record:
             rule = f"must be at least {NUMBER_MIN:g}" + ("" if positive else ", or 0")
         else:
             rule = "must be a finite number"
-        raise BadInput(self.place(key), f"{rule}, not {_described(value)}")
+        raise BadInput(self.place(key), f"{rule}, not {described(value)}")
 
     def entries(self, key: str, *, count_max: int) -> list[object]:
         """Return the list in field `key`."""
         value = self.value(key)
         if not isinstance(value, list):
-            raise BadInput(self.place(key), f"must be a list, not {_described(value)}")
+            raise BadInput(self.place(key), f"must be a list, not {described(value)}")
         if len(value) > count_max:
             raise BadInput(
                 self.place(key), f"has {len(value):,} entries; at most {count_max:,} are read"
@@ -167,6 +165,23 @@ def no_such_name(place: str, name: str, known: Iterable[str], kind: str) -> BadI
     return BadInput(place, f"{quoted(name)} is not {kind}", hint=hint)
 
 
+def described(value: object) -> str:
+    """Return what a value is, short enough for a message."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f"the string {quoted(value)}"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, int) and value.bit_length() > 1000:
+        return "an integer of hundreds of digits"
+    return f"{value:g}" if isinstance(value, int | float) else type(value).__name__
+
+
 def _is_name(value: object) -> TypeGuard[str]:
     # Names outside ASCII are welcome; half a surrogate pair is not text, and could not
     # be written to any file.
@@ -179,26 +194,9 @@ def _is_name(value: object) -> TypeGuard[str]:
 
 def _name_fault(value: object) -> str:
     if not isinstance(value, str):
-        return f"must be a string, not {_described(value)}"
+        return f"must be a string, not {described(value)}"
     if not value:
         return "must not be empty"
     if len(value) > _NAME_CHARACTERS_MAX:
         return f"has {len(value):,} characters; a name has at most {_NAME_CHARACTERS_MAX}"
     return f"{quoted(value)} has half of a surrogate pair, which is not text"
-
-
-def _described(value: object) -> str:
-    """Return what a value is, short enough for a message."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return f"the string {quoted(value)}"
-    if isinstance(value, list):
-        return "a list"
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, int) and value.bit_length() > 1000:
-        return "an integer of hundreds of digits"
-    return f"{value:g}" if isinstance(value, int | float) else type(value).__name__

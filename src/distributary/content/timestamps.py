@@ -23,7 +23,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def parse_timestamp(place: str, text: object) -> str:
     """Return a timestamp in its canonical form: in UTC, with no zeros at its end.
 
-    Equal instants have equal texts then. Up to nine digits of a second are kept.
+    Equal instants have equal texts then. Up to nine digits of a second are kept. A leap
+    second, 23:59:60 in UTC at the end of a month, is read as the start of the second after
+    it, whatever its fraction: no clock of ours has it, and times keep their order so.
     """
     match = _TIMESTAMP.fullmatch(text) if isinstance(text, str) and len(text) < 64 else None
     if match is None:
@@ -43,7 +45,12 @@ def parse_timestamp(place: str, text: object) -> str:
     if len(digits) > _FRACTION_DIGITS_MAX:
         raise BadInput(place, f"{quoted(text)} is finer than a nanosecond")
     try:
+        leap = clock.endswith(":60")
+        if leap:
+            clock, digits = clock.removesuffix("60") + "59", ""
         moment = datetime.fromisoformat(f"{date}T{clock}+00:00") - _shift(offset)
+        if leap:
+            moment = _after_leap_second(moment)
     except (ValueError, OverflowError):
         raise BadInput(place, f"{quoted(text)} is not a time that exists") from None
     # strftime leaves out the zeros before a year of three digits; isoformat does not.
@@ -55,6 +62,13 @@ def timestamp_ns(canonical: str) -> int:
     seconds, _, fraction = canonical.removesuffix("Z").partition(".")
     since = datetime.fromisoformat(f"{seconds}+00:00") - _EPOCH
     return (since.days * 86_400 + since.seconds) * 10**9 + int(fraction.ljust(9, "0"))
+
+
+def _after_leap_second(before: datetime) -> datetime:
+    after = before + timedelta(seconds=1)
+    if (after.day, after.hour, after.minute, after.second) != (1, 0, 0, 0):
+        raise ValueError(before)
+    return after
 
 
 def _shift(offset: str) -> timedelta:

@@ -19,7 +19,7 @@ from distributary.filters.decision import (
     WITHIN,
 )
 
-__all__ = ["DEAD", "Decisions", "Events", "decide", "find_texts"]
+__all__ = ["DEAD", "Decisions", "Events", "decide", "find_texts", "is_required_interval"]
 
 _SLOT_BITS = 0x7FFFFFFF
 _TOUCHED_AHEAD = 64
@@ -67,6 +67,18 @@ class Events(NamedTuple):
     lengths: NDArray[np.int32]
     texts: NDArray[np.int32]
     data: NDArray[np.uint8]
+
+
+@kernel
+def is_required_interval(decisions: Decisions, start: int, place: int) -> bool:
+    """Is the step at `place` an interval that is a clause by itself?
+
+    `start` is the first step of the decision, and `place` lies among its clauses.
+    """
+    step = decisions.steps[place]
+    if step.op != WITHIN or step.on_false != REJECT:
+        return False
+    return place == start or decisions.steps[place - 1].on_false == REJECT
 
 
 @kernel

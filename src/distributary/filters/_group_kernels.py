@@ -1,164 +1,27 @@
 """Groups: subscriptions by the text that an event must have for them to match.
 
-A lookup is a test on a text at a key: it equals, starts with or ends with a text. Each has a
-number, which is also that of the group of subscriptions that are found through it. Group 0
+A group has the number of the lookup through which its subscriptions are found. Group 0
 is of those that every event may match. Members are in two lists for each group: list `2 g`
 has those without a required interval, list `2 g + 1` those with one, until they fill a page.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import IntArray, UintArray, kernel
+from distributary.arrays import IntArray, kernel
 from distributary.filters._decision_kernels import DEAD, Decisions, Events
+from distributary.filters._lookup_kernels import Keys, Lookups, code_of, find_lookup
 from distributary.filters._text_kernels import Texts, find_hashed, finished, with_byte
 from distributary.filters.decision import ENDS, EQUALS, NEVER, REJECT, STARTS, WITHIN
 
-__all__ = [
-    "Keys",
-    "Lookups",
-    "append_members",
-    "choose_groups",
-    "count_lookups",
-    "enter_lookups",
-    "groups_of",
-    "move_lists",
-    "rehash_lookups",
-]
+__all__ = ["append_members", "choose_groups", "groups_of", "move_lists"]
 
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-_SHIFT = np.uint64(29)
-_BITS = np.uint64(63)
+_LENGTH_BITS = np.uint64(63)
 # What a lookup costs for each subscription that has it: the more events pass, the more.
 _STARTS_WEIGHT = 4
 _PRESENT_WEIGHT = 64
-
-
-class Lookups(NamedTuple):
-    """A hash table of lookups.
-
-    Attributes
-    ----------
-    table
-        Numbers of lookups, int32, a power of two of them; -1 is free.
-    codes
-        By lookup: operation, key and text in one number.
-    users
-        By lookup: how many subscriptions have it in a clause.
-    used
-        How many lookups there are, group 0 among them, in an array of one.
-    """
-
-    table: NDArray[np.int32]
-    codes: UintArray
-    users: NDArray[np.int32]
-    used: IntArray
-
-
-class Keys(NamedTuple):
-    """What lookups there are for each key.
-
-    Attributes
-    ----------
-    equals
-        Whether there is a lookup of a whole text.
-    starts, ends
-        The lengths, modulo 64, of the texts to start and end with, as bits.
-    starts_max, ends_max
-        The greatest of these lengths; -1 for none.
-    """
-
-    equals: NDArray[np.uint8]
-    starts: UintArray
-    ends: UintArray
-    starts_max: NDArray[np.int32]
-    ends_max: NDArray[np.int32]
-
-
-@kernel
-def _code(op: int, key: int, text: int) -> np.uint64:
-    return (np.uint64(op) << np.uint64(60)) | (np.uint64(key) << np.uint64(32)) | np.uint64(text)
-
-
-@kernel
-def _place(code: np.uint64, mask: np.uint64) -> np.uint64:
-    mixed = code * _MIX
-    return (mixed ^ (mixed >> _SHIFT)) & mask
-
-
-@kernel
-def _find(lookups: Lookups, code: np.uint64) -> int:
-    """Return the number of a lookup, or -1."""
-    mask = np.uint64(lookups.table.shape[0] - 1)
-    place = _place(code, mask)
-    while True:
-        found = lookups.table[place]
-        if found < 0 or lookups.codes[found] == code:
-            return int(found)
-        place = (place + np.uint64(1)) & mask
-
-
-@kernel
-def rehash_lookups(lookups: Lookups) -> None:
-    """Enter all lookups into a fresh table."""
-    mask = np.uint64(lookups.table.shape[0] - 1)
-    for lookup in range(1, lookups.used[0]):
-        place = _place(lookups.codes[lookup], mask)
-        while lookups.table[place] >= 0:
-            place = (place + np.uint64(1)) & mask
-        lookups.table[place] = lookup
-
-
-@kernel
-def count_lookups(decisions: Decisions, first: int, end: int) -> int:
-    """Return how many lookups the clauses of the slots from `first` to `end` have."""
-    count = 0
-    for slot in range(first, end):
-        start = decisions.starts[slot]
-        for place in range(start, start + decisions.required[slot]):
-            if decisions.steps[place].op <= ENDS:
-                count += 1
-    return count
-
-
-@kernel
-def enter_lookups(
-    decisions: Decisions, first: int, end: int, lookups: Lookups, keys: Keys, texts: Texts
-) -> None:
-    """Enter all lookups of the clauses of some slots; there must be room for them."""
-    mask = np.uint64(lookups.table.shape[0] - 1)
-    for slot in range(first, end):
-        start = decisions.starts[slot]
-        for place in range(start, start + decisions.required[slot]):
-            step = decisions.steps[place]
-            if step.op > ENDS:
-                continue
-            code = _code(step.op, step.key, step.text)
-            lookup = _find(lookups, code)
-            if lookup < 0:
-                lookup = lookups.used[0]
-                lookups.used[0] = lookup + 1
-                lookups.codes[lookup] = code
-                lookups.users[lookup] = 0
-                free = _place(code, mask)
-                while lookups.table[free] >= 0:
-                    free = (free + np.uint64(1)) & mask
-                lookups.table[free] = lookup
-                length = texts.starts[step.text + 1] - texts.starts[step.text]
-                bit = np.uint64(1) << (np.uint64(length) & _BITS)
-                if step.op == EQUALS:
-                    keys.equals[step.key] = 1
-                elif step.op == STARTS:
-                    keys.starts[step.key] |= bit
-                    keys.starts_max[step.key] = max(keys.starts_max[step.key], length)
-                else:
-                    keys.ends[step.key] |= bit
-                    keys.ends_max[step.key] = max(keys.ends_max[step.key], length)
-            lookups.users[lookup] += 1
 
 
 @kernel
@@ -202,7 +65,7 @@ def choose_groups(
                 if step.op != EQUALS:
                     empty = texts.starts[step.text + 1] == texts.starts[step.text]
                     weight = _PRESENT_WEIGHT if empty else _STARTS_WEIGHT
-                lookup = _find(lookups, _code(step.op, step.key, step.text))
+                lookup = find_lookup(lookups, code_of(step.op, step.key, step.text))
                 cost += weight * int(lookups.users[lookup])
             else:
                 usable = False
@@ -226,7 +89,7 @@ def choose_groups(
             count += 1
         for place in range(best_begin, best_end):
             step = decisions.steps[start + place]
-            lookup = _find(lookups, _code(step.op, step.key, step.text))
+            lookup = find_lookup(lookups, code_of(step.op, step.key, step.text))
             groups[count] = 2 * lookup + ranged
             slots[count] = slot
             count += 1
@@ -316,7 +179,7 @@ def groups_of(
             if length < 0:
                 continue
             if keys.equals[key] and events.texts[event, key] >= 0:
-                group = _find(lookups, _code(EQUALS, key, events.texts[event, key]))
+                group = find_lookup(lookups, code_of(EQUALS, key, events.texts[event, key]))
                 if group > 0:
                     groups = _grow(groups, count)
                     found_in = _grow(found_in, count)
@@ -334,12 +197,12 @@ def groups_of(
                 for size in range(min(longest, length) + 1):
                     if size > 0:
                         state = with_byte(state, events.data[begin + way * (size - 1)])
-                    if (lengths >> (np.uint64(size) & _BITS)) & one == 0:
+                    if (lengths >> (np.uint64(size) & _LENGTH_BITS)) & one == 0:
                         continue
                     text = find_hashed(texts, finished(state), events.data, begin, size, way)
                     if text < 0:
                         continue
-                    group = _find(lookups, _code(op, key, text))
+                    group = find_lookup(lookups, code_of(op, key, text))
                     if group > 0:
                         groups = _grow(groups, count)
                         found_in = _grow(found_in, count)

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from distributary.arrays import IntArray, kernel
 from distributary.filters._decision_kernels import Decisions, Events, decide, find_texts
-from distributary.filters._group_kernels import Keys, Lookups, groups_of
+from distributary.filters._group_kernels import groups_of
+from distributary.filters._lookup_kernels import Keys, Lookups
 from distributary.filters._page_kernels import Pages, bucket_events
 from distributary.filters._page_match_kernels import page_candidates
 from distributary.filters._text_kernels import Texts

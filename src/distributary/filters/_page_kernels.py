@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distributary.arrays import FloatArray, IntArray, UintArray, kernel
-from distributary.filters._decision_kernels import Decisions
+from distributary.filters._decision_kernels import Decisions, is_required_interval
 from distributary.filters.decision import REJECT, WITHIN
 
 __all__ = [
@@ -140,13 +140,9 @@ def count_keys(decisions: Decisions, slots: NDArray[np.int32], counts: NDArray[n
     """Add to `counts` how many required intervals the slots have on each key."""
     for i in range(slots.shape[0]):
         start = decisions.starts[slots[i]]
-        first_of_clause = True
         for place in range(start, start + decisions.required[slots[i]]):
-            step = decisions.steps[place]
-            ends_clause = step.on_false == REJECT
-            if step.op == WITHIN and first_of_clause and ends_clause:
-                counts[step.key] += 1
-            first_of_clause = ends_clause
+            if is_required_interval(decisions, start, place):
+                counts[decisions.steps[place].key] += 1
 
 
 @kernel
@@ -194,11 +190,9 @@ def spread(
     """
     for i in range(slots.shape[0]):
         start = decisions.starts[slots[i]]
-        first_of_clause = True
         for place in range(start, start + decisions.required[slots[i]]):
             step = decisions.steps[place]
-            ends_clause = step.on_false == REJECT
-            if step.op == WITHIN and first_of_clause and ends_clause and columns[step.key] >= 0:
+            if is_required_interval(decisions, start, place) and columns[step.key] >= 0:
                 column = columns[step.key]
                 row = edge_places[step.key]
                 low = bucket_of(edges, row, step.low)
@@ -209,7 +203,6 @@ def spread(
                 else:
                     lows[i, column] = max(lows[i, column], low)
                     highs[i, column] = min(highs[i, column], high)
-            first_of_clause = ends_clause
 
 
 @kernel

@@ -74,7 +74,8 @@ def scanned(column: Column, first: int, end: int, keys: TextTable, texts: TextTa
     entries = _taken(entries, slice(count))
     steps = np.zeros(count, STEP)
     steps["low"], steps["high"] = _intervals(column.data, entries)
-    # Bounds that leave nothing, or are beyond a double, are faults that Python describes.
+    # Bounds beyond a double are faults that Python describes, and with bounds that leave
+    # nothing it is for Python to see that the filter never matches.
     sound = np.isfinite(np.where(entries.lows[:, 1] >= 0, steps["low"], 0.0))
     sound &= np.isfinite(np.where(entries.highs[:, 1] >= 0, steps["high"], 0.0))
     sound &= steps["low"] <= steps["high"]
@@ -114,8 +115,9 @@ def _intervals(data: NDArray[np.uint8], entries: Entries) -> tuple[FloatArray, F
     lows = _numbers(data, entries.lows, -np.inf)
     highs = _numbers(data, entries.highs, np.inf)
     opened = entries.exclusive
-    lows = np.where(opened & 1, np.nextafter(lows, np.inf), lows) + 0.0
-    highs = np.where(opened & 2, np.nextafter(highs, -np.inf), highs) + 0.0
+    with np.errstate(over="ignore"):  # Beyond the largest double, nothing is left.
+        lows = np.where(opened & 1, np.nextafter(lows, np.inf), lows) + 0.0
+        highs = np.where(opened & 2, np.nextafter(highs, -np.inf), highs) + 0.0
     return lows, highs
 
 

@@ -1,8 +1,8 @@
-"""One publication as the arrays that compiled loops read."""
+"""Publications as the arrays that compiled loops read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from distributary.filters._decision_kernels import Events
 from distributary.filters._text_kernels import MISSING
 from distributary.filters.reading import Readable
 
-__all__ = ["empty_events", "event_of"]
+__all__ = ["empty_events", "events_of"]
 
 
 def empty_events(
@@ -28,47 +28,54 @@ def empty_events(
     )
 
 
-def event_of(publication: Readable, keys: Mapping[str, int], numeric: frozenset[str]) -> Events:
-    """Return a publication as one event.
+def events_of(
+    publications: Sequence[Readable], keys: Mapping[str, int], numeric: frozenset[str]
+) -> Events:
+    """Return publications as events, a row for each.
 
     Parameters
     ----------
-    publication
-        The event.
+    publications
+        The events.
     keys
         The number of every key that a filter reads.
     numeric
         The attributes that filters read as numbers.
     """
     pieces: list[bytes] = []
-    places: list[int] = []
-    numbers: list[tuple[int, float]] = []
-    for name, value in publication.attributes.items():
-        key = keys.get(name)
-        if key is None or name.startswith("/"):
-            continue
-        text = value if type(value) is str else attribute_text(value)
-        pieces.append(text.encode("utf-8", "surrogatepass"))
-        places.append(key)
-        if name in numeric:
-            number = attribute_number(value)
-            if number is not None:
-                numbers.append((key, number))
-    for pointer, text in publication.texts.items():
-        key = keys.get(pointer)
-        if key is not None and pointer.startswith("/"):
+    text_places: list[int] = []
+    numbers: list[float] = []
+    number_places: list[int] = []
+    width = max(len(keys), 1)
+    for row, publication in enumerate(publications):
+        first = row * width
+        for name, value in publication.attributes.items():
+            key = keys.get(name)
+            if key is None or name.startswith("/"):
+                continue
+            text = value if type(value) is str else attribute_text(value)
             pieces.append(text.encode("utf-8", "surrogatepass"))
-            places.append(key)
-    for pointer, number in publication.numbers.items():
-        key = keys.get(pointer)
-        if key is not None and pointer.startswith("/"):
-            numbers.append((key, number))
-    events = empty_events(1, len(keys), np.frombuffer(b"".join(pieces), np.uint8))
-    begin = 0
-    for key, piece in zip(places, pieces, strict=True):
-        events.begins[0, key] = begin
-        events.lengths[0, key] = len(piece)
-        begin += len(piece)
-    for key, number in numbers:
-        events.numbers[0, key] = number
+            text_places.append(first + key)
+            if name in numeric:
+                number = attribute_number(value)
+                if number is not None:
+                    numbers.append(number)
+                    number_places.append(first + key)
+        for pointer, text in publication.texts.items():
+            key = keys.get(pointer)
+            if key is not None and pointer.startswith("/"):
+                pieces.append(text.encode("utf-8", "surrogatepass"))
+                text_places.append(first + key)
+        for pointer, number in publication.numbers.items():
+            key = keys.get(pointer)
+            if key is not None and pointer.startswith("/"):
+                numbers.append(number)
+                number_places.append(first + key)
+    data = np.frombuffer(b"".join(pieces), np.uint8)
+    events = empty_events(len(publications), len(keys), data)
+    lengths = np.array([len(piece) for piece in pieces], np.int64)
+    places = np.array(text_places, np.int64)
+    events.begins.reshape(-1)[places] = np.cumsum(lengths) - lengths
+    events.lengths.reshape(-1)[places] = lengths
+    events.numbers.reshape(-1)[np.array(number_places, np.int64)] = numbers
     return events

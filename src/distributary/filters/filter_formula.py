@@ -17,7 +17,7 @@ from distributary.filters.dialects import (
     Suffix,
 )
 from distributary.filters.filter import Filter
-from distributary.filters.formula import Fact, Formula, complement, conjunction, disjunction
+from distributary.filters.formula import FALSE, Fact, Formula, complement, conjunction, disjunction
 from distributary.filters.spans import joined
 from distributary.filters.sql_formula import sql_formula
 
@@ -42,6 +42,8 @@ def _formula(node: Node) -> Formula:
         case Suffix(entries):
             return conjunction(Fact(Ends(key, text)) for key, text in entries)
         case Range(entries):
+            if any(span.empty for _, span in entries):
+                return FALSE
             return conjunction(Fact(Numbers(key, joined((span,)))) for key, span in entries)
         case All(parts):
             return conjunction(_formula(part) for part in parts)

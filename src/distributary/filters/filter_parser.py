@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 
+from distributary.content.fields import described
 from distributary.content.json_pointer import checked_pointer
 from distributary.errors import BadInput, quoted
 from distributary.filters.dialects import (
@@ -68,7 +69,7 @@ class _Parser:
         self, filters: object, place: str, *, depth: int, may_be_empty: bool = False
     ) -> tuple[Node, ...]:
         if not isinstance(filters, list | tuple):
-            raise BadInput(place, f"must be an array of filters, not {_described(filters)}")
+            raise BadInput(place, f"must be an array of filters, not {described(filters)}")
         if not filters and not may_be_empty:
             raise BadInput(place, "must not be empty")
         if len(filters) > FILTERS_MAX:
@@ -83,7 +84,7 @@ class _Parser:
         if not isinstance(value, Mapping):
             raise BadInput(
                 place,
-                f"must be an object with one dialect, not {_described(value)}",
+                f"must be an object with one dialect, not {described(value)}",
                 hint=f"the dialects are {', '.join(_DIALECTS)}",
             )
         if len(value) != 1:
@@ -118,7 +119,7 @@ class _Parser:
         entries: list[tuple[str, str]] = []
         for key, text, inside in self.entries(body, place):
             if not isinstance(text, str):
-                raise BadInput(inside, f"must be a string, not {_described(text)}")
+                raise BadInput(inside, f"must be a string, not {described(text)}")
             # An attribute is never empty, and everything starts and ends with nothing. A
             # text inside the data may well be empty.
             if not text and not (dialect == "exact" and key.startswith("/")):
@@ -138,7 +139,7 @@ class _Parser:
     def entries(self, body: object, place: str) -> list[tuple[str, object, str]]:
         """Return the keys of a dialect's map, what it says of them, and where."""
         if not isinstance(body, Mapping):
-            raise BadInput(place, f"must be an object, not {_described(body)}")
+            raise BadInput(place, f"must be an object, not {described(body)}")
         if not body:
             raise BadInput(
                 place, "must not be empty", hint="a subscription without filters gets everything"
@@ -153,7 +154,7 @@ class _Parser:
 
     def expression(self, body: object, place: str) -> Sql:
         if not isinstance(body, str):
-            raise BadInput(place, f"must be a string, not {_described(body)}")
+            raise BadInput(place, f"must be a string, not {described(body)}")
         self.count(1, place)
         _check_text(body, place)
         try:
@@ -171,9 +172,9 @@ class _Parser:
 
 
 def _interval(bounds: object, place: str) -> Interval:
-    """Return the numbers within `bounds`; without any bound, all numbers."""
+    """Return the numbers within `bounds`: all without any, none where bounds contradict."""
     if not isinstance(bounds, Mapping):
-        raise BadInput(place, f"must be an object with bounds, not {_described(bounds)}")
+        raise BadInput(place, f"must be an object with bounds, not {described(bounds)}")
     interval = Interval()
     for name, value in bounds.items():
         inside = _place_in(place, name)
@@ -189,14 +190,12 @@ def _interval(bounds: object, place: str) -> Interval:
                 interval &= Interval.above(bound)
             case "max_exclusive":
                 interval &= Interval.below(bound)
-        if interval.empty:
-            raise BadInput(inside, f"{bound:g} leaves no number between the bounds")
     return interval
 
 
 def _bound(value: object, place: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadInput(place, f"must be a number, not {_described(value)}")
+        raise BadInput(place, f"must be a number, not {described(value)}")
     try:
         bound = float(value)
     except OverflowError:
@@ -239,16 +238,3 @@ def _place_in(place: str, key: object) -> str:
     if len(text) > _KEY_SHOWN_MAX:
         text = text[: _KEY_SHOWN_MAX - 3] + "..."
     return f"{place}[{json.dumps(text)}]"
-
-
-def _described(value: object) -> str:
-    """Return what kind of JSON value this is."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return f"the string {quoted(value)}"
-    if isinstance(value, int | float):
-        return "a number"
-    return "an object" if isinstance(value, Mapping) else "an array"

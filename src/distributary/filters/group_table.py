@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from distributary.arrays import IntArray
 from distributary.filters import _group_kernels as kernels
+from distributary.filters import _lookup_kernels
 from distributary.filters._decision_kernels import Decisions
-from distributary.filters._group_kernels import Keys, Lookups
+from distributary.filters._lookup_kernels import Keys, Lookups
 from distributary.filters._text_kernels import Texts
 from distributary.filters.growth import grown
 
@@ -50,9 +51,9 @@ class GroupTable:
     ) -> None:
         """Let the slots from `first` to `end` join the groups through which they are found."""
         self._extend_keys(key_count)
-        lookup_count = kernels.count_lookups(decisions, first, end)
+        lookup_count = _lookup_kernels.count_lookups(decisions, first, end)
         self._extend_lookups(lookup_count)
-        kernels.enter_lookups(decisions, first, end, self.lookups, self.keys, texts)
+        _lookup_kernels.enter_lookups(decisions, first, end, self.lookups, self.keys, texts)
         lists = np.empty(lookup_count + end - first, np.int32)
         slots = np.empty_like(lists)
         count = kernels.choose_groups(decisions, first, end, self.lookups, texts, lists, slots)
@@ -104,7 +105,7 @@ class GroupTable:
             table = np.full(size, -1, np.int32)
         self.lookups = Lookups(table, codes, users, used)
         if fresh:
-            kernels.rehash_lookups(self.lookups)
+            _lookup_kernels.rehash_lookups(self.lookups)
 
     def _extend_lists(self) -> None:
         known, needed = len(self.list_starts), 2 * self.count

@@ -9,15 +9,16 @@ Python, for the few subscriptions that come so far.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from distributary.arrays import IntArray
 from distributary.content.subscription import Subscription
 from distributary.errors import BadInput, quoted
 from distributary.filters._match_kernels import match_events
-from distributary.filters.events import event_of
+from distributary.filters.events import events_of
 from distributary.filters.filter import Filter
 from distributary.filters.reading import Readable
 from distributary.filters.sql_built_ins import BUILT_INS
@@ -32,6 +33,11 @@ __all__ = ["ID_CHARACTERS_MAX", "Index"]
 ID_CHARACTERS_MAX = 1024
 # Fewer changes than this never make the index sort its subscriptions afresh.
 _CHANGES_MIN = 8192
+# How many events are matched at once: every subscription may match every one of them, and
+# each has a place for every key.
+_EVENTS_MAX = 1000
+_PAIRS_MAX = 4_000_000
+_PLACES_MAX = 4_000_000
 
 
 class Index:
@@ -112,19 +118,35 @@ class Index:
         self._sweep()
 
     def match(self, publication: Readable) -> list[str]:
-        """Return the ids of the subscriptions that the publication matches, sorted."""
+        """Return the ids of the subscriptions that the publication matches, sorted.
+
+        Parameters
+        ----------
+        publication
+            A `Publication`, or anything that can be read like one: it has `attributes`,
+            `numbers` and `texts`. `Publication.parse` makes one of a mapping, an event in
+            the JSON format of CloudEvents that is already read; `parse_event` of a text.
+        """
+        _, slots = self._matched((publication,))
+        return sorted(self._store.ids.texts(self._store.ids_of(slots)))
+
+    def match_each(self, publications: Sequence[Readable]) -> Iterator[list[str]]:
+        """Yield what `match` returns for each of the publications, in their order.
+
+        Takes about a third of the time of asking one by one. Some hundreds are matched at
+        once, so that memory is bounded. The index must not change before the last.
+        """
         store = self._store
-        event = event_of(publication, store.key_numbers, store.numeric)
-        pairs = match_events(store.structure, event)
-        slots = (pairs >> 1) & 0x7FFFFFFF
-        unknown = pairs & 1
-        if unknown.any():
-            kept = [
-                not open_ or store.filters[slot].matches(publication)
-                for slot, open_ in zip(slots.tolist(), unknown.tolist(), strict=True)
-            ]
-            slots = slots[np.array(kept, bool)]
-        return sorted(store.ids.texts(store.ids_of(slots)))
+        size = min(_EVENTS_MAX, _PAIRS_MAX // (len(self) + 1), _PLACES_MAX // (len(store.keys) + 1))
+        size = max(1, size)
+        for first in range(0, len(publications), size):
+            portion = publications[first : first + size]
+            rows, slots = self._matched(portion)
+            names = store.ids.texts(store.ids_of(slots))
+            begin = 0
+            for end in np.searchsorted(rows, np.arange(1, len(portion) + 1)).tolist():
+                yield sorted(names[begin:end])
+                begin = end
 
     @classmethod
     def from_arrow(cls, subscriptions: pa.Table, *, functions: Functions = BUILT_INS) -> Index:
@@ -166,6 +188,12 @@ class Index:
     def match_batch(self, publications: pa.RecordBatch) -> pa.RecordBatch:
         """Return who gets what, for a batch of the table `publications`.
 
+        Parameters
+        ----------
+        publications
+            With the columns that `publication_table.to_arrow` gives; `attributes`, `numbers`
+            and `texts` are read.
+
         Returns
         -------
             The columns `event_index`, the row of the publication, and `subscription_id`;
@@ -174,6 +202,19 @@ class Index:
         from distributary.filters.arrow_batches import match_table
 
         return match_table(self._store, publications)
+
+    def _matched(self, publications: Sequence[Readable]) -> tuple[IntArray, IntArray]:
+        """Return who gets what: places of publications, sorted, and slots."""
+        store = self._store
+        events = events_of(publications, store.key_numbers, store.numeric)
+        pairs = match_events(store.structure, events)
+        rows, slots, unknown = pairs >> 32, (pairs >> 1) & 0x7FFFFFFF, pairs & 1
+        if not unknown.any():
+            return rows, slots
+        kept = unknown == 0
+        for place in np.flatnonzero(unknown).tolist():
+            kept[place] = store.filters[slots[place]].matches(publications[rows[place]])
+        return rows[kept], slots[kept]
 
     def _slot(self, subscription_id: str) -> int:
         number = self._store.ids.find(subscription_id)

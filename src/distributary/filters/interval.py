@@ -13,7 +13,8 @@ class Interval:
     """All doubles from `low` to `high`, both of them included.
 
     An exclusive bound is the next double inside it, so that one kind of interval is
-    enough; infinite where there is no bound. Publications hold finite numbers only.
+    enough; infinite where there is no bound. Publications hold finite numbers only. Bounds
+    that contradict each other are kept as they are, and no number lies between them.
     """
 
     low: float = -math.inf
@@ -56,13 +57,13 @@ class Interval:
         the same is most likely what somebody wrote: 3 rather than 2.9999999999999996.
         """
         bounds = {}
-        if math.isfinite(self.low):
+        if self.low > -math.inf:
             outside = math.nextafter(self.low, -math.inf) + 0.0
-            exclusive = len(repr(outside)) < len(repr(self.low))
+            exclusive = self.low == math.inf or len(repr(outside)) < len(repr(self.low))
             bounds.update({"min_exclusive": outside} if exclusive else {"min": self.low})
-        if math.isfinite(self.high):
+        if self.high < math.inf:
             outside = math.nextafter(self.high, math.inf) + 0.0
-            exclusive = len(repr(outside)) < len(repr(self.high))
+            exclusive = self.high == -math.inf or len(repr(outside)) < len(repr(self.high))
             bounds.update({"max_exclusive": outside} if exclusive else {"max": self.high})
         return bounds
 

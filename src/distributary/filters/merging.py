@@ -154,7 +154,8 @@ def _node_pieces(node: Node) -> Iterator[_Piece]:
                 yield _Choice(key, frozenset((text,)))
         case Range(entries):
             for key, interval in entries:
-                yield _Spans(key, joined((interval,)))
+                one = Range(((key, interval),))
+                yield one if interval.empty else _Spans(key, (interval,))
         case Prefix(entries):
             yield from (Prefix((entry,)) for entry in entries)
         case Suffix(entries):

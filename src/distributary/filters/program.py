@@ -20,7 +20,7 @@ from distributary.filters.evaluation import ErrorKind, EvaluationError
 from distributary.filters.like_pattern import LikePattern
 from distributary.filters.program_chains import arithmetic_step, logic_step
 from distributary.filters.program_comparisons import comparison_step, member_step
-from distributary.filters.program_steps import PAYLOAD, Errors, Event, Step
+from distributary.filters.program_steps import ALWAYS_THERE, PAYLOAD, Errors, Event, Step
 from distributary.filters.sql_casts import (
     CASTS,
     INTEGER_MAX,
@@ -48,9 +48,6 @@ from distributary.filters.sql_tree import (
 )
 
 __all__ = ["compile_tree"]
-
-# The specification takes every event to be valid, and these to be there for that reason.
-_ALWAYS_THERE = frozenset(("id", "source", "specversion", "type"))
 
 
 def compile_tree(node: SqlNode, functions: Functions) -> Step:
@@ -110,7 +107,7 @@ def _attribute_step(name: str) -> Step:
 
 
 def _exists_step(name: str) -> Step:
-    if name in _ALWAYS_THERE or name == PAYLOAD:
+    if name in ALWAYS_THERE or name == PAYLOAD:
         there = name != PAYLOAD
         return lambda event, errors: there
     return lambda event, errors: event.get(name) is not None

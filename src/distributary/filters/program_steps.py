@@ -8,7 +8,7 @@ from typing import TypeAlias
 from distributary.filters.evaluation import EvaluationError
 from distributary.filters.sql_tree import Value
 
-__all__ = ["PAYLOAD", "Errors", "Event", "Step"]
+__all__ = ["ALWAYS_THERE", "PAYLOAD", "Errors", "Event", "Step"]
 
 Event: TypeAlias = Mapping[str, object]
 """Attributes by name."""
@@ -18,6 +18,9 @@ Errors: TypeAlias = list[EvaluationError]
 
 Step: TypeAlias = Callable[[Event, Errors], Value]
 """Evaluates a node of a tree on an event."""
+
+ALWAYS_THERE = frozenset(("id", "source", "specversion", "type"))
+"""What exists in every event: the specification takes events to be valid."""
 
 PAYLOAD = "data"
 """No attribute, though it stands among them in the JSON format of events."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from distributary.filters.clauses import UNKNOWN, Conditions, all_of, any_of, conjunction
+from distributary.filters.clauses import NEVER, UNKNOWN, Conditions, all_of, any_of, conjunction
 from distributary.filters.condition import Condition, EndsWith, OneOf, StartsWith, present
 from distributary.filters.like_pattern import LikePattern
+from distributary.filters.program_steps import ALWAYS_THERE, PAYLOAD
 from distributary.filters.sql_casts import integer_of
 from distributary.filters.sql_tree import (
     Arithmetic,
@@ -34,11 +35,14 @@ __all__ = ["sql_conditions"]
 
 def sql_conditions(node: SqlNode) -> Conditions:
     """Return what must hold for the expression to pass; its depth is limited."""
+    if isinstance(node, Logic):
+        return _logic(node)
+    if PAYLOAD in _read(node):
+        # CESQL does not see the data: whatever reads it is an error.
+        return NEVER
     match node:
-        case Logic():
-            return _logic(node)
         case Exists(name):
-            return conjunction([present(name)])
+            return _exists(name)
         case Comparison("=", Attribute(name), Literal(ValueType.STRING, str(text))):
             # The right side is a String, so the attribute is read as one, whatever it is.
             return conjunction([OneOf(name, (text,))])
@@ -67,6 +71,13 @@ def _logic(node: Logic) -> Conditions:
             case _:
                 found = UNKNOWN
     return found
+
+
+def _exists(name: str) -> Conditions:
+    if name == PAYLOAD:
+        return NEVER
+    # What is always there needs no lookup, not even in an event that lacks it after all.
+    return conjunction([] if name in ALWAYS_THERE else [present(name)])
 
 
 def _one_of(name: str, literals: tuple[Literal, ...]) -> Conditions:

@@ -235,6 +235,32 @@ def _pick_target(
 
 
 @kernel
+def _make_way(state: State, work: Work, b: int, other: int, need: float) -> int:
+    """Choose one user of a full broker, or two, to go to `other` in exchange for `need`.
+
+    They are written into `work` after the first; returns how many they are, 0 for none.
+    """
+    v = state.ring[b]
+    if v < 0:
+        return 0
+    for _ in range(_FITTING):
+        following = state.next_user[v]
+        leaving = state.demands[v]
+        for count in range(1, 3):
+            if fits(state, b, need - leaving) and fits(state, other, leaving - need):
+                state.ring[b] = following
+                work.users[1], work.targets[1] = v, other
+                work.users[2], work.targets[2] = following, other
+                return count
+            if following == v:
+                break
+            leaving += state.demands[following]
+        v = following
+    state.ring[b] = v
+    return 0
+
+
+@kernel
 def cool(
     seed: UintArray,
     state: State,
@@ -288,27 +314,16 @@ def cool(
         work.users[0], work.targets[0] = u, to
         changes = 1
         if not fits(state, to, need):
-            v = state.ring[to]
-            if v < 0:
+            changes = 1 + _make_way(state, work, to, at, need)
+            if changes == 1:
                 continue
-            found = False
-            for _ in range(_FITTING):
-                other = state.demands[v]
-                if fits(state, to, need - other) and fits(state, at, other - need):
-                    found = True
-                    break
-                v = state.next_user[v]
-            state.ring[to] = state.next_user[v]
-            if not found:
-                continue
-            changes = 2
-            away += moving(home, v, to, at)
-            work.users[1], work.targets[1] = v, at
+            for i in range(1, changes):
+                away += moving(home, work.users[i], to, at)
         if moves[0] + away > moves[1]:
             continue
         guessed = guess(state, work, u, to)
-        if changes == 2:
-            guessed += guess(state, work, work.users[1], at)
+        for i in range(1, changes):
+            guessed += guess(state, work, work.users[i], at)
         if guessed * _TRUST > most:
             continue
         if _try(state, work, changes, most):

@@ -10,7 +10,6 @@ from distributary.arrays import FloatArray, IntArray
 from distributary.errors import InfeasiblePlan, quoted
 from distributary.wiring._capacity_kernels import fill_tightly, relieve, try_all
 from distributary.wiring._packing_kernels import pack
-from distributary.wiring.counts import counted
 from distributary.wiring.problem import WiringProblem
 from distributary.wiring.wiring import ROUNDING
 
@@ -74,10 +73,11 @@ def check_feasible(problem: WiringProblem) -> None:
     if (short > ROUNDING * together).any():
         count = int(np.argmax(short)) + 1
         large = int(enough[count - 1])
+        roomy = "only broker" if large == 1 else f"{large:,} brokers"
         raise InfeasiblePlan(
-            f"the {counted(count, 'largest user')} have {together[count - 1]:.6g} of "
-            f"traffic, the {counted(large, 'broker')} large enough for the smallest of them a "
-            f"capacity of {holds[count - 1]:.6g}: short by {short[count - 1]:.6g}",
+            f"the {count:,} largest users have {together[count - 1]:.6g} of traffic, the {roomy} "
+            f"large enough for the smallest of them a capacity of {holds[count - 1]:.6g}: "
+            f"short by {short[count - 1]:.6g}",
             shortfall=float(short[count - 1]),
         )
 

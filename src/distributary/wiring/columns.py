@@ -44,20 +44,17 @@ def _naming(
 ) -> Callable[Concatenate[Column, P], T]:
     """Turn whatever pyarrow has against a column into a `BadInput` that names it.
 
-    A file is decoded no further than needed, so that some faults show only here: text that
-    is not UTF-8, numbers of a kind that is not converted.
+    A file is decoded no further than needed, so that some faults show only here.
     """
 
     @wraps(read)
-    def reading(column: Column, *args: P.args, **kwargs: P.kwargs) -> T:
+    def reading(column: Column, /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return read(column, *args, **kwargs)
         except BadInput:
             raise
         except MemoryError:
             raise column.fault(None, "does not fit into memory") from None
-        except UnicodeDecodeError:
-            raise column.fault(None, "cannot be read: is not UTF-8") from None
         except arrow("reading Parquet").ArrowException:
             kind = column.values.type
             raise column.fault(None, f"cannot be read: is not a sound column of {kind}") from None
@@ -190,13 +187,18 @@ class Column:
         return len(self.values[0])
 
     def _text(self) -> pa.Array:
-        types = arrow("reading Parquet").types
+        pa = arrow("reading Parquet")
+        types = pa.types
         values = self.values
         if types.is_dictionary(values.type):
             values = values.dictionary_decode()
         kinds = (types.is_string, types.is_large_string, types.is_string_view)
         if not any(kind(values.type) for kind in kinds):
             raise self.fault(None, f"must be a column of strings, not of {self.values.type}")
+        try:
+            values.validate(full=True)
+        except pa.ArrowInvalid:
+            raise self.fault(None, "is not UTF-8") from None
         return values.cast("string")
 
     def _float(self, values: pa.Array) -> FloatArray:

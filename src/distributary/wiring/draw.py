@@ -9,8 +9,9 @@ import numpy as np
 from distributary.arrays import FloatArray, IntArray
 from distributary.drawing.plane import Plane
 from distributary.drawing.plane_picture import write_plane
+from distributary.wiring.counts import counted
 from distributary.wiring.flows import flows
-from distributary.wiring.layout import positions_from_prices
+from distributary.wiring.layout import clear_of_brokers, positions_from_prices
 from distributary.wiring.positions import Positions
 from distributary.wiring.problem import WiringProblem
 from distributary.wiring.wiring import Wiring, loads
@@ -59,7 +60,7 @@ def wiring_plane(
     carried = loads(problem, broker_of)
     users = _sample(problem.user_count)
     if positions is None:
-        places = positions_from_prices(problem, users)
+        places = clear_of_brokers(positions_from_prices(problem, users), broker_of[users])
     else:
         places = Positions(positions.users[users], positions.brokers)
     counts = np.bincount(broker_of, minlength=problem.broker_count)
@@ -124,7 +125,7 @@ def _links(between: FloatArray) -> IntArray:
 def _broker_details(
     problem: WiringProblem, b: int, users: int, carried: float, between: FloatArray
 ) -> tuple[str, ...]:
-    lines = ["1 user" if users == 1 else f"{users:,} users", f"traffic of users {_figure(carried)}"]
+    lines = [counted(users, "user"), f"traffic of users {_figure(carried)}"]
     capacity = float(problem.capacities[b])
     if np.isfinite(capacity):
         lines.append(f"capacity {_figure(capacity)}")
@@ -145,7 +146,8 @@ def _user_details(problem: WiringProblem, u: int, b: int) -> tuple[str, ...]:
         f"price {_figure(price)}"
         + (f" (nearest broker {_figure(best)})" if best < price else ", the least"),
         f"traffic {_figure(problem.demands[u])}",
-        f"publishes {_figure(published)}, wants {wanted:,} of {problem.channel_count:,} channels",
+        f"publishes {_figure(published)}, wants {wanted:,} of "
+        f"{counted(problem.channel_count, 'channel')}",
     )
 
 
@@ -158,16 +160,16 @@ def _subtitle(problem: WiringProblem, wiring: Wiring, used: int, users: int, hid
     parts = [
         f"cost {_figure(cost.total)} (access {_figure(cost.access)}, core {_figure(cost.core)})",
         f"gap {100.0 * wiring.gap:.3g} %",
-        f"{used:,} of {problem.broker_count:,} brokers in use",
+        f"{used:,} of {counted(problem.broker_count, 'broker')} in use",
     ]
     if users < problem.user_count:
         parts.append(f"{users:,} of {problem.user_count:,} users drawn")
     else:
-        parts.append("1 user" if users == 1 else f"{users:,} users")
+        parts.append(counted(users, "user"))
     if wiring.core == "steiner":
         parts.append("traffic drawn along spanning trees, without branching points")
     if hidden:
-        parts.append(f"{hidden:,} links with less traffic left out")
+        parts.append(f"{counted(hidden, 'link')} with less traffic left out")
     return " · ".join(parts)
 
 

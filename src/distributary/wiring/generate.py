@@ -16,11 +16,11 @@ import numpy as np
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.errors import BadInput
 from distributary.wiring.generating_function import quadratic_cells
-from distributary.wiring.limits import check_size
+from distributary.wiring.limits import BROKERS_MAX, USERS_MAX, check_size
 from distributary.wiring.positions import Positions
 from distributary.wiring.problem import WiringProblem
 
-__all__ = ["CELLS_MAX", "Layout", "generate_positions", "generate_problem"]
+__all__ = ["CELLS_MAX", "Layout", "check_arguments", "generate_positions", "generate_problem"]
 
 Layout = Literal["plane", "towns"]
 
@@ -28,6 +28,7 @@ CELLS_MAX = 4_096
 """The most cells of a content space: the channels of each dimension, multiplied."""
 
 _ENTRIES_MAX = 200_000_000
+_DIMENSIONS_MAX = 12
 _RATIO_MAX = 1e6
 _ACCESS_DIGITS = 6
 # So many cells of a table are worked on at a time, and so many prices.
@@ -82,8 +83,16 @@ def generate_problem(
     """
     if brokers is None:
         brokers = max(1, users // 100)
-    _check(seed, users, brokers, channels, dimensions)
-    _check_shape(channels, core_ratio, interests, capacity_factor)
+    check_arguments(
+        seed=seed,
+        users=users,
+        brokers=brokers,
+        channels=channels,
+        dimensions=dimensions,
+        core_ratio=core_ratio,
+        interests=interests,
+        capacity_factor=capacity_factor,
+    )
     place_rng, rate_rng, interest_rng = np.random.default_rng(seed).spawn(3)
     positions = _positions(users, brokers, layout, place_rng)
     access, core = _prices(positions, core_ratio)
@@ -112,39 +121,23 @@ def generate_positions(
     """Return where the users and brokers of `generate_problem` with these arguments are."""
     if brokers is None:
         brokers = max(1, users // 100)
-    _check(seed, users, brokers, 1, 1)
+    _check_size(seed, users, brokers, 1, 1)
     return _positions(users, brokers, layout, np.random.default_rng(seed).spawn(3)[0])
 
 
-def _check(seed: int, users: int, brokers: int, channels: int, dimensions: int) -> None:
-    """Raise `BadInput` for whatever is out of range."""
-    if seed < 0:
-        raise BadInput("seed", f"is {seed}, which is negative")
-    for place, count in (("users", users), ("brokers", brokers), ("channels", channels)):
-        if count < 1:
-            raise BadInput(place, f"is {count}, and must be at least 1")
-    if not 1 <= dimensions <= 12:
-        raise BadInput("dimensions", f"is {dimensions}, and must be from 1 to 12")
-    cells = channels**dimensions
-    if cells > CELLS_MAX:
-        shown = f"{channels:,}" + (f" to the power of {dimensions}" if dimensions > 1 else "")
-        raise BadInput("channels", f"{shown} are more than {CELLS_MAX:,} cells")
-    check_size(users=users, brokers=brokers, channels=cells)
-    if users * cells > _ENTRIES_MAX:
-        raise BadInput(
-            "users",
-            f"{users:,} users with {cells:,} cells are {users * cells:,} entries; "
-            f"at most {_ENTRIES_MAX:,} are generated",
-        )
-
-
-def _check_shape(
+def check_arguments(
+    *,
+    seed: int,
+    users: int,
+    brokers: int,
     channels: int,
+    dimensions: int,
     core_ratio: float,
     interests: tuple[int, int] | None,
     capacity_factor: float | None,
 ) -> None:
-    """Raise `BadInput` for prices, interests or capacities that are out of range."""
+    """Raise `BadInput` that names the argument of `generate_problem` that is out of range."""
+    _check_size(seed, users, brokers, channels, dimensions)
     if not (math.isfinite(core_ratio) and 0.0 <= core_ratio <= _RATIO_MAX):
         raise BadInput("core_ratio", f"is {core_ratio:g}, and must be from 0 to {_RATIO_MAX:g}")
     if interests is not None and not 1 <= interests[0] <= interests[1] <= channels:
@@ -156,6 +149,37 @@ def _check_shape(
         raise BadInput(
             "capacity_factor",
             f"is {capacity_factor:g}, and must be above 0 and at most {_RATIO_MAX:g}",
+        )
+
+
+def _check_size(seed: int, users: int, brokers: int, channels: int, dimensions: int) -> None:
+    """Raise `BadInput` for counts that are out of range, each alone and together."""
+    if seed < 0:
+        raise BadInput("seed", f"is {seed}, which is negative")
+    for place, count, most in (
+        ("users", users, USERS_MAX),
+        ("brokers", brokers, BROKERS_MAX),
+        ("channels", channels, CELLS_MAX),
+        ("dimensions", dimensions, _DIMENSIONS_MAX),
+    ):
+        if not 1 <= count <= most:
+            raise BadInput(place, f"is {count:,}, and must be from 1 to {most:,}")
+    cells = channels**dimensions
+    if cells > CELLS_MAX:
+        raise BadInput(
+            "dimensions",
+            f"{channels:,} channels in each of {dimensions} dimensions are {cells:,} cells; at "
+            f"most {CELLS_MAX:,} are generated",
+        )
+    try:
+        check_size(users=users, brokers=brokers, channels=cells)
+    except BadInput as error:
+        raise BadInput("users", error.problem) from None
+    if users * cells > _ENTRIES_MAX:
+        raise BadInput(
+            "users",
+            f"{users:,} users with {cells:,} cells are {users * cells:,} entries; "
+            f"at most {_ENTRIES_MAX:,} are generated",
         )
 
 

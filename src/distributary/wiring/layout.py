@@ -10,12 +10,15 @@ from distributary.arrays import FloatArray, IntArray
 from distributary.wiring.positions import Positions
 from distributary.wiring.problem import WiringProblem
 
-__all__ = ["positions_from_prices"]
+__all__ = ["clear_of_brokers", "positions_from_prices"]
 
 _LANDMARKS_MAX = 300
 _GOLDEN_ANGLE = math.pi * (3.0 - math.sqrt(5.0))
 # How far from a broker without distance to others its users are spread out.
 _SPREAD = 0.06
+# How far from its broker a user stands at least, as a share of the whole picture: the largest
+# square with its ring reaches 0.026, a user's dot 0.004, and the picture may grow by 7 %.
+_CLEARANCE = 0.033
 
 
 def positions_from_prices(problem: WiringProblem, users: IntArray) -> Positions:
@@ -47,6 +50,34 @@ def positions_from_prices(problem: WiringProblem, users: IntArray) -> Positions:
     radii = spread * np.sqrt((np.arange(len(users)) + 0.5) / max(len(users), 1))
     places = places + np.column_stack([radii * np.cos(turns), radii * np.sin(turns)])
     return Positions(places, brokers)
+
+
+def clear_of_brokers(places: Positions, broker_of: IntArray) -> Positions:
+    """Return the places with users moved away from their brokers, whose squares hide them.
+
+    Only users who are near their broker move, and none further than it takes: their order
+    by distance stays.
+
+    Parameters
+    ----------
+    places
+        As `positions_from_prices` returns them.
+    broker_of
+        The broker of each of the users, shape (users,).
+    """
+    everything = np.concatenate([places.users, places.brokers])
+    least = _CLEARANCE * float(np.ptp(everything, axis=0).max())
+    homes = places.brokers[broker_of]
+    away = places.users - homes
+    distances = np.hypot(away[:, 0], away[:, 1])
+    turns = _GOLDEN_ANGLE * np.arange(len(away))
+    anywhere = np.column_stack([np.cos(turns), np.sin(turns)])
+    ways = np.where(
+        (distances > 0.0)[:, None], away / np.maximum(distances, 1e-300)[:, None], anywhere
+    )
+    # From 0 to twice the least becomes from the least to twice the least.
+    moved = np.maximum(distances, least + 0.5 * distances)
+    return Positions(homes + moved[:, None] * ways, places.brokers)
 
 
 def _scaled(prices: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from distributary.wiring.problem import WiringProblem
 __all__ = ["rewired", "state_of", "work_for"]
 
 # Users that one change moves at most.
-_CHANGES_MAX = 2
+_CHANGES_MAX = 3
 
 
 def work_for(problem: WiringProblem) -> Work:

@@ -105,7 +105,7 @@ def wire(
     else:
         if method == "exact":
             require_small(problem)
-        proving = method == "exact" or (method == "auto" and is_small(problem))
+        proving = method == "exact" or is_small(problem)
         searching = time_limit / 2.0 if proving and time_limit is not None else time_limit
         broker_of = _search(problem, core, seed, searching, observe)
         if proving:
@@ -113,7 +113,7 @@ def wire(
                 problem,
                 core=core,
                 time_limit=None if time_limit is None else time_limit / 2.0,
-                branches_max=_BRANCHES_MAX if method == "auto" else None,
+                branches_max=None if method == "exact" else _BRANCHES_MAX,
                 start=broker_of,
             )
     seconds = time.perf_counter() - began

@@ -13,8 +13,9 @@ interests               user, cell
 
 The last two stand in for `publishes` and `subscribes`, and keep only what is not zero. A
 table is a file `users.parquet` or a folder `users` of files; `access_cost` and `core_cost`
-are other names of the tables of prices, and `cost` and these two of their lists. Optional columns `x` and `y` of `users` and
-`brokers` are for pictures. Other columns and tables are none of our business.
+are other names of the tables of prices and of their lists, and so is `cost` of the latter.
+Optional columns `x` and `y` of `users` and `brokers` are for pictures. Other columns and
+tables are none of our business.
 """
 
 from __future__ import annotations

@@ -70,6 +70,9 @@ class Table:
         first = 0
         for path in self.files:
             with _naming(path), parquet.ParquetFile(path) as file:
+                for name in columns:
+                    if file.schema_arrow.names.count(name) > 1:
+                        raise BadInput(str(path), f"has two columns {quoted(name)}")
                 row = 0
                 rows = max(1, _BLOCK_NUMBERS // max(width, 1))
                 for batch in _batches(file, list(columns), rows):

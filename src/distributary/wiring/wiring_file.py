@@ -6,7 +6,8 @@ A wiring file is one JSON object::
      "lower_bound": 12.0, "gap": 0.0, "seconds": 0.01,
      "assignment": {"u1": "b1", "u2": "b1"}, "core": "mst"}
 
-Users are in the order of the problem file.
+Users are in the order of the problem file. `core_cost_shortened` is true where shortest
+paths stand in for prices between brokers that the problem gave, and absent elsewhere.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Assignment:
     warnings: tuple[str, ...] = ()
 
 
-def wiring_figures(wiring: Wiring) -> dict[str, str | float | int]:
+def wiring_figures(problem: WiringProblem, wiring: Wiring) -> dict[str, str | float | int]:
     """Return the figures of a wiring, in the order in which they are written."""
     figures: dict[str, str | float | int] = {
         "method": wiring.method,
@@ -71,6 +72,8 @@ def wiring_figures(wiring: Wiring) -> dict[str, str | float | int]:
     if wiring.moved is not None:
         figures["moved"] = int(wiring.moved)
     figures["core"] = wiring.core
+    if problem.shortened:
+        figures["core_cost_shortened"] = True
     return figures
 
 
@@ -93,10 +96,12 @@ def wiring_document(
         user: problem.brokers[broker]
         for user, broker in zip(problem.users, wiring.broker_of.tolist(), strict=True)
     }
-    document: dict[str, object] = dict(wiring_figures(wiring))
-    core = document.pop("core")
-    document["assignment"] = {user: broker_of[user] for user in user_order or problem.users}
-    document["core"] = core
+    assignment = {user: broker_of[user] for user in user_order or problem.users}
+    document: dict[str, object] = {}
+    for name, figure in wiring_figures(problem, wiring).items():
+        if name == "core":
+            document["assignment"] = assignment
+        document[name] = figure
     return document
 
 

@@ -55,7 +55,7 @@ def write_wiring_tables(
         yield [users.take(pa.array(rows)), brokers.take(pa.array(wiring.broker_of[rows]))]
 
     write_table(folder / "wiring.parquet", names, assignment)
-    figures = wiring_figures(wiring)
+    figures = wiring_figures(problem, wiring)
     columns = {name: pa.array([value]) for name, value in figures.items()}
     kinds = pa.schema([(name, column.type) for name, column in columns.items()])
 

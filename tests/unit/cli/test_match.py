@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 from tests.commands import check_one_line, run
 
 from distributary.cli import main
-from distributary.cli.event_lines import event_lines
+from distributary.cli.event_lines import BadLines, event_lines, event_portions
 from distributary.content.publication import Publication
 
 EVENT: dict[str, Any] = {
@@ -75,11 +76,17 @@ def test_the_output_file_is_whole_and_the_summary_on_stderr(
     assert stderr == "3 events, 5 subscriptions, 10 matches; written to matches.jsonl\n"
 
 
-def test_events_come_from_standard_input() -> None:
-    given = Path("events.jsonl").read_text(encoding="utf-8")
-    result = run("match", "-", "subscriptions.json", input=given, encoding="utf-8")
-    assert result.returncode == 0
-    assert [json.loads(line) for line in result.stdout.splitlines()] == EXPECTED
+def stream(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let standard input have this text."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8"))
+
+
+def test_events_come_from_standard_input(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream(Path("events.jsonl").read_text(encoding="utf-8"), monkeypatch)
+    assert main(["match", "-", "subscriptions.json"]) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == EXPECTED
 
 
 def test_subscriptions_come_from_standard_input_too() -> None:
@@ -105,6 +112,84 @@ def test_an_event_is_answered_while_the_next_is_awaited() -> None:
             assert json.loads(running.stdout.readline())["event"] == expected
         running.stdin.close()
         assert running.wait(timeout=60) == 0
+
+
+def test_a_fault_on_a_late_line_leaves_standard_output_empty(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Whatever was answered before it, even more than waits in memory."""
+    line = event(id="x" * 4000)
+    Path("events.jsonl").write_text(f"{line}\n" * 2500 + "{}\n", encoding="utf-8")
+    code = main(["match", "events.jsonl", "subscriptions.json"])
+    check_one_line(code, *capsys.readouterr(), "events.jsonl: line 2501: ")
+
+
+def test_more_than_waits_in_memory_is_printed_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"{i}é" + "x" * 4000 for i in range(2500)]
+    Path("events.jsonl").write_text("\n".join(event(id=name) for name in names), encoding="utf-8")
+    assert main(["match", "events.jsonl", "subscriptions.json"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["event"] for line in found] == names
+    assert all(line["matches"] == EXPECTED[0]["matches"] for line in found)
+
+
+def test_a_stream_is_answered_up_to_its_fault(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream(f"{event()}\n{{}}\n{event()}\n", monkeypatch)
+    assert main(["match", "-", "subscriptions.json"]) == 2
+    stdout, stderr = capsys.readouterr()
+    assert [json.loads(line) for line in stdout.splitlines()] == EXPECTED[:1]
+    assert stderr.startswith("error: standard input: line 2: ")
+
+
+def many_lines() -> str:
+    """Return events of many shapes, and bad lines among them."""
+    shapes = [
+        event(),
+        event(id="é2", data={"celsius": 3, "room": "lab"}),
+        event(level="absent", time="absent", data="absent"),
+        event(data="absent", data_base64="AAEC", datacontenttype="image/png"),
+        event(level="+4", urgent=True, subject="\U0001f4a7"),
+        event(data=[{"celsius": 20}], datacontenttype="text/json"),
+        event(data={"celsius": 10**30, "room": None}),
+        event(data={f"k{i}": i for i in range(300)}),
+        "",
+        "{}",
+    ]
+    return "\n".join(shapes[(7 * i + i // 10) % len(shapes)] for i in range(2900))
+
+
+def test_a_file_and_a_stream_get_the_same_answers_byte_for_byte(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file is answered in portions, and a stream event by event."""
+    given = many_lines()
+    Path("events.jsonl").write_text(given, encoding="utf-8")
+    assert main(["match", "events.jsonl", "subscriptions.json", "--skip-bad"]) == 0
+    together = capsys.readouterr().out
+    assert len(together.splitlines()) > 2000
+    assert len(set(together.splitlines())) == 5
+    stream(given, monkeypatch)
+    assert main(["match", "-", "subscriptions.json", "--skip-bad"]) == 0
+    assert capsys.readouterr().out == together
+
+
+def test_the_first_bad_line_of_many_portions_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [event()] * 2345 + ["{}"] + [event()] * 800 + ["[]"]
+    Path("events.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    code = main(["match", "events.jsonl", "subscriptions.json"])
+    check_one_line(code, *capsys.readouterr(), "events.jsonl: line 2346: ")
+
+
+def test_portions_are_bounded_by_events_and_by_bytes() -> None:
+    """An event may have megabytes."""
+    small, large = event() + "\n", event(data="x" * 2_200_000) + "\n"
+    Path("events.jsonl").write_text(small * 25 + large * 5, encoding="utf-8")
+    portions = event_portions(
+        event_lines(Path("events.jsonl")), BadLines(skip=False), events_max=10
+    )
+    assert [len(portion.events) for portion in portions] == [10, 10, 7, 2, 1]
 
 
 def test_no_events_are_no_lines(capsys: pytest.CaptureFixture[str]) -> None:

@@ -137,7 +137,7 @@ def test_users_who_do_not_fit_are_a_sentence_and_exit_code_2(run: Any) -> None:
     write(tight)
     code, out, err = run("wire", "users.json", "-o", "w.json")
     assert (code, out) == (2, "")
-    assert err.startswith("error: ")
+    assert err.startswith("error: users.json: all users together have 6 of traffic")
     assert err.count("\n") == 1
     assert not Path("w.json").exists()
 
@@ -148,8 +148,9 @@ def test_core_prices_that_shortest_paths_beat_are_mentioned(run: Any) -> None:
     crooked["access_cost"] = [[1.0, 4.0, 9.0], [3.0, 1.0, 9.0]]
     crooked["core_cost"] = [[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
     write(crooked)
-    code, _, err = run("wire", "users.json")
+    code, out, err = run("wire", "users.json")
     assert code == 0
+    assert json.loads(out)["core_cost_shortened"] is True
     assert err == (
         "warning: users.json: core prices break the triangle inequality; the prices of "
         "shortest paths stand in\n"
@@ -194,6 +195,47 @@ def test_a_problem_comes_from_standard_input() -> None:
     result = run_process("wire", "-", input=json.dumps(SMALL))
     assert result.returncode == 0
     assert json.loads(result.stdout)["total_cost"] == 12.0
+
+
+def test_errors_and_warnings_say_standard_input() -> None:
+    for text, place in (("{}", "brokers: is missing"), ("", "document: is empty")):
+        result = run_process("wire", "-", input=text)
+        assert result.stderr == f"error: standard input: {place}\n"
+    tight = json.loads(json.dumps(SMALL))
+    tight["brokers"][0]["capacity"] = tight["brokers"][1]["capacity"] = 1.0
+    result = run_process("wire", "-", input=json.dumps(tight))
+    assert result.stderr.startswith("error: standard input: all users together have")
+    result = run_process("wire", "-", input=json.dumps({**SMALL, "note": 1}))
+    assert result.stderr.startswith("warning: standard input: note: ")
+
+
+def test_the_start_comes_from_standard_input(tmp_path: Path) -> None:
+    (tmp_path / "users.json").write_text(json.dumps(SMALL), encoding="utf-8")
+    given = json.dumps({"assignment": {"u1": "b2", "u2": "b1"}})
+    options = ("--from", "-", "--moves", "0")
+    result = run_process("wire", "users.json", *options, input=given, cwd=tmp_path)
+    assert json.loads(result.stdout)["assignment"] == {"u1": "b2", "u2": "b1"}
+    result = run_process("wire", "users.json", *options, input="[]", cwd=tmp_path)
+    assert result.stderr == "error: standard input: document: must be an object, not a list\n"
+
+
+def test_interests_may_be_true_and_false(run: Any) -> None:
+    flagged = json.loads(json.dumps(SMALL))
+    flagged["users"][0]["subscribes"] = [False, 1.0]
+    flagged["users"][1]["subscribes"] = [True, False]
+    write(flagged)
+    write(SMALL, "numbers.json")
+    _, out, _ = run("wire", "users.json")
+    _, expected, _ = run("wire", "numbers.json")
+    document, other = json.loads(out), json.loads(expected)
+    assert document | {"seconds": 0} == other | {"seconds": 0}
+
+
+def test_a_wiring_of_many_users_has_a_line_for_each(run: Any) -> None:
+    generated(run, "--users", "40", "--brokers", "3", "--channels", "4")
+    run("wire", "users.json", "--method", "packing", "-o", "w.json")
+    lines = Path("w.json").read_text(encoding="utf-8").splitlines()
+    assert sum(line.startswith('  "u') for line in lines) == 40
 
 
 @pytest.mark.parametrize("suffix", ["svg", "html"])

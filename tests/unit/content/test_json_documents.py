@@ -112,6 +112,17 @@ def test_text_has_a_line_per_field_and_per_entry() -> None:
     assert json.loads(plain) == document
 
 
+@pytest.mark.parametrize("count", [0, 2, 12, 13, 1000])
+def test_text_has_a_line_per_entry_of_a_long_object(count: int) -> None:
+    document: dict[str, object] = {"of": {f"ü{i}": i for i in range(count)}, "core": "mst"}
+    text = document_text(document)
+    assert json.loads(text) == document
+    assert text.count("\n") == (2 if count <= 12 else count + 2)
+    if count > 12:
+        assert text.startswith('{"of": {\n  "ü0": 0,\n  "ü1": 1,\n')
+        assert text.endswith(f'  "ü{count - 1}": {count - 1}}},\n "core": "mst"}}\n')
+
+
 def test_text_holds_no_literal_that_is_not_json() -> None:
     with pytest.raises(ValueError):
         document_text({"cost": float("nan")})

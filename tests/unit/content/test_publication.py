@@ -78,6 +78,11 @@ def test_a_name_that_is_not_lower_case_letters_and_digits_is_refused(name: str) 
         ("2026-01-31T24:00:00Z", "is not a time that exists"),
         ("2026-01-31T12:00:00+24:00", "is not a time that exists"),
         ("0001-01-01T00:00:00+01:00", "is not a time that exists"),
+        ("2026-01-31T12:00:60Z", "is not a time that exists"),
+        ("2026-01-30T23:59:60Z", "is not a time that exists"),
+        ("2026-01-31T23:59:60+01:00", "is not a time that exists"),
+        ("2026-01-31T23:59:61Z", "is not a time that exists"),
+        ("9999-12-31T23:59:60Z", "is not a time that exists"),
         ("2026-01-31T12:00:00.1234567891Z", "is finer than a nanosecond"),
         ("yesterday", "is not an RFC 3339 timestamp"),
         (5, "is not an RFC 3339 timestamp"),
@@ -89,6 +94,20 @@ def test_a_time_without_an_offset_or_that_does_not_exist_is_refused(
     error = refusal(time=text)
     assert error.place == "time"
     assert problem in error.problem
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z"),
+        ("2016-12-31T23:59:60.75Z", "2017-01-01T00:00:00Z"),
+        ("2015-06-30T16:59:60-07:00", "2015-07-01T00:00:00Z"),
+        ("2024-02-29T23:59:60Z", "2024-03-01T00:00:00Z"),
+    ],
+)
+def test_a_leap_second_is_the_start_of_the_second_after_it(text: str, expected: str) -> None:
+    """Whatever its fraction, so that it is after none of what follows."""
+    assert Publication.parse(REQUIRED | {"time": text}).time == expected
 
 
 def test_time_is_stored_in_utc_with_its_nanoseconds() -> None:

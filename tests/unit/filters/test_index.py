@@ -73,6 +73,7 @@ def numeric_events(count: int) -> list[Publication]:
 def assert_answers(index: Index, subscriptions: dict[str, Any], events: list[Publication]) -> None:
     expected = [matching(subscriptions, event) for event in events]
     assert [index.match(event) for event in events] == expected
+    assert list(index.match_each(events)) == expected
     found = index.match_batch(to_arrow(events)).to_pydict()
     pairs = sorted(zip(found["event_index"], found["subscription_id"], strict=True))
     assert pairs == [(i, name) for i, names in enumerate(expected) for name in names]
@@ -81,7 +82,7 @@ def assert_answers(index: Index, subscriptions: dict[str, Any], events: list[Pub
 
 def test_pages_lists_and_removals_answer_as_every_filter_does() -> None:
     """Subscriptions for several lanes at once, then more, then many fewer: all in between."""
-    events = numeric_events(40)
+    events = numeric_events(16)
     current = mixed_subscriptions(2500, seed=1)
     index = Index.from_arrow(table_of(current))
     assert_answers(index, current, events)
@@ -120,6 +121,18 @@ def test_events_of_many_batches_are_told_apart() -> None:
     events = numeric_events(9000)
     found = index.match_batch(to_arrow(events)).to_pydict()["event_index"]
     assert found == [i for i, event in enumerate(events) if event.type == "a"]
+
+
+def test_however_many_events_fit_they_get_the_same_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    index = Index.from_arrow(table_of(mixed_subscriptions(60, seed=7)))
+    events = numeric_events(50)
+    expected = [index.match(event) for event in events]
+    assert list(index.match_each([])) == []
+    for name, limit in (("_EVENTS_MAX", 7), ("_PAIRS_MAX", 200), ("_PLACES_MAX", 3)):
+        monkeypatch.setattr(f"distributary.filters.index.{name}", limit)
+        assert list(index.match_each(events)) == expected
 
 
 def test_a_subscription_is_added_with_its_filters() -> None:
@@ -231,6 +244,35 @@ def test_nulls_in_a_batch_are_missing() -> None:
     ]
     assert index.match_batch(batch.slice(3)).to_pydict()["event_index"] == [0, 0]
     assert index.match_batch(pa.RecordBatch.from_pylist([], schema=empty.schema)).num_rows == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "EXISTS type",
+        "level = 1 AND EXISTS id",
+        "NOT EXISTS type",
+        "EXISTS data",
+        "data = 'x'",
+        "data LIKE '%'",
+        "'x' = data",
+        "data IN ('x')",
+        "level = 1 OR data = 'x'",
+        "NOT EXISTS data",
+    ],
+)
+def test_what_always_exists_and_what_never_does_is_so_in_the_index_too(text: str) -> None:
+    """Events made by hand may lack what every valid one has, or have what none can."""
+    subscriptions: dict[str, Any] = {"s": [{"sql": text}], "not": [{"not": {"sql": text}}]}
+    extras: list[dict[str, Any]] = [{}, {"level": 1}, {"data": "x"}, {"data": "x", "type": "t"}]
+    events = [Publication({"id": "1", "source": "s", **more}) for more in extras]
+    index = Index.from_arrow(table_of(subscriptions))
+    expected = [matching(subscriptions, event) for event in events]
+    assert list(index.match_each(events)) == expected
+    found = index.match_batch(to_arrow(events)).to_pydict()
+    assert list(zip(found["event_index"], found["subscription_id"], strict=True)) == [
+        (row, name) for row, names in enumerate(expected) for name in names
+    ]
 
 
 def test_filters_of_a_table_may_call_the_functions_of_the_index() -> None:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from distributary.drawing.plane import COLOURED_HUBS_MAX
+from distributary.drawing.plane import COLOURED_HUBS_MAX, draw_plane
 from distributary.drawing.plane_picture import plane_html, plane_svg
 from distributary.errors import BadInput
 from distributary.wiring.cost import cost
@@ -136,6 +136,33 @@ def test_brokers_at_one_place_and_free_access_can_be_drawn() -> None:
     assert np.isfinite(places.users).all()
     assert len(np.unique(places.users, axis=0)) == 9
     parsed(plane_svg(wiring_plane(free, nearest(free))))
+
+
+@pytest.mark.parametrize(
+    ("users", "brokers", "core_ratio"), [(1, 1, 1.0), (40, 1, 1.0), (40, 2, 0.0), (300, 12, 1.0)]
+)
+@pytest.mark.parametrize("free", [True, False])
+def test_no_user_is_hidden_behind_the_square_of_its_broker(
+    users: int, brokers: int, core_ratio: float, free: bool
+) -> None:
+    problem = generate_problem(seed=8, users=users, brokers=brokers, core_ratio=core_ratio)
+    if free:
+        # Everybody is at no distance from the broker, whichever that is.
+        problem = replace(problem, access_prices=np.zeros((users, brokers)))
+    plane = wiring_plane(problem, nearest(problem))
+    drawn = draw_plane(plane)
+    at = np.column_stack([drawn.xs, drawn.ys])
+    apart = np.linalg.norm(at[brokers:] - at[plane.hub_of], axis=1)
+    half_diagonals = np.sqrt(2.0) * drawn.radii[plane.hub_of]
+    assert (apart > half_diagonals + drawn.radii[brokers:]).all()
+    assert len(np.unique(at[brokers:].round(2), axis=0)) == users
+
+
+def test_counts_of_one_are_in_the_singular() -> None:
+    problem = generate_problem(seed=9, users=1, brokers=1, channels=1)
+    plane = wiring_plane(problem, nearest(problem))
+    assert "1 of 1 broker in use · 1 user" in plane.subtitle
+    assert plane.point_details[0][-1].endswith("of 1 channel")
 
 
 def test_other_suffixes_are_refused(tmp_path: Path) -> None:

@@ -71,6 +71,18 @@ def test_savings_and_moves_are_written_where_there_are_any(problem: WiringProble
     assert list(document["assignment"]) == ["u2", "u1"]  # type: ignore[call-overload]
 
 
+def test_shortened_core_prices_are_written_where_there_are_any(
+    problem: WiringProblem, tmp_path: Path
+) -> None:
+    for shortened in (True, False):
+        given = replace(problem, shortened=shortened)
+        document = wiring_document(given, wiring_of(given, 0, 1))
+        assert document.get("core_cost_shortened", "absent") == (True if shortened else "absent")
+        write_wiring_tables(given, wiring_of(given, 0, 1), tmp_path)
+        [summary] = pq.read_table(tmp_path / "wiring_summary.parquet").to_pylist()
+        assert summary.get("core_cost_shortened", "absent") == (True if shortened else "absent")
+
+
 def test_users_and_brokers_may_have_come_and_gone(problem: WiringProblem) -> None:
     read = parse_wiring({"assignment": {"u0": "b1", "u1": "b7"}}, problem)
     assert read.broker_of.tolist() == [NO_BROKER, NO_BROKER]

@@ -13,6 +13,7 @@ import pytest
 from tests.wiring_sameness import same_wiring_problem
 
 from distributary.errors import BadInput
+from distributary.wiring.columns import Column
 from distributary.wiring.generate import generate_problem
 from distributary.wiring.problem import WiringProblem
 from distributary.wiring.problem_tables import read_problem_tables
@@ -126,6 +127,25 @@ def test_columns_of_related_types_are_read(tmp_path: Path, columns: dict[str, An
     assert same_wiring_problem(read_problem_tables(write(tmp_path, tables)).problem, expected())
 
 
+@pytest.mark.parametrize("capacity", [[None, None], pa.array([None, None], pa.float64())])
+def test_a_capacity_that_nobody_has_is_no_limit(tmp_path: Path, capacity: Any) -> None:
+    tables = valid()
+    tables["brokers"]["capacity"] = capacity
+    problem = read_problem_tables(write(tmp_path, tables)).problem
+    assert np.isinf(problem.capacities).all()
+
+
+@pytest.mark.parametrize(("access", "core"), [("cost", "cost"), ("access_cost", "core_cost")])
+def test_the_lists_of_prices_have_several_names(tmp_path: Path, access: str, core: str) -> None:
+    tables = valid()
+    tables["access_costs"][access] = tables["access_costs"].pop("costs")
+    tables["core_costs"][core] = tables["core_costs"].pop("costs")
+    assert same_wiring_problem(read_problem_tables(write(tmp_path, tables)).problem, expected())
+    tables["core_costs"][core] = [[0.0, 3.0], [4.0, 0.0]]
+    with pytest.raises(BadInput, match=rf"core_costs.parquet: {core} of 'b1' to 'b2': is 3"):
+        read_problem_tables(write(tmp_path, tables))
+
+
 def test_positions_are_read_where_both_users_and_brokers_have_them(tmp_path: Path) -> None:
     tables = valid()
     tables["users"] |= {"x": [0.0, -1.0, 2.0], "y": [0.0, 0.5, 1.0]}
@@ -221,7 +241,7 @@ def removed(table: str, column: str | None = None) -> Callable[[Tables], None]:
         (replaced("access_costs", user=["u1", None, "u2"]), "access_costs.parquet: user[1]: is n"),
         (
             replaced("access_costs", costs=[[1.0, 4.0], [3.0], [1.0, 1.0]]),
-            "costs[1]: has 1 entries",
+            "costs[1]: has 1 entry for 2 brokers",
         ),
         (
             replaced("access_costs", costs=[[1.0, 4.0], [3.0, float("inf")], [1.0, 1.0]]),
@@ -249,6 +269,32 @@ def test_faulty_tables_are_refused(
     assert str(tmp_path) in str(caught.value)
 
 
+def emptied(table: str) -> Callable[[Tables], None]:
+    def change(tables: Tables) -> None:
+        columns = pa.table(tables[table])
+        tables[table] = {name: columns[name].slice(0, 0) for name in columns.column_names}
+
+    return change
+
+
+@pytest.mark.parametrize("table", ["users", "brokers"])
+def test_a_table_without_rows_is_refused_by_the_name_of_its_folder(
+    tmp_path: Path, table: str
+) -> None:
+    tables = valid()
+    emptied(table)(tables)
+    with pytest.raises(BadInput) as caught:
+        read_problem_tables(write(tmp_path, tables))
+    assert str(caught.value) == f"{tmp_path}: {table}: is empty"
+
+
+def not_utf8(*names: bytes) -> pa.StringArray:
+    """Return text that no writer checked, as some do not."""
+    starts = np.cumsum([0, *map(len, names)], dtype=np.int32)
+    buffers = (pa.py_buffer(starts.tobytes()), pa.py_buffer(b"".join(names)))
+    return pa.StringArray.from_buffers(len(names), *buffers)
+
+
 @pytest.mark.parametrize(
     ("change", "place"),
     [
@@ -263,6 +309,19 @@ def test_faulty_tables_are_refused(
         ),
         (replaced("rates_published", cell=[7, None]), "rates_published.parquet: cell[1]: is null"),
         (replaced("rates_published", cell=[7.5, 3.0]), "cell: must be a column of strings, not"),
+        (
+            replaced("rates_published", cell=pa.array([3, 2**63], pa.uint64())),
+            "rates_published.parquet: cell[1]: must be at most 9223372036854775807, not 92233720368"
+            "54775808",
+        ),
+        (
+            replaced("interests", cell=not_utf8(b"\xff", b"a")),
+            "interests.parquet: cell: is not UTF-8",
+        ),
+        (
+            replaced("users", user=not_utf8(b"u1", b"u2", b"\xfe")),
+            "users.parquet: user: is not UTF-8",
+        ),
         (
             replaced("rates_published", cell=["7", "3"]),
             "interests.parquet: column 'cell' is of another type",
@@ -293,6 +352,21 @@ def test_files_that_are_no_parquet_are_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "access_costs.parquet").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(BadInput, match=r"access_costs.parquet: cannot be read"):
         read_problem_tables(tmp_path)
+
+
+def test_a_column_given_twice_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, valid())
+    twice = pa.table([["b1", "b2"], ["b2", "b1"]], names=["broker", "broker"])
+    pq.write_table(twice, tmp_path / "brokers.parquet")
+    with pytest.raises(BadInput, match=r"brokers.parquet: has two columns 'broker'"):
+        read_problem_tables(tmp_path)
+
+
+def test_what_pyarrow_cannot_convert_is_refused_by_file_and_column() -> None:
+    """Columns are converted after they are read: a fault there names them as well."""
+    broken = pa.DictionaryArray.from_arrays(pa.array([5]), pa.array(["u1"]), safe=False)
+    with pytest.raises(BadInput, match=r"^users.parquet: user: cannot be read: is not a sound"):
+        Column("users.parquet", "user", 0, broken).names()
 
 
 def test_two_tables_of_one_meaning_are_refused(tmp_path: Path) -> None:
