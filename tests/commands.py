@@ -16,9 +16,8 @@ def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", _PROCESS, *arguments],
         text=True,
-        timeout=60,
         check=False,
-        **{"capture_output": True, **options},
+        **{"capture_output": True, "timeout": 60, **options},
     )
 
 

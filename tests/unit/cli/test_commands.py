@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -319,3 +320,10 @@ def test_a_terminal_gets_progress_and_a_pipe_gets_clean_data(problem: Path) -> N
     assert result.returncode == 0
     assert json.loads(result.stdout)["total_cost"] == 5.0
     assert b"\x1b[" in drawn
+
+
+def test_warm_up_compiles_everything_and_says_how_long_that_took() -> None:
+    done = run("warm-up", timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert re.search(r"^compiled in \d+\.\d s$", done.stderr, re.M)
