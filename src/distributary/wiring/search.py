@@ -38,7 +38,7 @@ _TEMPERATURES = 60
 # Steps (a few nanoseconds each) of cooling: for every pair of user and broker, at least and
 # at most; and at most for every descent. They are counted, not timed, so that a seed gives
 # one result.
-_COOLING_PER_PAIR, _COOLING_MIN, _COOLING_MAX = 10_000, 1_000_000, 500_000_000
+_COOLING_PER_PAIR, _COOLING_MIN, _COOLING_MAX = 40_000, 2_000_000, 500_000_000
 _DESCENT_MAX = 10_000_000_000
 # Cooling is done anew from other starts as long as it is cheap.
 _RUNS_MAX, _RUNS_STEPS = 6, 400_000_000
