@@ -20,6 +20,7 @@ __all__ = [
     "InvalidPlan",
     "MissingPackage",
     "TooLarge",
+    "counted",
     "quoted",
 ]
 
@@ -33,6 +34,21 @@ def quoted(name: object) -> str:
     if len(text) > _QUOTED_CHARACTERS_MAX:
         text = text[: _QUOTED_CHARACTERS_MAX - 3] + "..."
     return repr(text)
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """Return how many there are of something, as words: "1 user", "2,000 users".
+
+    Parameters
+    ----------
+    count
+        How many.
+    noun
+        What, in the singular.
+    plural
+        What, in the plural; with an s unless given.
+    """
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 class DistributaryError(Exception):

@@ -11,7 +11,7 @@ import typer
 from distributary.cli.options import Seed, check_number, was_given
 from distributary.cli.output import write_document
 from distributary.cli.tables_output import tables_folder, writing_tables
-from distributary.errors import BadInput
+from distributary.errors import BadInput, counted
 
 __all__ = ["EXAMPLES", "wiring"]
 
@@ -75,7 +75,6 @@ def wiring(
     if unlimited and was_given(context, "capacity_factor"):
         raise BadInput("--capacity-factor", "cannot be combined with --unlimited")
     folder = tables_folder(output)
-    from distributary.wiring.counts import counted
     from distributary.wiring.generate import check_arguments, generate_positions, generate_problem
     from distributary.wiring.problem_file import fits_document, problem_document
 

@@ -13,7 +13,7 @@ from distributary.cli.lines_output import writing_lines
 from distributary.cli.options import output_option
 from distributary.cli.output import check_output
 from distributary.cli.progress import progress
-from distributary.errors import BadInput
+from distributary.errors import BadInput, counted
 
 __all__ = ["EXAMPLES", "match"]
 
@@ -93,14 +93,10 @@ def match(
                 observe(f"{count:,} events, KiB", looked // 1024, size // 1024)
     if bad.count:
         verb = "was" if bad.count == 1 else "were"
-        print(f"warning: {_counted(bad.count, 'bad line')} {verb} skipped", file=sys.stderr)
+        print(f"warning: {counted(bad.count, 'bad line')} {verb} skipped", file=sys.stderr)
     if output is not None:
         print(
-            f"{_counted(count, 'event')}, {_counted(len(index), 'subscription')}, "
-            f"{_counted(matches, 'match', 'matches')}; written to {output}",
+            f"{counted(count, 'event')}, {counted(len(index), 'subscription')}, "
+            f"{counted(matches, 'match', 'matches')}; written to {output}",
             file=sys.stderr,
         )
-
-
-def _counted(count: int, noun: str, plural: str | None = None) -> str:
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

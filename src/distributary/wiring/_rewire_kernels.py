@@ -15,6 +15,15 @@ _WEIGHED = 8
 
 
 @kernel
+def loss_of(state: State, work: Work, u: int, to: int) -> float:
+    """Return what moving `u` adds to the cost, and leave everything as it is."""
+    work.users[0], work.targets[0] = u, to
+    delta, touched = weigh(state, work, 1)
+    revert(state, work, 1, touched)
+    return float(delta)
+
+
+@kernel
 def best_gains(
     state: State,
     work: Work,
@@ -43,27 +52,16 @@ def best_gains(
                 scores[b] = np.inf
         scores[at] = np.inf
         for _ in range(_WEIGHED):
-            to = np.argmin(scores)
+            to = int(np.argmin(scores))
             if scores[to] == np.inf:
                 break
             scores[to] = np.inf
-            work.users[0], work.targets[0] = u, to
-            delta, touched = weigh(state, work, 1)
-            revert(state, work, 1, touched)
+            delta = loss_of(state, work, u, to)
             if delta < gains[u]:
                 gains[u] = delta
                 targets[u] = to
         if gains[u] == 0.0:
             gains[u] = full
-
-
-@kernel
-def loss_of(state: State, work: Work, u: int, to: int) -> float:
-    """Return what moving `u` adds to the cost, and leave everything as it is."""
-    work.users[0], work.targets[0] = u, to
-    delta, touched = weigh(state, work, 1)
-    revert(state, work, 1, touched)
-    return float(delta)
 
 
 @kernel

@@ -9,7 +9,7 @@ import numpy as np
 from distributary.arrays import FloatArray, IntArray
 from distributary.drawing.plane import Plane
 from distributary.drawing.plane_picture import write_plane
-from distributary.wiring.counts import counted
+from distributary.errors import counted
 from distributary.wiring.flows import flows
 from distributary.wiring.layout import clear_of_brokers, positions_from_prices
 from distributary.wiring.positions import Positions

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from distributary.arrays import BoolArray, FloatArray
 from distributary.content.fields import NUMBER_MAX, NUMBER_MIN, Record
-from distributary.errors import BadInput
-from distributary.wiring.counts import counted
+from distributary.errors import BadInput, counted
 
 __all__ = ["first_fault", "flag_rows", "in_range", "length_fault", "number_rows"]
 

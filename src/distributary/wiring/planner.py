@@ -127,26 +127,27 @@ def wire(
         core=core,
         broker_of=broker_of,
         cost=found,
-        lower_bound=min(max(bound, _bound(problem, core, broker_of, bound)), found.total),
+        lower_bound=min(_bound(problem, core, broker_of, found.total, bound), found.total),
         seconds=seconds,
         steiner_saving=saving,
         moved=None if start is None else users_moved(start, broker_of),
     )
 
 
-def _bound(problem: WiringProblem, core: str, broker_of: IntArray, known: float) -> float:
+def _bound(
+    problem: WiringProblem, core: str, broker_of: IntArray, total: float, known: float
+) -> float:
     """Return a lower bound on the cost of every wiring; that of a small problem is the optimum.
 
     Parameters
     ----------
     problem, core
         What was planned.
-    broker_of
-        The wiring that was found; the search for a better one is shorter with it.
+    broker_of, total
+        The wiring that was found and its cost; looking for a better one is shorter with it.
     known
         A lower bound that is known already, or 0.
     """
-    total = cost(problem, broker_of, core=core).total
     if known >= total:
         return known
     if known == 0.0 and is_small(problem):

@@ -28,9 +28,8 @@ import numpy as np
 from distributary.arrays import BoolArray, FloatArray
 from distributary.content.documents import DOCUMENT_BYTES_MAX, read_document
 from distributary.content.fields import NUMBER_MAX, Record, UnknownKeys
-from distributary.errors import BadInput, quoted
+from distributary.errors import BadInput, counted, quoted
 from distributary.wiring.core_prices import symmetric_prices
-from distributary.wiring.counts import counted
 from distributary.wiring.limits import BROKERS_MAX, USERS_MAX, check_size
 from distributary.wiring.number_rows import flag_rows, number_rows
 from distributary.wiring.positions import Positions

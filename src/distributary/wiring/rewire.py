@@ -141,7 +141,7 @@ def _go_back(search: Search, seed: int, core: str) -> bool:
     left = None if search.deadline == np.inf else search.deadline - time.monotonic()
     search.start_at(search_wiring(problem, core=core, seed=seed, time_limit=left))
     while search.moves[0] > search.moves[1]:
-        away = np.flatnonzero((home >= 0) & (state.broker_of != home))
+        away = search.away
         losses = np.full(len(away), np.inf)
         for place, u in enumerate(away.tolist()):
             if fits(state, int(home[u]), state.demands[u]):
@@ -243,9 +243,8 @@ def _spend(search: Search, *, barred: int | None = None) -> None:
 def _exchange(search: Search) -> None:
     """Send users back home one by one, and keep it that way if others use the move better."""
     state = search.state
-    away = np.flatnonzero((search.home >= 0) & (state.broker_of != search.home))
     until = search.work.steps[0] + _EXCHANGE_MAX
-    for u in away:
+    for u in search.away:
         if search.late or search.work.steps[0] >= until:
             return
         before, cost = state.broker_of.copy(), float(state.total[0])

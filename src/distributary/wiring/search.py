@@ -110,10 +110,15 @@ class Search:
         """Is the time up?"""
         return time.monotonic() >= self.deadline
 
+    @property
+    def away(self) -> IntArray:
+        """The users who are not where they came from."""
+        return np.flatnonzero((self.home >= 0) & (self.state.broker_of != self.home))
+
     def start_at(self, broker_of: IntArray) -> None:
         """Go on from another wiring."""
         rewired(self.state, self.work, broker_of)
-        self.moves[0] = int(((self.home >= 0) & (broker_of != self.home)).sum())
+        self.moves[0] = len(self.away)
 
     def descend(self, rng: np.random.Generator) -> None:
         """Move and swap single users until none helps any more."""
