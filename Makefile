@@ -26,11 +26,11 @@ demo: $(STAMP) ## Plan an annotated map for 1,024 brokers, compare every method,
 	@$(BIN)/python examples/annotated_map.py
 
 test: $(STAMP) lint types ## Lint, type-check and run the tests with coverage
-	@$(BIN)/python -m pytest -q -n auto --cov --cov-report=term -m "not full"
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup --cov --cov-report=term -m "not full"
 	@echo "make test: lint, types and all tests passed."
 
 test-full: $(STAMP) lint types ## Everything in `test`, and the long sweeps
-	@$(BIN)/python -m pytest -q -n auto --cov --cov-report=term
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup --cov --cov-report=term
 	@echo "make test-full: lint, types and all tests passed, long sweeps included."
 
 bench: $(STAMP) ## Measure speed and quality, and rewrite docs/benchmarks.md

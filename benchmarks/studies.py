@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from benchmarks import fidelity, filters, placement, wiring
+from benchmarks import fidelity, filters, media, placement, wiring
 
 __all__ = ["STUDIES"]
 
-STUDIES = (*placement.STUDIES, *fidelity.STUDIES, *wiring.STUDIES, *filters.STUDIES)
+STUDIES = (
+    *placement.STUDIES,
+    *fidelity.STUDIES,
+    *wiring.STUDIES,
+    *filters.STUDIES,
+    *media.STUDIES,
+)

@@ -6,6 +6,8 @@ DistributaryError
   InvalidPlan       a plan breaks the model: something is used where it is not available
   InfeasiblePlan    no plan meets the capacities; says what is short, and by how much
   MissingPackage    an optional package is not installed; says how to install it
+  PipelineFailed    a step on Spark failed; names the step and the data
+  ConversionFailed  content could not be converted (defined in `media.failure`)
 
 Messages are one line each, so that a command can print them as they are, and end
 with ``hint: ...`` when there is something to do.
@@ -19,6 +21,7 @@ __all__ = [
     "InfeasiblePlan",
     "InvalidPlan",
     "MissingPackage",
+    "PipelineFailed",
     "TooLarge",
     "counted",
     "quoted",
@@ -138,3 +141,18 @@ class MissingPackage(DistributaryError):
             f"{purpose} needs {package}, which is not installed; "
             f'hint: pip install "distributary[{extra}]"'
         )
+
+
+class PipelineFailed(DistributaryError):
+    """A step of the pipeline failed on Spark, through no fault of the data that we know of.
+
+    Attributes
+    ----------
+    step, dataset
+        What was being done, and with what.
+    """
+
+    def __init__(self, step: str, dataset: str, reason: str) -> None:
+        self.step = step
+        self.dataset = dataset
+        super().__init__(f"{step} failed on {dataset}: {reason}")

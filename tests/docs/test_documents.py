@@ -7,10 +7,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from distributary.media.failure import FailureKind
+from distributary.media.limits import Limits
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,6 +27,7 @@ GUIDES = (
     "docs/filters.md",
     "docs/cesql.md",
     "docs/content.md",
+    "docs/media.md",
 )
 # What a `console` block may run. Anything else belongs in a block marked `sh`.
 RUNNABLE = re.compile(
@@ -276,6 +281,10 @@ def first_column(text: str) -> set[str]:
         ("generate tree", "fidelity.md", "Generating problems"),
         ("wire", "wiring.md", "Wiring users"),
         ("generate wiring", "wiring.md", "Generating problems"),
+        ("convert", "media.md", "Converting a file"),
+        ("formats", "media.md", "Listing conversions"),
+        ("calibrate", "media.md", "Calibrating"),
+        ("samples", "media.md", "Sample content"),
     ],
 )
 def test_the_guide_has_every_option_and_no_other(
@@ -285,7 +294,7 @@ def test_the_guide_has_every_option_and_no_other(
     offered = set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", text, re.M)) - {"--help"}
     guide = section((ROOT / "docs" / document).read_text(encoding="utf-8"), heading)
     described = {word for word in first_column(guide) if word.startswith("--")}
-    assert len(offered) > 2
+    assert offered
     assert described == offered
 
 
@@ -301,6 +310,12 @@ def test_the_guide_has_every_method_and_no_other(
     assert offered
     guide = section((ROOT / "docs" / document).read_text(encoding="utf-8"), "Methods")
     assert first_column(guide) == set(offered[1].split("|"))
+
+
+def test_the_guide_to_media_has_every_limit_and_every_kind_of_failure() -> None:
+    guide = (ROOT / "docs" / "media.md").read_text(encoding="utf-8")
+    assert first_column(section(guide, "Limits")) == {item.name for item in fields(Limits)}
+    assert first_column(section(guide, "Failures")) == set(get_args(FailureKind))
 
 
 def test_the_index_of_decisions_agrees_with_their_headers() -> None:

@@ -8,7 +8,19 @@ from typing import Annotated
 import typer
 
 from distributary import __version__
-from distributary.cli import compare, generate, match, place, tree, warm_up, wire
+from distributary.cli import (
+    calibrate,
+    compare,
+    convert,
+    formats,
+    generate,
+    match,
+    place,
+    samples,
+    tree,
+    warm_up,
+    wire,
+)
 
 __all__ = ["app"]
 
@@ -66,6 +78,14 @@ app.command("wire", epilog=wire.EXAMPLES, short_help="Attach users to brokers.")
 app.command("match", epilog=match.EXAMPLES, short_help="Match events to subscriptions.")(
     match.match
 )
+app.command("convert", epilog=convert.EXAMPLES, short_help="Convert a file.")(convert.convert)
+app.command("formats", epilog=formats.EXAMPLES, short_help="List formats and conversions.")(
+    formats.formats
+)
+app.command("calibrate", epilog=calibrate.EXAMPLES, short_help="Measure what conversions cost.")(
+    calibrate.calibrate
+)
+app.command("samples", epilog=samples.EXAMPLES, short_help="Write sample content.")(samples.samples)
 app.add_typer(generate.app, name="generate")
 app.command("warm-up", epilog=warm_up.EXAMPLES, short_help="Compile the hot loops now.")(
     warm_up.warm_up

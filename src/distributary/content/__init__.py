@@ -1,20 +1,30 @@
-"""The nouns of distributary: events, formats, spaces, profiles, subscriptions, tolerances."""
+"""The nouns of distributary: events, formats, spaces, profiles, subscriptions, tolerances.
 
-from distributary.content.adaptation_graph import AdaptationGraph
-from distributary.content.content_space import ContentSpace
-from distributary.content.divergence import Version
-from distributary.content.format_choice import FormatChoice, NoFormat, choices, choose_format
-from distributary.content.media_type import MediaType
-from distributary.content.profile import DeviceProfile
-from distributary.content.publication import Publication, delivered, parse_event
-from distributary.content.subscription import Subscription
-from distributary.content.tolerance import (
-    EffectiveTolerance,
-    ForwardingRule,
-    Tolerance,
-    effective_tolerances,
-    outside,
-)
+They are loaded when they are first asked for: some bring compiled code along, and a
+process that only reads a media type should start at once.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from distributary.content.adaptation_graph import AdaptationGraph
+    from distributary.content.content_space import ContentSpace
+    from distributary.content.divergence import Version
+    from distributary.content.format_choice import FormatChoice, NoFormat, choices, choose_format
+    from distributary.content.media_type import MediaType
+    from distributary.content.profile import DeviceProfile
+    from distributary.content.publication import Publication, delivered, parse_event
+    from distributary.content.subscription import Subscription
+    from distributary.content.tolerance import (
+        EffectiveTolerance,
+        ForwardingRule,
+        Tolerance,
+        effective_tolerances,
+        outside,
+    )
 
 __all__ = [
     "AdaptationGraph",
@@ -36,3 +46,30 @@ __all__ = [
     "outside",
     "parse_event",
 ]
+
+_HOMES = {
+    "AdaptationGraph": "adaptation_graph",
+    "ContentSpace": "content_space",
+    "DeviceProfile": "profile",
+    "EffectiveTolerance": "tolerance",
+    "FormatChoice": "format_choice",
+    "ForwardingRule": "tolerance",
+    "MediaType": "media_type",
+    "NoFormat": "format_choice",
+    "Publication": "publication",
+    "Subscription": "subscription",
+    "Tolerance": "tolerance",
+    "Version": "divergence",
+    "choices": "format_choice",
+    "choose_format": "format_choice",
+    "delivered": "publication",
+    "effective_tolerances": "tolerance",
+    "outside": "tolerance",
+    "parse_event": "publication",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

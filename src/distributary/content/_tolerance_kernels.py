@@ -30,6 +30,7 @@ __all__ = [
     "difference",
     "edit_distance",
     "forwarded",
+    "forwarded_counts",
     "relative_difference",
     "relative_threshold",
     "stepped_down",
@@ -136,6 +137,34 @@ def _ns_between(a: int, b: int) -> float:
 
 
 @kernel
+def _strayed(
+    value: float,
+    last_value: float,
+    change: int,
+    last_change: int,
+    time_ns: int,
+    last_time_ns: int,
+    thresholds: FloatArray,
+) -> bool:
+    """Whether a version has reached a threshold of any kind but `edit`, shape (COLUMNS,)."""
+    absolute = float(thresholds[ABSOLUTE])
+    if absolute >= 0.0 and difference(value, last_value) >= absolute:
+        return True
+    numerator = float(thresholds[RELATIVE])
+    if numerator >= 0.0:
+        least = numerator
+        if not math.isnan(value):
+            least = relative_threshold(numerator, value, thresholds[RELATIVE_DIVISOR])
+        if difference(value, last_value) >= least:
+            return True
+    changes = float(thresholds[CHANGES])
+    if changes >= 0.0 and float(abs(change - last_change)) >= changes:
+        return True
+    age = float(thresholds[AGE])
+    return age >= 0.0 and _ns_between(time_ns, last_time_ns) >= age
+
+
+@kernel
 def forwarded(
     values: FloatArray,
     codes: IntArray,
@@ -170,23 +199,19 @@ def forwarded(
     children, versions = thresholds.shape[0], values.shape[0]
     sent = np.zeros((children, versions), dtype=np.bool_)
     for m in range(children):
-        absolute, numerator = thresholds[m, ABSOLUTE], thresholds[m, RELATIVE]
-        divisor, change = thresholds[m, RELATIVE_DIVISOR], thresholds[m, CHANGES]
-        edit, age = thresholds[m, EDIT], thresholds[m, AGE]
+        asked = thresholds[m]
+        edit = asked[EDIT]
         last = -1
         for n in range(versions):
-            send = last < 0
-            if not send and absolute >= 0.0:
-                send = difference(values[n], values[last]) >= absolute
-            if not send and numerator >= 0.0:
-                least = numerator
-                if not math.isnan(values[n]):
-                    least = relative_threshold(numerator, values[n], divisor)
-                send = difference(values[n], values[last]) >= least
-            if not send and change >= 0.0:
-                send = float(abs(changes[n] - changes[last])) >= change
-            if not send and age >= 0.0:
-                send = _ns_between(times_ns[n], times_ns[last]) >= age
+            send = last < 0 or _strayed(
+                values[n],
+                values[last],
+                changes[n],
+                changes[last],
+                times_ns[n],
+                times_ns[last],
+                asked,
+            )
             if not send and edit >= 0.0:
                 new = codes[starts[n] : starts[n + 1]]
                 old = codes[starts[last] : starts[last + 1]]
@@ -200,3 +225,54 @@ def forwarded(
                 sent[m, n] = True
                 last = n
     return sent
+
+
+@kernel
+def forwarded_counts(
+    values: FloatArray,
+    changes: IntArray,
+    times_ns: IntArray,
+    portions: IntArray,
+    thresholds: FloatArray,
+    begun: BoolArray,
+    last_values: FloatArray,
+    last_changes: IntArray,
+    last_times_ns: IntArray,
+    counts: IntArray,
+) -> None:
+    """Count the versions that `forwarded` would mark, of an object that is never text.
+
+    Takes no memory for each version, and goes on where it stopped: a history may come in
+    pieces.
+
+    Parameters
+    ----------
+    values, changes, times_ns
+        As in `forwarded`, shape (N,).
+    portions
+        The column of `counts` that each version counts in, shape (N,).
+    thresholds
+        As in `forwarded`, shape (M, COLUMNS).
+    begun, last_values, last_changes, last_times_ns
+        Whether each child was sent anything before, and what it was sent last, shape (M,);
+        changed in place.
+    counts
+        Shape (M, P); added to in place.
+    """
+    for m in range(thresholds.shape[0]):
+        asked = thresholds[m]
+        # No two values are texts, so that all are 0 apart.
+        always = 0.0 <= asked[EDIT] <= 0.0
+        has = begun[m]
+        value, change, time_ns = last_values[m], last_changes[m], last_times_ns[m]
+        for n in range(values.shape[0]):
+            if (
+                not has
+                or always
+                or _strayed(values[n], value, changes[n], change, times_ns[n], time_ns, asked)
+            ):
+                has = True
+                value, change, time_ns = values[n], changes[n], times_ns[n]
+                counts[m, portions[n]] += 1
+        begun[m] = has
+        last_values[m], last_changes[m], last_times_ns[m] = value, change, time_ns

@@ -25,7 +25,7 @@ from distributary.content.divergence import (
 from distributary.content.tolerance import EffectiveTolerance
 from distributary.errors import BadInput, quoted
 
-__all__ = ["Trace", "forwarded"]
+__all__ = ["LastSent", "Trace", "forwarded", "forwarded_counts", "thresholds_of"]
 
 _NOT_TEXT = np.array([-1], dtype=np.int64)
 _COLUMNS = {
@@ -115,6 +115,27 @@ def forwarded(
     parent
         The parent's own; None for the source.
     """
+    return kernels.forwarded(
+        trace.values,
+        trace.codes,
+        trace.starts,
+        trace.change_numbers,
+        trace.times_ns,
+        thresholds_of(children, parent=parent),
+        EDIT_CHARACTERS_MAX,
+    )
+
+
+def thresholds_of(
+    children: Sequence[EffectiveTolerance], *, parent: EffectiveTolerance | None
+) -> FloatArray:
+    """Return what the compiled rules compare with, for each child, shape (children, kinds).
+
+    Parameters
+    ----------
+    children, parent
+        As in `forwarded`.
+    """
     thresholds = np.full((len(children), kernels.COLUMNS), -1.0)
     for row, child in zip(thresholds, children, strict=True):
         for name, amount in child.amounts.items():
@@ -127,15 +148,101 @@ def forwarded(
                 row[kernels.AGE] = age_left_over_ns(amount, own)
             else:
                 row[_COLUMNS[name]] = left_over(amount, own)
-    return kernels.forwarded(
+    return thresholds
+
+
+@dataclass(frozen=True, eq=False)
+class LastSent:
+    """What each of some children was sent last; `forwarded_counts` keeps it up to date.
+
+    Attributes
+    ----------
+    begun
+        Whether anything was sent at all, shape (children,).
+    values, change_numbers, times_ns
+        The version, where something was.
+    """
+
+    begun: BoolArray
+    values: FloatArray
+    change_numbers: IntArray
+    times_ns: IntArray
+
+    @classmethod
+    def nothing(cls, children: int) -> LastSent:
+        """Return the state of children that were sent nothing yet."""
+        return cls(
+            np.zeros(children, dtype=np.bool_),
+            np.zeros(children),
+            np.zeros(children, dtype=np.int64),
+            np.zeros(children, dtype=np.int64),
+        )
+
+    def taken(self, rows: IntArray) -> LastSent:
+        """Return a copy of some rows."""
+        return LastSent(
+            self.begun[rows], self.values[rows], self.change_numbers[rows], self.times_ns[rows]
+        )
+
+
+def forwarded_counts(
+    trace: Trace,
+    thresholds: FloatArray,
+    last: LastSent,
+    *,
+    portions: IntArray | None = None,
+    portion_count: int = 1,
+) -> IntArray:
+    """Return how many versions `forwarded` marks for each child, shape (children, portions).
+
+    Children with the same thresholds and the same last version are served once. Memory
+    does not grow with the trace, and a trace may come in pieces.
+
+    Parameters
+    ----------
+    trace
+        Versions whose values are never text, as `Trace.of_numbers` makes them.
+    thresholds
+        What children ask for, as `thresholds_of` gives it.
+    last
+        What they were sent last; changed in place.
+    portions
+        Which portion each version counts in, in [0, portion_count); all in the first
+        unless given.
+    portion_count
+        How many portions there are.
+    """
+    if not len(thresholds):
+        return np.zeros((0, portion_count), dtype=np.int64)
+    columns = [
+        np.ascontiguousarray(thresholds).view(np.int64),
+        last.begun[:, None].astype(np.int64),
+        last.values.view(np.int64)[:, None],
+        last.change_numbers[:, None],
+        last.times_ns[:, None],
+    ]
+    # Compared bit by bit: NaN is a value like any other here.
+    _, firsts, alike = np.unique(np.hstack(columns), axis=0, return_index=True, return_inverse=True)
+    served = last.taken(firsts)
+    counts = np.zeros((len(firsts), portion_count), dtype=np.int64)
+    kernels.forwarded_counts(
         trace.values,
-        trace.codes,
-        trace.starts,
         trace.change_numbers,
         trace.times_ns,
-        thresholds,
-        EDIT_CHARACTERS_MAX,
+        np.zeros(len(trace), dtype=np.int64) if portions is None else portions,
+        thresholds[firsts],
+        served.begun,
+        served.values,
+        served.change_numbers,
+        served.times_ns,
+        counts,
     )
+    alike = alike.reshape(-1)
+    last.begun[:] = served.begun[alike]
+    last.values[:] = served.values[alike]
+    last.change_numbers[:] = served.change_numbers[alike]
+    last.times_ns[:] = served.times_ns[alike]
+    return counts[alike]
 
 
 def _number(value: float | str | None) -> float:

@@ -1,0 +1,9 @@
+"""Studies of conversions, in the order in which the report shows them."""
+
+from __future__ import annotations
+
+from benchmarks.media import pool_overhead, two_workers
+
+__all__ = ["STUDIES"]
+
+STUDIES = (pool_overhead.STUDY, two_workers.STUDY)

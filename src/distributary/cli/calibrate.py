@@ -1,0 +1,226 @@
+"""`distributary calibrate`: measure every conversion, for planners to reckon with."""
+
+from __future__ import annotations
+
+import shlex
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from distributary.cli.options import Seed
+from distributary.cli.output import check_output, shown_path, write_document
+from distributary.cli.progress import progress
+from distributary.errors import BadInput, counted
+
+if TYPE_CHECKING:
+    from distributary.media.calibration import Calibration, ConversionCost, FormatSize, Sample
+    from distributary.media.pool import Pool
+    from distributary.media.registry import Registry
+
+__all__ = ["EXAMPLES", "calibrate"]
+
+EXAMPLES = """\
+\b
+Examples:
+  distributary calibrate -o graph.json
+  distributary calibrate --family map --repeat 5 -o map.json
+  distributary calibrate small.pdf large.pdf -o reports.json
+  distributary place tree.json --graph map.json --bytes 2000000
+"""
+
+_FAMILIES: tuple[Literal["map", "video"], ...] = ("map", "video")
+_FAILURES_MAX = 5
+
+
+def calibrate(
+    samples: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="SAMPLES",
+            help="Content to measure with, in several sizes; generated unless given.",
+            show_default=False,
+        ),
+    ] = None,
+    family: Annotated[
+        Literal["map", "video"] | None,
+        typer.Option(help="Which generated samples to use.", show_default="both"),
+    ] = None,
+    repeat: Annotated[int, typer.Option(min=1, help="Runs of each conversion.")] = 3,
+    seed: Seed = 0,
+    every: Annotated[bool, typer.Option("--all", help="Print every conversion.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="GRAPH.json",
+            help="Write the graph here, for place --graph.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Measure how long every conversion takes, and how large its results are.
+
+    Each runs on every sample, one at a time, in a worker process of its own. The graph
+    has a fixed part and a part per MB of the sample, in MB and in seconds.
+    """
+    if samples and family is not None:
+        raise BadInput("--family", "is for generated samples, and some are given")
+    check_output(output, "-o")
+    from distributary.media.calibration import calibrate as measure
+    from distributary.media.calibration_file import calibration_document
+    from distributary.media.machine import machine_document
+    from distributary.media.pool import Pool
+    from distributary.media.registry import installed
+
+    registry = installed()
+    chosen = _FAMILIES if family is None else (family,)
+    contents = [_read(path) for path in samples] if samples else _generated(chosen, seed)
+    # Before the work, which is a load itself.
+    machine = machine_document(registry)
+    with progress() as observe, Pool(workers=1) as pool:
+        calibration = measure(
+            _identified(contents, registry, pool),
+            registry=registry,
+            convert=pool.convert,
+            repeat=repeat,
+            seed=seed,
+            observe=observe,
+        )
+    if output is not None:
+        document = calibration_document(
+            calibration,
+            machine=machine,
+            command=_command(samples or [], family, repeat, seed),
+            made=_today(),
+        )
+        write_document(document, output)
+    _print_formats(calibration.formats, every)
+    _print_conversions(calibration.conversions, every)
+    sys.stdout.flush()
+    _print_warnings(calibration)
+    kept = "-o GRAPH.json saves it" if output is None else f"written to {output}"
+    print(f"{_summary(calibration)}; {kept}", file=sys.stderr)
+
+
+def _read(path: Path) -> tuple[str, bytes]:
+    """Return a sample's name, which the graph keeps and so has no folder, and its content."""
+    from distributary.cli.content_files import read_content
+    from distributary.media.limits import Limits
+
+    try:
+        content = read_content(path, bytes_max=Limits().input_bytes)
+    except BadInput as error:
+        # Its hint is about an option that is not ours.
+        raise BadInput(error.place, error.problem) from None
+    return shown_path(Path(path.name)), content
+
+
+def _generated(families: Sequence[Literal["map", "video"]], seed: int) -> list[tuple[str, bytes]]:
+    from distributary.media.generated_samples import generated_samples
+
+    return [sample for family in families for sample in generated_samples(family, seed=seed)]
+
+
+def _identified(contents: list[tuple[str, bytes]], registry: Registry, pool: Pool) -> list[Sample]:
+    from distributary.media.calibration import Sample
+    from distributary.media.sample_format import sample_format
+
+    return [
+        Sample(
+            name,
+            content,
+            sample_format(content, name, registry=registry, convert=pool.convert),
+        )
+        for name, content in contents
+    ]
+
+
+def _command(samples: Sequence[Path], family: str | None, repeat: int, seed: int) -> str:
+    """Return the command that measures the same again, with no folder in it."""
+    words = ["distributary", "calibrate", *(path.name for path in samples)]
+    if family is not None:
+        words += ["--family", family]
+    return shlex.join([*words, "--repeat", str(repeat), "--seed", str(seed)])
+
+
+def _today() -> str:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).date().isoformat()
+
+
+def _print_formats(formats: Sequence[FormatSize], every: bool) -> None:
+    from distributary.cli.conversion_tables import format_groups, number_range, print_table, table
+
+    sizes = {item.name: item for item in formats}
+    filled = table(["format"], ["MB, largest sample", "MB, fixed", "MB per MB"])
+    for label, names in format_groups(sizes, every=every).items():
+        found = [sizes[name] for name in names]
+        filled.add_row(
+            label,
+            number_range([max(item.measured, key=lambda one: one.content_mb).mb for item in found]),
+            number_range([item.line.fixed for item in found]),
+            number_range([item.line.per_mb for item in found]),
+        )
+    print_table(filled)
+
+
+def _print_conversions(conversions: Sequence[ConversionCost], every: bool) -> None:
+    from distributary.cli.conversion_tables import (
+        conversion_groups,
+        number,
+        number_range,
+        print_table,
+        table,
+    )
+
+    costs = {(item.conversion.source, item.conversion.target): item for item in conversions}
+    filled = table(
+        ["from", "to"],
+        ["conversions", "s, largest sample", "spread", "s, fixed", "s per MB"],
+    )
+    for (source, target), pairs in conversion_groups(costs, every=every).items():
+        found = [costs[pair] for pair in pairs]
+        largest = [max(item.measured, key=lambda one: one.content_mb) for item in found]
+        filled.add_row(
+            source,
+            target,
+            str(len(found)),
+            number_range([item.seconds for item in largest]),
+            number(statistics.median(item.spread for item in largest)),
+            number_range([item.line.fixed for item in found]),
+            number_range([item.line.per_mb for item in found]),
+        )
+    print_table(filled)
+
+
+def _print_warnings(calibration: Calibration) -> None:
+    for source in calibration.proportional:
+        print(
+            f"warning: {source}: samples are of one size, so all counts as per MB; hint: samples "
+            "of different sizes tell the fixed part",
+            file=sys.stderr,
+        )
+    for failure in calibration.failures[:_FAILURES_MAX]:
+        print(
+            f"warning: {failure.sample}: {failure.conversion.source} was not converted to "
+            f"{failure.conversion.target}: {failure.reason}",
+            file=sys.stderr,
+        )
+    more = len(calibration.failures) - _FAILURES_MAX
+    if more > 0:
+        print(f"warning: {counted(more, 'more conversion')} failed", file=sys.stderr)
+
+
+def _summary(calibration: Calibration) -> str:
+    return (
+        f"{counted(len(calibration.conversions), 'conversion')} between "
+        f"{counted(len(calibration.formats), 'format')} measured on "
+        f"{counted(len(calibration.samples), 'sample')}, {counted(calibration.repeat, 'run')} "
+        f"each, in {calibration.seconds:.1f} s, seed {calibration.seed}"
+    )

@@ -1,0 +1,1 @@
+"""Real conversions between formats, run where hostile input can do no harm."""

@@ -1,0 +1,132 @@
+"""How a caller and a worker talk: frames of a JSON header and bytes, over a pair of sockets.
+
+A worker that has read hostile content may be hostile itself. What comes from it is
+therefore never unpickled, and never longer than the reader has said beforehand.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["ChannelClosed", "ChannelLate", "Frame", "Malformed", "receive", "send"]
+
+_LENGTHS = struct.Struct("!IQ")  # bytes of the header, bytes of the body
+_HEADER_BYTES_MAX = 1 << 16
+# A body below this is sent together with its header; copying it is cheaper than a call.
+_JOINED_BYTES_MAX = 1 << 16
+_PORTION_BYTES = 1 << 20
+
+
+class ChannelClosed(Exception):
+    """The other side is gone."""
+
+
+class ChannelLate(Exception):
+    """The other side took too long."""
+
+
+class Malformed(Exception):
+    """The other side does not keep to the protocol."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One message.
+
+    Attributes
+    ----------
+    header
+        What it says. Its values have any type: the reader checks what it uses.
+    body
+        The content that goes with it.
+    """
+
+    header: Mapping[str, object]
+    body: bytes
+
+
+def send(
+    channel: socket.socket,
+    header: Mapping[str, object],
+    body: bytes = b"",
+    *,
+    deadline: float | None = None,
+) -> None:
+    """Send one frame.
+
+    Parameters
+    ----------
+    channel
+        Where to.
+    header, body
+        What.
+    deadline
+        When to give up, on the monotonic clock.
+    """
+    written = json.dumps(header).encode()
+    assert len(written) <= _HEADER_BYTES_MAX
+    start = _LENGTHS.pack(len(written), len(body)) + written
+    parts = (start + body,) if len(body) <= _JOINED_BYTES_MAX else (start, body)
+    try:
+        for part in parts:
+            channel.settimeout(_left(deadline))
+            channel.sendall(part)
+    except TimeoutError:
+        raise ChannelLate from None
+    except OSError:
+        raise ChannelClosed from None
+
+
+def receive(channel: socket.socket, *, body_bytes_max: int, deadline: float | None = None) -> Frame:
+    """Return the next frame.
+
+    Parameters
+    ----------
+    channel
+        Where from.
+    body_bytes_max
+        The longest body to accept; nothing of a longer one is read.
+    deadline
+        When to give up, on the monotonic clock.
+    """
+    header_bytes, body_bytes = _LENGTHS.unpack(_read(channel, _LENGTHS.size, deadline))
+    if header_bytes > _HEADER_BYTES_MAX or body_bytes > body_bytes_max:
+        raise Malformed
+    try:
+        header = json.loads(_read(channel, header_bytes, deadline))
+    except (ValueError, RecursionError):
+        raise Malformed from None
+    if not isinstance(header, dict):
+        raise Malformed
+    return Frame(header, bytes(_read(channel, body_bytes, deadline)))
+
+
+def _read(channel: socket.socket, count: int, deadline: float | None) -> bytearray:
+    # Grows with what arrives, not with what is announced.
+    read = bytearray()
+    try:
+        while len(read) < count:
+            channel.settimeout(_left(deadline))
+            portion = channel.recv(min(count - len(read), _PORTION_BYTES))
+            if not portion:
+                raise ChannelClosed
+            read += portion
+    except TimeoutError:
+        raise ChannelLate from None
+    except OSError:
+        raise ChannelClosed from None
+    return read
+
+
+def _left(deadline: float | None) -> float | None:
+    if deadline is None:
+        return None
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise ChannelLate
+    return left

@@ -1,0 +1,119 @@
+"""Sound between wav, mp3 and aac.
+
+Sound keeps its sample rate and channels where the codec has them. A result lasts as long as
+its source to within one frame of its codec (1152 samples of mp3, 1024 of aac; wav is exact):
+what encoders put in front is noted in mp3 files, and left out of aac, which cannot note it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from distributary.content.media_type import MediaType
+from distributary.media.converter import Converter
+from distributary.media.converters.bit_rates import bits_per_second
+from distributary.media.converters.bounded_output import BoundedOutput
+from distributary.media.converters.claims import claimed_seconds
+from distributary.media.converters.containers import AUDIO_CONTAINERS
+from distributary.media.converters.sound_track import SoundTrack, check_rate, check_samples
+from distributary.media.converters.streams import (
+    Decoding,
+    created,
+    damage_as_failure,
+    opened,
+    sound,
+)
+from distributary.media.failure import Unconvertible
+from distributary.media.formats import AUDIO_FORMATS
+from distributary.media.limits import Limits
+
+__all__ = ["Audio"]
+
+_REVISION: Final = 1
+_BITS: Final = range(16_000, 320_001)
+_BITS_PER_CHANNEL = 64_000
+# How many samples count as one frame towards the limit.
+_SAMPLES_PER_FRAME = 1000
+# A wav file that ends before this share of its promised length was cut off. Lengths of the
+# others are estimates.
+_SHARE_MIN = 0.9
+
+
+class Audio(Converter):
+    """Sound as wav (16 bits a sample), mp3 and aac.
+
+    The last two may have a `bitrate`.
+    """
+
+    name: ClassVar[str] = "audio"
+    packages: ClassVar[tuple[tuple[str, str], ...]] = (("av", "video"),)
+
+    @property
+    def version(self) -> str:
+        """Our own revision, and that of the libraries."""
+        import av
+
+        return f"{_REVISION};av={av.__version__}"
+
+    def conversions(self) -> Iterator[tuple[MediaType, MediaType]]:
+        """List every pair of the three formats."""
+        for source in AUDIO_FORMATS:
+            for target in AUDIO_FORMATS:
+                if self.converts(source, target):
+                    yield source, target
+
+    def converts(self, source: MediaType, target: MediaType) -> bool:
+        """Whether both are formats we know, and the target a bit rate we make."""
+        if source == target or not {source.essence, target.essence} <= AUDIO_CONTAINERS.keys():
+            return False
+        if not target.parameters:
+            return True
+        return (
+            target.essence != "audio/wav"
+            and target.parameters.keys() == {"bitrate"}
+            and bits_per_second(target.parameters["bitrate"]) in _BITS
+        )
+
+    def convert(
+        self, content: bytes, source: MediaType, target: MediaType, limits: Limits
+    ) -> bytes:
+        """Return the sound in another format or bit rate."""
+        reader, writer = AUDIO_CONTAINERS[source.essence], AUDIO_CONTAINERS[target.essence]
+        output = BoundedOutput(limits.output_bytes)
+        with (
+            damage_as_failure(),
+            opened(content, reader) as given,
+            created(output, writer) as made,
+        ):
+            stream = sound(given)
+            if stream is None or not stream.codec_context.channels:
+                raise Unconvertible("damaged", "it has no sound")
+            rate, channel_count = stream.codec_context.sample_rate, stream.codec_context.channels
+            check_rate(rate)
+            claimed = float(claimed_seconds(content, reader, given, stream))
+            samples_max = limits.frames * _SAMPLES_PER_FRAME
+            check_samples(claimed * rate, samples_max)
+            channel_count = min(channel_count, writer.channels_max)
+            track = SoundTrack(
+                made,
+                writer,
+                rate=writer.sound_rate(rate),
+                channel_count=channel_count,
+                bits=bits_per_second(target.parameters.get("bitrate", ""))
+                or min(channel_count, 2) * _BITS_PER_CHANNEL,
+                start=None,
+                seconds_max=None,
+                samples_max=samples_max,
+            )
+            decoding = Decoding()
+            for packet in given.demux(stream):
+                for frame in decoding.audio(packet):
+                    track.take(frame)
+            decoding.check()
+            if not track.samples_read:
+                raise Unconvertible("damaged", "none of its sound can be decoded")
+            if reader.writer == "wav" and track.samples_read < _SHARE_MIN * claimed * rate:
+                raise Unconvertible("damaged", "it ends before its header says")
+            track.finish()
+        return output.getvalue()

@@ -1,0 +1,66 @@
+"""A conversion that somebody has asked for."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from distributary.content.media_type import MediaType
+from distributary.media.cache_key import CacheKey
+from distributary.media.converted import Converted
+from distributary.media.converter import Converter
+from distributary.media.failure import ConversionFailed, FailureKind
+from distributary.media.limits import Limits
+
+__all__ = ["Job"]
+
+
+@dataclass(eq=False)
+class Job:
+    """One conversion to do.
+
+    Attributes
+    ----------
+    content, source, target
+        What, from which format, and to which.
+    converter
+        Who does it.
+    limits
+        What it may use.
+    future
+        Where the result goes.
+    key
+        Under which the result is kept, if results are kept.
+    called_off
+        Whether nobody wants the result any more.
+    """
+
+    content: bytes
+    source: MediaType
+    target: MediaType
+    converter: Converter
+    limits: Limits
+    future: Future[Converted] = field(default_factory=Future)
+    key: CacheKey | None = None
+    called_off: bool = False
+
+    def failure(self, kind: FailureKind, reason: str) -> ConversionFailed:
+        """Return that it failed."""
+        return ConversionFailed(
+            self.source, self.target, kind=kind, reason=reason, limits=self.limits
+        )
+
+    def closed(self) -> ConversionFailed:
+        """Return that the pool was closed before it was done."""
+        return self.failure("closed", "the pool was closed")
+
+    def without_thread(self) -> ConversionFailed:
+        """Return that nothing could be started to do it."""
+        return self.failure("busy", "the system has no thread for it")
+
+    def resolve(self, result: Converted | ConversionFailed) -> None:
+        """Hand the result to whoever waits for it."""
+        if isinstance(result, ConversionFailed):
+            self.future.set_exception(result)
+        else:
+            self.future.set_result(result)

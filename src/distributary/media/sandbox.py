@@ -1,0 +1,194 @@
+"""What a worker gives up before it touches content, and what one conversion may use.
+
+Everything here is about the calling process and cannot be taken back. It works best on
+Linux; elsewhere a worker still is a process of its own with what limits the system has.
+Each step that the system does not permit is left out, and `Isolation` says which are in
+force: content then is less well contained, but it is converted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import resource
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+
+from distributary.media.isolation import Isolation
+from distributary.media.limits import Limits
+from distributary.media.system_calls import refuse_system_calls
+from distributary.media.write_fence import fence_writes
+
+__all__ = ["enter", "held_to", "resident_bytes"]
+
+_MEBIBYTE = 1 << 20
+# Address space for the packages of converters, which are loaded when first needed and
+# counted apart from the content.
+_PACKAGES_BYTES = 2048 * _MEBIBYTE
+_FILES_OPEN_MAX = 256
+# How long after its time a conversion is stopped by the system, should its caller not.
+_GRACE_SECONDS = 1.0
+
+_CLONE_NEWUSER, _CLONE_NEWNET = 0x1000_0000, 0x4000_0000
+_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+_CAPABILITY_VERSION = 0x2008_0522
+
+
+def enter(directory: Path, *, memory_bytes: int) -> Isolation:
+    """Give up everything that converting does not need, and say what was given up.
+
+    Parameters
+    ----------
+    directory
+        Where this process may write; it becomes its working directory.
+    memory_bytes
+        The most that any conversion in this process will be allowed.
+    """
+    os.chdir(directory)
+    os.umask(0o077)
+    memory_limited = _limit_for_good(memory_bytes)
+    if sys.platform != "linux":
+        return Isolation(memory_limited=memory_limited)
+    # Whom the system ends first when memory runs out.
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    library = _c_library()
+    no_network = _leave_network(library)
+    no_privileges = _drop_privileges(library)
+    return Isolation(
+        no_network=no_network,
+        no_writing=no_privileges and fence_writes(library, directory),
+        no_calls=no_privileges and refuse_system_calls(library),
+        no_privileges=no_privileges,
+        ends_with_caller=_end_with_caller(0),
+        memory_limited=memory_limited,
+    )
+
+
+def _limit_for_good(memory_bytes: int) -> bool:
+    _lower_limit(resource.RLIMIT_CORE, 0)
+    _lower_limit(resource.RLIMIT_NOFILE, _FILES_OPEN_MAX)
+    space = _address_space_bytes()
+    if space is None:
+        return False
+    return _lower_limit(resource.RLIMIT_AS, space + _PACKAGES_BYTES + memory_bytes)
+
+
+def _lower_limit(which: int, amount: int) -> bool:
+    """Lower a limit for good; one that is lower already stays."""
+    with suppress(OSError, ValueError):
+        hard = resource.getrlimit(which)[1]
+        if hard != resource.RLIM_INFINITY:
+            amount = min(amount, hard)
+        resource.setrlimit(which, (amount, amount))
+        return True
+    return False
+
+
+def _leave_network(library: ctypes.CDLL) -> bool:
+    """Move to a network with nothing in it; who is not root becomes so in a small way."""
+    if library.unshare(_CLONE_NEWNET) == 0:
+        return True
+    user, group = os.getuid(), os.getgid()
+    if library.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
+        return False
+    # Keep our names in there, so that files belong to whom they belong outside.
+    for name, line in (
+        ("setgroups", "deny"),
+        ("gid_map", f"{group} {group} 1"),
+        ("uid_map", f"{user} {user} 1"),
+    ):
+        with suppress(OSError):
+            Path("/proc/self", name).write_text(line)
+    return True
+
+
+def _drop_privileges(library: ctypes.CDLL) -> bool:
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
+    none = (ctypes.c_uint32 * 6)()
+    return bool(
+        library.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 and library.capset(header, none) == 0
+    )
+
+
+@lru_cache(maxsize=1)
+def _c_library() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
+
+
+def _end_with_caller(number: int) -> bool:
+    """Have a signal sent to this process when the thread that started it ends; 0 is none.
+
+    The pool keeps that thread for as long as the worker.
+    """
+    return sys.platform == "linux" and bool(
+        _c_library().prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0) == 0
+    )
+
+
+@contextmanager
+def held_to(limits: Limits, *, caller: int) -> Iterator[None]:
+    """Hold one conversion to its limits, and to the life of its caller.
+
+    The caller kills a worker that takes too long; the timer and the limit on processor
+    time are for the case that the caller itself is stuck, or gone unnoticed. A worker that
+    is idle sees by itself that its caller is gone, and can clean up.
+
+    Parameters
+    ----------
+    limits
+        What the conversion may use, counted from now on.
+    caller
+        The process that has started this one.
+    """
+    _end_with_caller(signal.SIGKILL)
+    if os.getppid() != caller:
+        sys.exit(1)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    processor_seconds = used.ru_utime + used.ru_stime + limits.seconds * (os.cpu_count() or 1)
+    amounts = {
+        resource.RLIMIT_CPU: math.ceil(processor_seconds + _GRACE_SECONDS),
+        resource.RLIMIT_FSIZE: max(limits.input_bytes, limits.output_bytes),
+    }
+    space = _address_space_bytes()
+    if space is not None:
+        amounts[resource.RLIMIT_AS] = space + limits.memory_bytes
+    before = {which: resource.getrlimit(which) for which in amounts}
+    for which, amount in amounts.items():
+        hard = before[which][1]
+        soft = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
+        resource.setrlimit(which, (soft, hard))
+    signal.setitimer(signal.ITIMER_REAL, limits.seconds + _GRACE_SECONDS)
+    try:
+        yield
+    finally:
+        _end_with_caller(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for which, pair in before.items():
+            resource.setrlimit(which, pair)
+
+
+def _address_space_bytes() -> int | None:
+    return _pages(0)
+
+
+def resident_bytes() -> int:
+    """Return how much memory this process occupies, at its peak where that is all one can know."""
+    now = _pages(1)
+    if now is not None:
+        return now
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _pages(column: int) -> int | None:
+    try:
+        columns = Path("/proc/self/statm").read_text().split()
+    except OSError:
+        return None
+    return int(columns[column]) * resource.getpagesize()

@@ -1,0 +1,145 @@
+"""A worker: the process in which content is converted.
+
+Started by a pool as `python -m distributary.media.worker FD`, with a socket as file
+descriptor FD. It is told what it may use, answers with how it is isolated, and then
+converts what it is sent, one after the other, until its caller is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gc
+import importlib
+import os
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from distributary.content.media_type import MediaType
+from distributary.media import sandbox
+from distributary.media.channel import ChannelClosed, Frame, receive, send
+from distributary.media.converter import Converter
+from distributary.media.failure import FailureKind, Unconvertible
+from distributary.media.limits import Limits
+from distributary.media.registry import Registry, installed
+from distributary.media.shortage import lacks_memory
+from distributary.media.start_errors import discard_start_errors
+
+__all__ = ["main"]
+
+_REASON_CHARACTERS_MAX = 1000
+
+
+def main(descriptor: int) -> None:
+    """Convert what comes in, until nothing more does.
+
+    Parameters
+    ----------
+    descriptor
+        The socket to the caller.
+    """
+    channel = socket.socket(fileno=descriptor)
+    channel.set_inheritable(False)
+    directory = Path.cwd()
+    try:
+        settings: Mapping[str, Any] = receive(channel, body_bytes_max=0).header
+        caller = settings["caller"]
+        isolation = sandbox.enter(directory, memory_bytes=settings["memory_bytes"])
+        # What is there now stays, and need not be looked at again after each conversion.
+        registry = installed()
+        gc.freeze()
+        discard_start_errors(directory)
+        send(channel, {"ready": asdict(isolation)})
+        resident_bytes = sandbox.resident_bytes()
+        while True:
+            # In a function, so that content and result are gone before the next one comes.
+            _serve(channel, registry, caller=caller, resident_bytes=resident_bytes)
+            _clear(directory)
+    except ChannelClosed:
+        # Our caller removes the directory, but not if it was killed.
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _serve(channel: socket.socket, registry: Registry, *, caller: int, resident_bytes: int) -> None:
+    """Receive one job and answer it.
+
+    The first frame of the answer says that the content has arrived: should this process be
+    gone before it, the caller knows that another one may try.
+    """
+    job = receive(channel, body_bytes_max=sys.maxsize)
+    send(channel, {"started": True})
+    header, content = _answer(job, registry, caller=caller)
+    grown_bytes = sandbox.resident_bytes() - resident_bytes
+    send(channel, {**header, "grown_bytes": grown_bytes}, content)
+
+
+def _answer(job: Frame, registry: Registry, *, caller: int) -> tuple[dict[str, object], bytes]:
+    header: Mapping[str, Any] = job.header
+    limits = Limits(**header["limits"])
+    converter = registry.converters.get(header["converter"])
+    if converter is None:
+        return _failure("impossible", "its worker does not find the converter"), b""
+    source, target = (MediaType.parse(header[name]) for name in ("source", "target"))
+    try:
+        # Before the limits count: they are there for the content.
+        for module, _ in converter.packages:
+            importlib.import_module(module)
+    except Exception as error:
+        return _failure("impossible", f"its converter does not load: {error}"), b""
+    try:
+        with sandbox.held_to(limits, caller=caller):
+            content, seconds = _convert(converter, job.body, source, target, limits)
+    except Exception as error:
+        return _failure(*_explained(error, limits)), b""
+    return {"seconds": seconds}, content
+
+
+def _convert(
+    converter: Converter, content: bytes, source: MediaType, target: MediaType, limits: Limits
+) -> tuple[bytes, float]:
+    begun = time.perf_counter()
+    made = bytes(memoryview(converter.convert(content, source, target, limits)))
+    seconds = time.perf_counter() - begun
+    if len(made) > limits.output_bytes:
+        raise Unconvertible(
+            "output", f"it becomes {len(made):,} bytes; {limits.output_bytes:,} are allowed"
+        )
+    return made, seconds
+
+
+def _explained(error: Exception, limits: Limits) -> tuple[FailureKind, str]:
+    if lacks_memory(error):
+        return "memory", f"it needs more than {limits.memory_bytes:,} bytes of memory"
+    if isinstance(error, Unconvertible):
+        return error.kind, error.reason
+    if isinstance(error, OSError):
+        if error.errno == errno.EFBIG:
+            return "output", "it needs a temporary file that is larger than allowed"
+        return "damaged", f"{type(error).__name__}: {error.strerror or error}"
+    return "damaged", f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _failure(kind: FailureKind, reason: str) -> dict[str, object]:
+    return {"kind": kind, "reason": reason[:_REASON_CHARACTERS_MAX]}
+
+
+def _clear(directory: Path) -> None:
+    """Remove what a conversion left behind: the next one must not find it."""
+    os.chdir(directory)
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                with contextlib.suppress(OSError):
+                    Path(entry.path).unlink()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,104 @@
+"""The graphs that come with distributary: measured, complete, and good to plan with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from distributary.cli import main
+from distributary.content.documents import document_text
+from distributary.errors import BadInput
+from distributary.media.converters import BUILT_IN
+from distributary.media.formats import PDF, VIDEO_FORMATS
+from distributary.media.graphs import GRAPHS, default_costs, default_graph
+from distributary.media.registry import Registry
+
+SOURCES = {"map": str(PDF), "video": str(VIDEO_FORMATS[0])}
+WANTED = {
+    "map": ["image/jpeg;width=640", "text/plain;charset=utf-8", "audio/wav"],
+    "video": [str(VIDEO_FORMATS[-1]), str(VIDEO_FORMATS[5])],
+}
+
+
+@pytest.fixture(scope="module")
+def built_in() -> Registry:
+    return Registry(kind() for kind in BUILT_IN)
+
+
+def entries(name: str, key: str) -> list[dict[str, Any]]:
+    found = default_graph(name)[key]
+    assert isinstance(found, list)
+    return found
+
+
+def test_every_conversion_of_our_own_is_in_exactly_one_graph(built_in: Registry) -> None:
+    listed = sorted((item.source, item.target) for item in built_in.conversions)
+    measured = sorted(
+        (item["from"], item["to"]) for name in GRAPHS for item in entries(name, "conversions")
+    )
+    assert measured == listed
+    assert sorted(default_costs().seconds) == listed
+
+
+def test_every_format_of_our_own_is_in_exactly_one_graph(built_in: Registry) -> None:
+    names = sorted(item["name"] for graph in GRAPHS for item in entries(graph, "formats"))
+    assert names == list(built_in.formats)
+    assert sorted(default_costs().sizes) == names
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_graphs_say_how_they_were_measured(name: str) -> None:
+    graph = default_graph(name)
+    assert graph["command"] == f"distributary calibrate --family {name} --repeat 3 --seed 0"
+    machine = graph["machine"]
+    assert isinstance(machine, dict)
+    assert machine["processor"]
+    assert machine["packages"]["distributary"]
+    assert graph["failed"] == []
+    for item in entries(name, "conversions"):
+        assert len(item["measured"]) >= 2, "a line needs two sizes"
+        assert all(one["seconds"] > 0 for one in item["measured"])
+        assert item["cost"]["fixed"] + item["cost"]["per_mb"] > 0
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_source_is_what_sizes_are_measured_by(name: str) -> None:
+    [source] = [item for item in entries(name, "formats") if item["name"] == SOURCES[name]]
+    assert source["size"] == {"fixed": 0.0, "per_mb": 1.0}
+
+
+@pytest.mark.parametrize("content_bytes", [0, 1, 10**4, 10**7, 10**12])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_conversions_are_placed_with_the_graphs_for_content_of_any_size(
+    name: str, content_bytes: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree, graph = tmp_path / "tree.json", tmp_path / "graph.json"
+    problem = {
+        "source_format": SOURCES[name],
+        "alpha": 1.0,
+        "beta": 1.0,
+        "tree": [
+            {"node": "N1", "parent": None, "wants": []},
+            {"node": "N2", "parent": "N1", "wants": WANTED[name], "link_cost": 2.0},
+            {"node": "N3", "parent": "N2", "wants": WANTED[name][:1]},
+        ],
+    }
+    tree.write_text(json.dumps(problem), encoding="utf-8")
+    graph.write_text(document_text(default_graph(name)), encoding="utf-8")
+    arguments = ["place", str(tree), "--graph", str(graph), "--bytes", str(content_bytes)]
+    assert main(arguments) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    plan = json.loads(printed.out)
+    assert plan["total_cost"] >= 0.0
+    # Somebody makes every format that is wanted.
+    made = {target for node in plan["nodes"] for _, target in node["converts"]}
+    assert set(WANTED[name]) <= made
+
+
+def test_a_graph_that_does_not_exist_is_refused_with_the_nearest() -> None:
+    with pytest.raises(BadInput, match=r"'maps' is not a graph .* did you mean 'map'\?"):
+        default_graph("maps")
