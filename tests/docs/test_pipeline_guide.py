@@ -21,6 +21,7 @@ HEADINGS = {
     "plans": "Plans",
     "wire": "Wiring",
     "tree": "Trees",
+    "stream": "Streaming",
     "run": "A chain of jobs",
     "prune": "Removing old rows",
 }

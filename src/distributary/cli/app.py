@@ -15,6 +15,7 @@ from distributary.cli import (
     formats,
     generate,
     match,
+    pipeline,
     place,
     samples,
     tree,
@@ -86,6 +87,7 @@ app.command("calibrate", epilog=calibrate.EXAMPLES, short_help="Measure what con
     calibrate.calibrate
 )
 app.command("samples", epilog=samples.EXAMPLES, short_help="Write sample content.")(samples.samples)
+app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(generate.app, name="generate")
 app.command("warm-up", epilog=warm_up.EXAMPLES, short_help="Compile the hot loops now.")(
     warm_up.warm_up

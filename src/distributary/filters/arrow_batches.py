@@ -5,6 +5,7 @@ Needs pyarrow, which is imported when a function is called.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +25,14 @@ from distributary.filters.store import Store
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ID_BYTES_MAX", "add_table", "match_table", "slots_in"]
+__all__ = [
+    "ID_BYTES_MAX",
+    "add_table",
+    "id_table",
+    "match_table",
+    "matched_chunks",
+    "slots_in",
+]
 
 ID_BYTES_MAX = 4096
 _ARROW_BYTES_MAX = 2**31 - 1
@@ -70,26 +78,46 @@ def slots_in(store: Store, subscription_ids: pa.Array | pa.ChunkedArray) -> NDAr
     return slots
 
 
-def match_table(store: Store, publications: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows of publications and the ids of the subscriptions they match."""
-    import pyarrow as pa
+def matched_chunks(
+    store: Store, publications: pa.RecordBatch
+) -> Iterator[tuple[IntArray, NDArray[np.int32]]]:
+    """Yield the rows of publications and the numbers of the ids of what they match.
 
+    Some publications at a time, in their order: all matches of a batch may be too many.
+    """
     table = EventTable(publications)
     numeric = np.zeros(len(store.keys) + 1, bool)
     numeric[[store.key_numbers[name] for name in sorted(store.numeric)]] = True
     structure = store.structure
-    rows: list[IntArray] = []
-    slots: list[IntArray] = []
     for first, events in table.chunks(store.keys.arrays, len(store.keys), numeric):
         pairs = match_events(structure, events)
-        found_rows = first + (pairs >> 32)
-        found_slots = (pairs >> 1) & 0x7FFFFFFF
-        kept = _decided(store, table, found_rows, found_slots, (pairs & 1).astype(bool))
-        rows.append(found_rows[kept])
-        slots.append(found_slots[kept])
-    event_index = np.concatenate(rows) if rows else np.empty(0, np.int64)
-    every = np.concatenate(slots) if slots else np.empty(0, np.int64)
-    numbers = store.ids_of(every)
+        rows = first + (pairs >> 32)
+        slots = (pairs >> 1) & 0x7FFFFFFF
+        kept = _decided(store, table, rows, slots, (pairs & 1).astype(bool))
+        yield rows[kept], store.ids_of(slots[kept])
+
+
+def match_table(store: Store, publications: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows of publications and the ids of the subscriptions they match."""
+    import pyarrow as pa
+
+    chunks = list(matched_chunks(store, publications))
+    event_index = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in chunks)])
+    numbers = np.concatenate([np.empty(0, np.int32), *(found for _, found in chunks)])
+    return pa.record_batch(
+        {
+            "event_index": pa.array(event_index, pa.int64()),
+            "subscription_id": _ids(store, numbers),
+        }
+    )
+
+
+def id_table(store: Store) -> pa.Array:
+    """Return the id of every number, those of removed subscriptions among them."""
+    return _ids(store, np.arange(len(store.ids), dtype=np.int32))
+
+
+def _ids(store: Store, numbers: NDArray[np.int32]) -> pa.Array:
     arrays = store.ids.arrays
     begins = arrays.starts[numbers]
     lengths = arrays.starts[numbers + 1] - begins
@@ -97,12 +125,7 @@ def match_table(store: Store, publications: pa.RecordBatch) -> pa.RecordBatch:
         raise BadInput(
             "publications", "match more ids than Arrow holds in one column", hint="send fewer"
         )
-    return pa.record_batch(
-        {
-            "event_index": pa.array(event_index, pa.int64()),
-            "subscription_id": gathered_texts(arrays.arena, begins, lengths),
-        }
-    )
+    return gathered_texts(arrays.arena, begins, lengths)
 
 
 def _decided(

@@ -6,7 +6,7 @@ Needs pyarrow, which is imported when a function is called.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -32,13 +32,37 @@ _CHUNK_PLACES = 2**19
 _CHUNK_EVENTS_MAX = 4096
 
 
-@dataclass(frozen=True)
 class Row:
-    """One publication of a table, as filters read it."""
+    """One publication of a table, as filters read it.
 
-    attributes: Mapping[str, AttributeValue]
-    numbers: Mapping[str, float]
-    texts: Mapping[str, str]
+    What a filter asks for is read from the table when it asks: most ask for little.
+
+    Parameters
+    ----------
+    table
+        The events.
+    index
+        The row.
+    """
+
+    def __init__(self, table: EventTable, index: int) -> None:
+        self._table = table
+        self._index = index
+
+    @cached_property
+    def attributes(self) -> Mapping[str, AttributeValue]:
+        """The attributes by name."""
+        return self._table.attributes_of(self._index)
+
+    @cached_property
+    def numbers(self) -> Mapping[str, float]:
+        """The numbers in the data by JSON Pointer."""
+        return self._table.numbers_of(self._index)
+
+    @cached_property
+    def texts(self) -> Mapping[str, str]:
+        """The texts in the data by JSON Pointer."""
+        return self._table.texts_of(self._index)
 
 
 class _Map(NamedTuple):
@@ -47,6 +71,12 @@ class _Map(NamedTuple):
     entries: IntArray
     present: BoolArray
     keys: Column
+
+    def entries_of(self, row: int) -> slice:
+        """Return where the entries of a row are."""
+        if not self.present[row]:
+            return slice(0, 0)
+        return slice(int(self.entries[row]), int(self.entries[row + 1]))
 
 
 class EventTable:
@@ -65,6 +95,8 @@ class EventTable:
         numbers = _map_column(batch, "numbers")
         texts = _map_column(batch, "texts")
         self._attributes = _flattened(attributes)
+        self._attribute_names = attributes.keys
+        self._attribute_kinds = _field(attributes, "type")
         self._attribute_texts = _field(attributes, "text")
         self._attribute_column = text_column(self._attribute_texts)
         self._numbers = _flattened(numbers)
@@ -169,18 +201,29 @@ class EventTable:
 
     def row(self, index: int) -> Row:
         """Return one publication as filters in Python read it."""
-        attributes: dict[str, AttributeValue] = {}
-        for name, value in self._batch.column("attributes")[index].as_py() or ():
-            if value is None or value["text"] is None:
-                continue
-            attributes[name] = _typed(value["type"], value["text"])
-        numbers = self._batch.column("numbers")[index].as_py() or ()
-        texts = self._batch.column("texts")[index].as_py() or ()
-        return Row(
-            attributes,
-            {key: value for key, value in numbers if value is not None and np.isfinite(value)},
-            {key: value for key, value in texts if value is not None},
-        )
+        return Row(self, index)
+
+    def attributes_of(self, index: int) -> Mapping[str, AttributeValue]:
+        """Return the attributes of one publication."""
+        part = self._attributes.entries_of(index)
+        names = self._attribute_names[part].to_pylist()
+        kinds = self._attribute_kinds[part].to_pylist()
+        texts = self._attribute_texts[part].to_pylist()
+        return {
+            name: _typed(kind, text)
+            for name, kind, text in zip(names, kinds, texts, strict=True)
+            if text is not None
+        }
+
+    def numbers_of(self, index: int) -> Mapping[str, float]:
+        """Return the numbers of one publication."""
+        found = self._batch.column("numbers")[index].as_py() or ()
+        return {key: value for key, value in found if value is not None and np.isfinite(value)}
+
+    def texts_of(self, index: int) -> Mapping[str, str]:
+        """Return the texts of one publication."""
+        found = self._batch.column("texts")[index].as_py() or ()
+        return {key: value for key, value in found if value is not None}
 
 
 def _typed(kind: str | None, text: str) -> AttributeValue:

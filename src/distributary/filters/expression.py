@@ -52,6 +52,10 @@ class Expression:
     def __repr__(self) -> str:
         return f"Expression({self.text!r})"
 
+    def __getstate__(self) -> dict[str, object]:
+        # What was compiled is made of closures, which stay in this process.
+        return {name: value for name, value in self.__dict__.items() if name != "_step"}
+
     @cached_property
     def _step(self) -> Step:
         # Compiled on first use: most expressions of an index are never evaluated.

@@ -87,6 +87,10 @@ class Filter:
         """Return the array that `parse` reads as this filter."""
         return [_document(part) for part in self.parts]
 
+    def __getstate__(self) -> dict[str, object]:
+        # The test is made of closures, which stay in this process.
+        return {"parts": self.parts}
+
     @cached_property
     def _test(self) -> _Test:
         return _all_of([_test(part) for part in self.parts])

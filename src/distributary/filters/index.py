@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from distributary.arrays import IntArray
 from distributary.content.subscription import Subscription
@@ -202,6 +203,34 @@ class Index:
         from distributary.filters.arrow_batches import match_table
 
         return match_table(self._store, publications)
+
+    def match_numbers(
+        self, publications: pa.RecordBatch
+    ) -> Iterator[tuple[IntArray, NDArray[np.int32]]]:
+        """Yield who gets what as numbers, for a batch as `match_batch` takes it.
+
+        For those who look up more than the id of a subscription, and have tables in the
+        order of `ids`. The matches come for some thousand publications at a time, so that
+        memory is bounded.
+
+        Yields
+        ------
+        rows, numbers
+            The rows of publications, sorted, and where in `ids` the subscriptions are.
+        """
+        from distributary.filters.arrow_batches import matched_chunks
+
+        return matched_chunks(self._store, publications)
+
+    def ids(self) -> pa.Array:
+        """Return ids by the numbers that `match_numbers` gives, until the index changes.
+
+        Ids of removed subscriptions may be among them. In an index that `from_arrow` made
+        they are in the order of its table.
+        """
+        from distributary.filters.arrow_batches import id_table
+
+        return id_table(self._store)
 
     def _matched(self, publications: Sequence[Readable]) -> tuple[IntArray, IntArray]:
         """Return who gets what: places of publications, sorted, and slots."""

@@ -36,6 +36,10 @@ def _concat(*texts: str) -> str:
     return _concat_with("", *texts)
 
 
+def _trimmed(text: str) -> str:
+    return text.strip(_WHITE_SPACE)
+
+
 def _left(text: str, count: int) -> str:
     if count < 0:
         raise FunctionFailed(f"LEFT cannot take {count} characters", value=text)
@@ -93,7 +97,7 @@ BUILT_INS = Functions(
         Function("CONCAT_WS", (_STRING,), _STRING, _concat_with, rest=_STRING),
         Function("LOWER", (_STRING,), _STRING, str.lower),
         Function("UPPER", (_STRING,), _STRING, str.upper),
-        Function("TRIM", (_STRING,), _STRING, lambda text: text.strip(_WHITE_SPACE)),
+        Function("TRIM", (_STRING,), _STRING, _trimmed),
         Function("LEFT", (_STRING, _INTEGER), _STRING, _left),
         Function("RIGHT", (_STRING, _INTEGER), _STRING, _right),
         Function("SUBSTRING", (_STRING, _INTEGER), _STRING, _substring),

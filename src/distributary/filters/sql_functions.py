@@ -103,6 +103,14 @@ class Functions:
             _add(by_name, function)
         self._by_name: Mapping[str, tuple[Function, ...]] = MappingProxyType(by_name)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # The built-in ones are sent to another process by name: there as here, expressions
+        # are equal only if they call the same registry.
+        if self is _built_ins():
+            return _built_ins, ()
+        every = (function for overloads in self._by_name.values() for function in overloads)
+        return Functions, (tuple(every),)
+
     def extended(self, *functions: Function) -> Functions:
         """Return these functions and the ones given.
 
@@ -122,6 +130,12 @@ class Functions:
             if function.takes(count):
                 return function
         return None
+
+
+def _built_ins() -> Functions:
+    from distributary.filters.sql_built_ins import BUILT_INS
+
+    return BUILT_INS
 
 
 def _add(by_name: dict[str, tuple[Function, ...]], function: Function) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray
+from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.wiring._flow_kernels import flows_along_spanning_trees, flows_in_tree
 from distributary.wiring.core import broker_tree, traffic
 from distributary.wiring.problem import WiringProblem
 
-__all__ = ["flows"]
+__all__ = ["carried", "flows"]
 
 
 def flows(problem: WiringProblem, broker_of: IntArray, *, core: str = "mst") -> FloatArray:
@@ -31,13 +31,31 @@ def flows(problem: WiringProblem, broker_of: IntArray, *, core: str = "mst") -> 
     FloatArray
         Shape (brokers, brokers), above the diagonal; zero elsewhere.
     """
-    assert core in ("mst", "one-tree")
     entering, subscribers = traffic(problem, broker_of)
-    inside = subscribers > 0
-    carried = np.zeros((problem.broker_count, problem.broker_count))
+    return carried(problem.core_prices, entering, subscribers > 0, core=core)
+
+
+def carried(
+    prices: FloatArray, entering: FloatArray, inside: BoolArray, *, core: str = "mst"
+) -> FloatArray:
+    """Return the traffic between brokers, as `flows` does, from what they have of each channel.
+
+    Parameters
+    ----------
+    prices
+        Between brokers, shape (brokers, brokers).
+    entering
+        `entering[c, b]`: what enters channel `c` at broker `b`.
+    inside
+        `inside[c, b]`: has broker `b` a subscriber of channel `c`?
+    core
+        "mst" or "one-tree".
+    """
+    assert core in ("mst", "one-tree")
+    found = np.zeros(prices.shape)
     if core == "one-tree":
-        tree = broker_tree(problem.core_prices)
-        flows_in_tree(entering, inside, tree.order, tree.parents, carried)
+        tree = broker_tree(prices)
+        flows_in_tree(entering, inside, tree.order, tree.parents, found)
     else:
-        flows_along_spanning_trees(entering, inside, problem.core_prices, carried)
-    return carried
+        flows_along_spanning_trees(entering, inside, prices, found)
+    return found

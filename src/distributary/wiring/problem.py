@@ -203,10 +203,15 @@ class WiringProblem:
         return np.asarray(rates, dtype=np.float64)
 
     @cached_property
-    def demands(self) -> FloatArray:
-        """The traffic of each user: what it publishes and what it receives from others."""
+    def sent(self) -> FloatArray:
+        """What each user publishes."""
+        rates = np.bincount(self.publisher, weights=self.publish_rate, minlength=self.user_count)
+        return np.asarray(rates, dtype=np.float64)
+
+    @cached_property
+    def received(self) -> FloatArray:
+        """What each user receives from others."""
         users, channels = self.user_count, self.channel_count
-        sent = np.bincount(self.publisher, weights=self.publish_rate, minlength=users)
         received = np.bincount(
             self.reader, weights=self.channel_rates[self.interest_channel], minlength=users
         )
@@ -214,7 +219,12 @@ class WiringProblem:
         wanted = self.reader * channels + self.interest_channel
         own = np.isin(self.publisher * channels + self.publish_channel, wanted)
         returned = np.bincount(self.publisher, weights=self.publish_rate * own, minlength=users)
-        return np.asarray(sent + np.maximum(received - returned, 0.0))
+        return np.asarray(np.maximum(received - returned, 0.0))
+
+    @cached_property
+    def demands(self) -> FloatArray:
+        """The traffic of each user: what it publishes and what it receives from others."""
+        return np.asarray(self.sent + self.received)
 
     @cached_property
     def publishes(self) -> FloatArray:

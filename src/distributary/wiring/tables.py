@@ -125,18 +125,28 @@ def find_table(folder: Path, *names: str) -> Table | None:
 
 
 def _files(folder: Path) -> tuple[Path, ...]:
-    """Return the files of a table that is a folder."""
-    with _naming(folder):
-        entries = sorted(path for path in folder.iterdir() if path.name[0] not in "._")
-    for path in entries:
-        if path.is_dir():
-            raise BadInput(str(path), "is a directory inside of a table, which is not read")
-    files = tuple(path for path in entries if path.suffix == ".parquet")
+    """Return the files of a table that is a folder.
+
+    Folders in it are read if they are named as Spark names parts of a table, as in `batch=7`.
+    """
+    files = tuple(path for path in _visible(folder) if path.suffix == ".parquet")
     if not files:
         raise BadInput(str(folder), "has no Parquet files in it")
     if len(files) > _FILES_MAX:
         raise BadInput(str(folder), f"has {len(files):,} files; at most {_FILES_MAX:,} are read")
     return files
+
+
+def _visible(folder: Path) -> Iterator[Path]:
+    with _naming(folder):
+        entries = sorted(path for path in folder.iterdir() if path.name[0] not in "._")
+    for path in entries:
+        if not path.is_dir():
+            yield path
+        elif "=" in path.name:
+            yield from _visible(path)
+        else:
+            raise BadInput(str(path), "is a directory inside of a table, which is not read")
 
 
 @contextmanager

@@ -383,9 +383,21 @@ def test_a_table_without_files_or_with_folders_is_refused(tmp_path: Path) -> Non
     (tmp_path / "users").mkdir()
     with pytest.raises(BadInput, match=r"users: has no Parquet files in it"):
         read_problem_tables(tmp_path)
-    (tmp_path / "users" / "batch=1").mkdir()
-    with pytest.raises(BadInput, match=r"batch=1: is a directory inside of a table"):
+    (tmp_path / "users" / "old").mkdir()
+    with pytest.raises(BadInput, match=r"old: is a directory inside of a table"):
         read_problem_tables(tmp_path)
+
+
+def test_what_a_stream_adds_in_batches_is_part_of_the_table(tmp_path: Path) -> None:
+    tables = valid()
+    users = tables.pop("users")
+    write(tmp_path, tables)
+    rows = pa.table(users)
+    for number in range(rows.num_rows):
+        part = tmp_path / "users" / f"batch={number}"
+        part.mkdir(parents=True)
+        pq.write_table(rows.slice(number, 1), part / "part-0.parquet")
+    assert read_problem_tables(tmp_path).problem.users == expected().users
 
 
 def test_tables_of_others_are_not_replaced(tmp_path: Path) -> None:

@@ -1,0 +1,83 @@
+"""`distributary pipeline ingest`: files into a table."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from distributary.cli.pipeline.options import (
+    AsJson,
+    Data,
+    DriverMemory,
+    Explain,
+    Master,
+    Remote,
+    job,
+    print_report,
+)
+
+__all__ = ["EXAMPLES", "ingest"]
+
+EXAMPLES = """\
+\b
+Examples:
+  distributary pipeline ingest publications events.jsonl --data market
+  distributary pipeline ingest quotes trades/*.csv.gz --data market
+  distributary pipeline ingest users more-users.parquet --add --data market
+"""
+
+
+def ingest(
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help="The table to fill.", show_default=False)
+    ],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILES...",
+            help="CSV, JSON lines (.json, .jsonl, .ndjson) or Parquet, or folders of them; "
+            "lines may be packed (.gz, .zst, .bz2).",
+            show_default=False,
+        ),
+    ],
+    data: Data,
+    add: Annotated[
+        bool, typer.Option("--add", help="Add to the rows of the table; do not replace them.")
+    ] = False,
+    master: Master = None,
+    remote: Remote = None,
+    driver_memory: DriverMemory = "2g",
+    as_json: AsJson = False,
+    explain: Explain = False,
+) -> None:
+    """Read files into a table, and into quarantine what does not belong there.
+
+    Every row is in one of the two, and both are counted. The same files again give the
+    same table: of rows with one key, the first by file and line is kept. Publications are
+    CloudEvents in JSON, one per line, or rows of the table; other tables have their columns
+    by name. CSV needs a line of names, times an offset, and a record is one line.
+    """
+    from distributary.pipeline.jobs import ingest as jobs
+
+    with job(
+        "ingest",
+        data=data,
+        output=None,
+        master=master,
+        remote=remote,
+        driver_memory=driver_memory,
+    ) as started:
+        if explain:
+            for frame in jobs.frames(started.target, table, files).values():
+                frame.explain("formatted")
+            return
+        report = jobs.ingest(
+            started.target,
+            table,
+            files,
+            add=add,
+            warn=lambda text: print(f"warning: {text}", file=sys.stderr),
+        )
+    print_report(report, as_json=as_json)

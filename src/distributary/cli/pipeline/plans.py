@@ -1,0 +1,100 @@
+"""`distributary pipeline plans`: where the conversions of every publication should run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from distributary.cli.options import Seed
+from distributary.cli.pipeline.options import (
+    AsJson,
+    Data,
+    DriverMemory,
+    Explain,
+    Master,
+    Output,
+    Remote,
+    job,
+    print_report,
+)
+from distributary.cli.place import Method
+
+__all__ = ["EXAMPLES", "plans"]
+
+EXAMPLES = """\
+\b
+Examples:
+  distributary pipeline plans --data market
+  distributary pipeline plans --data market --graph calibrated.json --beta 2
+  distributary pipeline plans --data market --link-cost delay -o results --json
+"""
+
+
+def plans(
+    data: Data,
+    output: Output = None,
+    graph: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.json",
+            help="A calibrated adaptation graph.",
+            show_default="those that come with distributary",
+        ),
+    ] = None,
+    space: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.json",
+            help="The content space whose cells have rendezvous brokers.",
+            show_default="that of the channels",
+        ),
+    ] = None,
+    method: Annotated[Method, typer.Option(help="How to plan.")] = "auto",
+    seed: Seed = 0,
+    alpha: Annotated[float, typer.Option(help="Worth of a unit of transmission.")] = 1.0,
+    beta: Annotated[float, typer.Option(help="Worth of a unit of conversion.")] = 1.0,
+    link_cost: Annotated[
+        Literal["equal", "delay"],
+        typer.Option("--link-cost", help="What links cost: all the same, or by their delay."),
+    ] = "equal",
+    tasks: Annotated[
+        int | None,
+        typer.Option(min=1, help="Tasks to plan in.", show_default="a few per core"),
+    ] = None,
+    master: Master = None,
+    remote: Remote = None,
+    driver_memory: DriverMemory = "2g",
+    as_json: AsJson = False,
+    explain: Explain = False,
+) -> None:
+    """Decide for every publication at which brokers it is converted.
+
+    Its tree leads from the rendezvous broker of its cell to the home brokers of those who
+    get it. Every plan stands beside what its three baselines cost and a lower bound; a
+    publication that cannot be planned has a row that says why.
+    """
+    from distributary.pipeline.jobs import plans as jobs
+    from distributary.pipeline.transforms.publication_plans import PlanOptions
+
+    options = PlanOptions(method, seed, alpha, beta, link_cost)
+    with job(
+        "plans",
+        data=data,
+        output=output,
+        master=master,
+        remote=remote,
+        driver_memory=driver_memory,
+    ) as started:
+        if explain:
+            found = jobs.frames(
+                started.source, graph=graph, space=space, options=options, tasks=tasks
+            )
+            for frame in found.values():
+                frame.explain("formatted")
+            return
+        report = jobs.plans(
+            started.source, started.target, graph=graph, space=space, options=options, tasks=tasks
+        )
+    print_report(report, as_json=as_json)

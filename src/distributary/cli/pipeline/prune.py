@@ -1,0 +1,104 @@
+"""`distributary pipeline prune`: old rows out of the tables."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from distributary.cli.pipeline.options import (
+    AsJson,
+    Data,
+    DriverMemory,
+    Explain,
+    Master,
+    Remote,
+    job,
+    print_report,
+)
+from distributary.content.timestamps import parse_timestamp
+from distributary.errors import BadInput, quoted
+
+__all__ = ["EXAMPLES", "prune"]
+
+EXAMPLES = """\
+\b
+Examples:
+  distributary pipeline prune --data market --keep 30d
+  distributary pipeline prune --data market --before 2026-01-31T00:00:00Z --dry-run
+  distributary pipeline prune --data market --keep 12h --table quotes
+"""
+
+_AGE = re.compile(r"([0-9]{1,6})([dhm])")
+_UNITS = {"d": "days", "h": "hours", "m": "minutes"}
+
+
+def prune(
+    data: Data,
+    before: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Remove rows of an earlier time, as in 2026-01-31T12:00:00Z.",
+            show_default=False,
+        ),
+    ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AGE",
+            help="Remove rows that are older than this: 30d, 12h or 90m.",
+            show_default=False,
+        ),
+    ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this table; may be repeated.", show_default=False),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Count what would go, and remove nothing.")
+    ] = False,
+    master: Master = None,
+    remote: Remote = None,
+    driver_memory: DriverMemory = "2g",
+    as_json: AsJson = False,
+    explain: Explain = False,
+) -> None:
+    """Remove old publications, quotes and decisions, and what belongs to them.
+
+    Deliveries and plans go with their publications. Rows without a time stay. Stop the
+    streams that write to the folder first.
+    """
+    limit = _limit(before, keep)
+    from distributary.pipeline.jobs import prune as jobs
+
+    with job(
+        "prune",
+        data=data,
+        output=None,
+        master=master,
+        remote=remote,
+        driver_memory=driver_memory,
+    ) as started:
+        if explain:
+            for frame in jobs.frames(started.target, before=limit, tables=table).values():
+                frame.explain("formatted")
+            return
+        report = jobs.prune(started.target, before=limit, tables=table, dry_run=dry_run)
+    print_report(report, as_json=as_json)
+
+
+def _limit(before: str | None, keep: str | None) -> datetime:
+    if (before is None) == (keep is None):
+        raise BadInput("--before", "or --keep must be given, and not both")
+    if before is not None:
+        return datetime.fromisoformat(parse_timestamp("--before", before))
+    age = _AGE.fullmatch(str(keep))
+    if age is None:
+        raise BadInput("--keep", f"{quoted(keep)} is not an age", hint="write it as in 30d")
+    try:
+        return datetime.now(UTC) - timedelta(**{_UNITS[age[2]]: int(age[1])})
+    except OverflowError:
+        raise BadInput("--keep", f"{quoted(keep)} is longer than time itself") from None

@@ -1,0 +1,113 @@
+"""`distributary pipeline run`: a chain of jobs from one configuration."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from distributary.cli.output import write_document
+from distributary.cli.pipeline.options import AsJson, DriverMemory, Master, Remote
+from distributary.cli.progress import progress
+from distributary.errors import BadInput
+
+if TYPE_CHECKING:
+    from distributary.pipeline.report import JobReport
+
+__all__ = ["EXAMPLES", "run", "summary_lines"]
+
+EXAMPLES = """\
+\b
+Examples:
+  distributary pipeline run market.toml
+  distributary pipeline run market.toml --data elsewhere --json
+"""
+
+
+def run(
+    config: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CONFIG.toml", help="Which jobs to run, and how.", show_default=False
+        ),
+    ],
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="DIR",
+            help="The folder of tables.",
+            show_default="that of the configuration",
+        ),
+    ] = None,
+    master: Master = None,
+    remote: Remote = None,
+    driver_memory: DriverMemory = "2g",
+    as_json: AsJson = False,
+) -> None:
+    """Run a chain of jobs with one Spark session, and sum up what each did.
+
+    The configuration has a table for every job to run, with the job's options in it:
+    sample or ingest, match, channels, traffic, rates, plans, wire, tree.
+    """
+    from distributary.pipeline.config import read_config
+
+    chain = read_config(config)
+    folder = data or chain.data
+    if folder is None:
+        raise BadInput(
+            str(config), "does not say where the tables are", hint="add [data], or give --data"
+        )
+    from distributary.pipeline.jobs.run import run as run_steps
+    from distributary.pipeline.session import session
+    from distributary.pipeline.store import Store
+
+    with (
+        session(master=master, remote=remote, driver_memory=driver_memory) as spark,
+        progress() as observe,
+    ):
+        reports = run_steps(
+            Store(spark, folder),
+            chain.steps,
+            observe=observe,
+            warn=lambda text: print(f"warning: {text}", file=sys.stderr),
+            finished=lambda report: print(
+                f"{report.job}: {report.seconds:.1f} s", file=sys.stderr, flush=True
+            ),
+        )
+    if as_json:
+        seconds = round(sum(report.seconds for report in reports), 3)
+        documents = [report.document() for report in reports]
+        write_document({"seconds": seconds, "steps": documents}, None)
+        return
+    for line in summary_lines(reports):
+        print(line)
+
+
+def summary_lines(reports: list[JobReport]) -> list[str]:
+    """Return one table for all jobs: rows, seconds, and costs against baselines."""
+    from distributary.pipeline.jobs.run import comparison
+
+    lines = [f"{'step':<10}{'rows in':>14}{'rows out':>14}{'seconds':>10}  costs"]
+    for report in reports:
+        rows_in, rows_out = sum(report.rows_in.values()), sum(report.rows_out.values())
+        begin = f"{report.job:<10}{rows_in:>14,}{rows_out:>14,}{report.seconds:>10.1f}"
+        compared = comparison(report)
+        if compared is None:
+            lines.append(begin)
+            continue
+        name, cost, baselines = compared
+        costs = [f"{name.replace('_', ' ')} {_shown(cost)}"]
+        costs += [
+            f"{other.replace('_', ' ')} {_shown(value)}" for other, value in baselines.items()
+        ]
+        lines.append(f"{begin}  {', '.join(costs)}")
+    total = sum(report.seconds for report in reports)
+    lines.append(f"{'together':<38}{total:>10.1f}")
+    return lines
+
+
+def _shown(cost: float | None) -> str:
+    return "-" if cost is None else f"{cost:,.6g}"

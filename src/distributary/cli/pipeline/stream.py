@@ -1,0 +1,166 @@
+"""`distributary pipeline stream`: the jobs on files as they arrive."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from distributary.cli.pipeline.channels import Space
+from distributary.cli.pipeline.durations import microseconds
+from distributary.cli.pipeline.options import (
+    AsJson,
+    Data,
+    DriverMemory,
+    Explain,
+    Master,
+    Output,
+    Remote,
+    job,
+    print_report,
+)
+from distributary.cli.pipeline.rates import QuoteSource, QuoteType, QuoteValue
+
+__all__ = ["EXAMPLES", "stream"]
+
+EXAMPLES = """\
+\b
+Examples:
+  distributary pipeline stream --input arriving --checkpoint state --data market -o live --once
+  distributary pipeline stream --input arriving --checkpoint state --data market -o live \
+--window 5m --watermark 30s
+  distributary pipeline stream --input quotes --table quotes --checkpoint state --data market \
+-o live --every 2s
+"""
+
+
+def stream(
+    folder: Annotated[
+        str,
+        typer.Option(
+            "--input",
+            metavar="DIR",
+            help="Where files arrive: in its folders publications and quotes, or in itself. "
+            "Move them there when they are complete.",
+            show_default=False,
+        ),
+    ],
+    checkpoint: Annotated[
+        str,
+        typer.Option(
+            metavar="DIR", help="Where the stream keeps what it remembers.", show_default=False
+        ),
+    ],
+    data: Data,
+    output: Output = None,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What files in none of the two folders hold: publications or quotes.",
+            show_default="as the first one tells",
+        ),
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Stop when all files that are there are done.")
+    ] = False,
+    every: Annotated[
+        str, typer.Option(metavar="TIME", help="How often to look for files.")
+    ] = "10s",
+    max_files: Annotated[
+        int, typer.Option("--max-files", help="How many files make a batch at most.")
+    ] = 1_000,
+    window: Annotated[
+        str, typer.Option(metavar="TIME", help="The length of windows of time.")
+    ] = "60s",
+    watermark: Annotated[
+        str, typer.Option(metavar="TIME", help="How long to wait for rows that come late.")
+    ] = "10s",
+    tau: Annotated[
+        float, typer.Option(help="By which share a value may rise before it is reported again.")
+    ] = 0.2,
+    space: Space = None,
+    graph: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A calibrated adaptation graph.",
+            show_default="those that come with distributary",
+        ),
+    ] = None,
+    source: QuoteSource = "/exchange",
+    event_type: QuoteType = "quote",
+    value: QuoteValue = None,
+    master: Master = None,
+    remote: Remote = None,
+    driver_memory: DriverMemory = "2g",
+    as_json: AsJson = False,
+    explain: Explain = False,
+) -> None:
+    """Ingest, match and measure files as they arrive, until Ctrl-C.
+
+    Adds a batch of rows at a time to publications, quotes, deliveries, quarantine and
+    decisions: rates and traffic in windows of time, reported when they have changed by more
+    than --tau. In the end it writes rates and traffic over all rows. Killed and started
+    again, it loses nothing and repeats nothing.
+    """
+    from distributary.pipeline.jobs import stream as jobs
+    from distributary.pipeline.jobs.channels import space_for
+    from distributary.pipeline.transforms.followers import ObjectEvents
+
+    lengths = {
+        option: microseconds(f"--{option}", text)
+        for option, text in (("every", every), ("window", window), ("watermark", watermark))
+    }
+    with job(
+        "stream",
+        data=data,
+        output=output,
+        master=master,
+        remote=remote,
+        driver_memory=driver_memory,
+    ) as started:
+        options = jobs.StreamOptions(
+            folder,
+            checkpoint,
+            table=table,
+            once=once,
+            every_us=lengths["every"],
+            files_max=max_files,
+            window_us=lengths["window"],
+            delay_us=lengths["watermark"],
+            tau=tau,
+            events=ObjectEvents(source, event_type, value),
+            space=space_for(started.source, file=space),
+            graph=graph,
+        )
+        if explain:
+            for frame in jobs.frames(started.source, options).values():
+                frame.explain("formatted")
+            return
+        with _asked_to_stop() as asked:
+            report = jobs.stream(started.source, started.target, options, stopped=asked.is_set)
+    print_report(report, as_json=as_json)
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[threading.Event]:
+    """Yield what is set by Ctrl-C and by SIGTERM; the second Ctrl-C interrupts as usual."""
+    asked = threading.Event()
+
+    def ask(number: int, _: object) -> None:
+        if asked.is_set() and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        asked.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

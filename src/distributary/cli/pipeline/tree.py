@@ -1,0 +1,101 @@
+"""`distributary pipeline tree`: which trees the quoted objects should follow."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from distributary.cli.options import Seed, TimeLimit, check_number
+from distributary.cli.pipeline.options import (
+    AsJson,
+    Data,
+    DriverMemory,
+    Explain,
+    Master,
+    Output,
+    Remote,
+    job,
+    print_report,
+)
+from distributary.cli.tree import Method
+
+__all__ = ["EXAMPLES", "tree"]
+
+EXAMPLES = """\
+\b
+Examples:
+  distributary pipeline tree --data market
+  distributary pipeline tree --data market --source broker-07 --objects tree-each
+  distributary pipeline tree --data market --method greedy --no-baselines --json
+"""
+
+
+def tree(
+    data: Data,
+    output: Output = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BROKER",
+            help="The broker that all objects come from.",
+            show_default="their publishers' homes",
+        ),
+    ] = None,
+    method: Annotated[Method, typer.Option(help="How to build the tree.")] = "auto",
+    objects: Annotated[
+        Literal["one-tree", "tree-each"],
+        typer.Option(help="One tree for all objects of a source, or a tree for each."),
+    ] = "one-tree",
+    filter_time: Annotated[
+        float, typer.Option(help="Seconds to find out whether a child needs an update.")
+    ] = 0.005,
+    send_time: Annotated[float, typer.Option(help="Seconds to send it to one.")] = 0.001,
+    source_filter_time: Annotated[float, typer.Option(help="The same at a source.")] = 0.001,
+    source_send_time: Annotated[float, typer.Option(help="The same at a source.")] = 0.000125,
+    seed: Seed = 0,
+    time_limit: TimeLimit = None,
+    baselines: Annotated[
+        bool, typer.Option("--baselines/--no-baselines", help="Compare with simpler trees.")
+    ] = True,
+    master: Master = None,
+    remote: Remote = None,
+    driver_memory: DriverMemory = "2g",
+    as_json: AsJson = False,
+    explain: Explain = False,
+) -> None:
+    """Decide from whom each broker receives updates, at the least loss of fidelity.
+
+    Reads the rates that `rates` counted and the delays of the overlay. Objects that come
+    from one broker are planned together. Planning itself runs on this machine.
+    """
+    check_number("--time-limit", time_limit, positive=True)
+    from distributary.pipeline.jobs import tree as jobs
+    from distributary.pipeline.stream_problems import ServerTimes
+
+    times = ServerTimes(filter_time, send_time, source_filter_time, source_send_time)
+    with job(
+        "tree",
+        data=data,
+        output=output,
+        master=master,
+        remote=remote,
+        driver_memory=driver_memory,
+    ) as started:
+        if explain:
+            for frame in jobs.frames(started.source).values():
+                frame.explain("formatted")
+            return
+        report = jobs.tree(
+            started.source,
+            started.target,
+            root=source,
+            method=method,
+            objects=objects,
+            times=times,
+            seed=seed,
+            time_limit=time_limit,
+            baselines=baselines,
+            observe=started.observe,
+        )
+    print_report(report, as_json=as_json)

@@ -1,0 +1,1 @@
+"""Jobs: tables in, tables out, and a report."""

@@ -1,0 +1,137 @@
+"""`pipeline channels`: publications, subscriptions -> channels, rates_published, interests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distributary.content.content_space import ContentSpace
+from distributary.content.documents import read_document
+from distributary.errors import BadInput
+from distributary.pipeline.counting import RowCount
+from distributary.pipeline.failures import explained
+from distributary.pipeline.report import Figure, JobReport, Stopwatch
+from distributary.pipeline.space_file import write_space
+from distributary.pipeline.transforms import channels as transforms
+from distributary.pipeline.transforms.space_choice import chosen_space
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from distributary.pipeline.store import Store
+
+__all__ = ["channels", "frames", "space_for"]
+
+
+def space_for(
+    source: Store,
+    *,
+    file: Path | str | None = None,
+    dimensions: Sequence[str] = (),
+    bins: int = 16,
+    by: str = "width",
+) -> ContentSpace:
+    """Return the content space that was asked for; the default one if none was.
+
+    Parameters
+    ----------
+    source
+        Has the table `publications`, from which bins are worked out.
+    file
+        A document that `ContentSpace.parse` reads.
+    dimensions, bins, by
+        What to look at, how many bins each gets, and how numbers are divided; see
+        `transforms.space_choice`.
+    """
+    if file is not None and dimensions:
+        raise BadInput("--dimension", "cannot be combined with --space")
+    if file is not None:
+        return read_document(file, ContentSpace.parse)
+    if not dimensions:
+        return ContentSpace.default()
+    with explained("channels", source.path("publications")):
+        return chosen_space(source.read("publications"), dimensions, bins=bins, by=by)
+
+
+def frames(source: Store, space: ContentSpace) -> dict[str, DataFrame]:
+    """Return the tables that the job writes, by name."""
+    found = transforms.volumes(source.read("publications"), space)
+    return _frames(source, space, found, source.read("subscriptions"))
+
+
+def channels(source: Store, target: Store, space: ContentSpace) -> JobReport:
+    """Sort publications and subscriptions into the cells of a content space.
+
+    Parameters
+    ----------
+    source
+        Has the tables `publications` and `subscriptions`.
+    target
+        Gets `channels`, `rates_published` and `interests`, and the space beside the first.
+    space
+        The content space.
+    """
+    stopwatch = Stopwatch()
+    subscriptions = RowCount()
+    wanted = subscriptions.of(source.read("subscriptions"))
+    found = transforms.volumes(source.read("publications"), space).persist()
+    written: dict[str, int] = {}
+    try:
+        with explained("channels", source.path("publications")):
+            # Publications are read here, once; all that follows is about users and cells.
+            summary = _summary(found)
+        for name, frame in _frames(source, space, found, wanted).items():
+            count = RowCount()
+            with explained("channels", source.path(_READ[name])):
+                target.write(name, count.of(frame))
+                written[name] = count.rows
+    finally:
+        found.unpersist()
+    write_space(target, space)
+    read = {"publications": summary.pop("publications"), "subscriptions": subscriptions.rows}
+    return JobReport(
+        "channels",
+        {name: int(rows or 0) for name, rows in read.items()},
+        written,
+        stopwatch.seconds,
+        {**summary, "space": space.version},
+    )
+
+
+# What goes wrong while a table is written is about the table that it is made of.
+_READ = {
+    "channels": "publications",
+    "rates_published": "publications",
+    "interests": "subscriptions",
+}
+
+
+def _frames(
+    source: Store, space: ContentSpace, found: DataFrame, subscriptions: DataFrame
+) -> dict[str, DataFrame]:
+    return {
+        "channels": transforms.channels(source.spark, space),
+        "rates_published": transforms.rates_published(found),
+        "interests": transforms.interests(subscriptions, space),
+    }
+
+
+def _summary(found: DataFrame) -> dict[str, Figure]:
+    from pyspark.sql import functions as f
+
+    nobody = f.when(f.col("user").isNull(), f.col("publications")).otherwise(0)
+    row = found.agg(
+        f.coalesce(f.sum("publications"), f.lit(0)).alias("publications"),
+        f.coalesce(f.sum(nobody), f.lit(0)).alias("without_publisher"),
+        f.coalesce(f.sum("untimed"), f.lit(0)).alias("without_time"),
+        f.coalesce(f.unix_micros(f.max("last")) - f.unix_micros(f.min("first")), f.lit(0)).alias(
+            "span_us"
+        ),
+    ).first()
+    assert row is not None
+    figures: dict[str, Figure] = {
+        name: int(row[name]) for name in ("publications", "without_publisher", "without_time")
+    }
+    figures["span_seconds"] = int(row["span_us"]) / 1e6
+    return figures

@@ -1,0 +1,284 @@
+"""The job `ingest`: files into a table, and into quarantine what does not belong there.
+
+Clean files are read once. Their rows are written beside the table, and a hash of every key
+shows whether two rows share one. Only when something is wrong are the files read a second
+time, now with the place of every row, to write the quarantine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from distributary.errors import BadInput, PipelineFailed, quoted
+from distributary.pipeline.counting import RowCount
+from distributary.pipeline.failures import explained
+from distributary.pipeline.folder import open_folder
+from distributary.pipeline.report import JobReport, Stopwatch
+from distributary.pipeline.schemas import TABLES, Table, table
+from distributary.pipeline.sources.files import SourceFile, found_files
+from distributary.pipeline.sources.portion import layout_of
+from distributary.pipeline.sources.splits import (
+    SplitPlan,
+    counted_splits,
+    planned_splits,
+    split_frame,
+)
+from distributary.pipeline.store import BATCH, Store
+from distributary.pipeline.transforms.ingest import ingested, kept, quarantined
+from distributary.pipeline.transforms.repeated import (
+    judged,
+    repeated_hashes,
+    suspected,
+    with_hash,
+    without_hash,
+)
+from distributary.pipeline.transforms.widths import misfit, usual_widths, width_bounds
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["frames", "ingest"]
+
+QUARANTINE = "quarantine"
+
+
+def ingest(
+    target: Store,
+    name: str,
+    files: Sequence[str],
+    *,
+    add: bool = False,
+    warn: Callable[[str], None] | None = None,
+) -> JobReport:
+    """Put the rows of files into a table, each into it or into quarantine.
+
+    The table holds every key once: the row stays that stands first, by file and line, and
+    the others go to quarantine. The same files again give the same table.
+
+    Parameters
+    ----------
+    target
+        The tables.
+    name
+        The table that the rows are for.
+    files
+        Files and folders: CSV, JSON lines or Parquet, by the ends of their names.
+    add
+        Whether the rows go to those that the table has. They replace them otherwise, and
+        what was in quarantine for this table.
+    warn
+        Told about columns that are not read.
+
+    Raises
+    ------
+    BadInput
+        When a file cannot be read, or lacks a column, or has one of another type.
+    PipelineFailed
+        When rows kept and rows in quarantine are not as many as were read; the table is
+        left as it was.
+    """
+    watch = Stopwatch()
+    declared = _ingestible(name)
+    sources = found_files(files)
+    plan = planned_splits(sources, layout_of(declared))
+    if warn is not None:
+        for warning in plan.warnings:
+            warn(warning)
+    existing = _existing(target, name) if add else None
+    with explained("ingest", sources[0].path if len(sources) == 1 else f"{len(sources)} files"):
+        rows, good, bad = _Ingestion(target, declared, plan, existing=existing).run(sources)
+    return JobReport(
+        "ingest",
+        {name: rows},
+        {name: good, QUARANTINE: bad},
+        watch.seconds,
+        {"files": len(sources)},
+    )
+
+
+def frames(target: Store, name: str, files: Sequence[str]) -> dict[str, DataFrame]:
+    """Return what the job writes, before anything is run."""
+    declared = _ingestible(name)
+    plan = planned_splits(found_files(files), layout_of(declared))
+    parts = split_frame(target.spark, plan)
+    return {
+        name: kept(ingested(parts, declared), declared),
+        QUARANTINE: quarantined(ingested(parts, declared, origins=True), declared),
+    }
+
+
+class _Ingestion:
+    """One run of the job: its drafts, and what it counted."""
+
+    def __init__(
+        self, target: Store, declared: Table, plan: SplitPlan, *, existing: DataFrame | None
+    ) -> None:
+        self._store = target
+        self._table = declared
+        self._plan = plan
+        self._existing = existing
+        self._drafts: list[str] = []
+
+    def run(self, sources: Sequence[SourceFile]) -> tuple[int, int, int]:
+        """Write the table and the quarantine, or neither; return rows read, kept and not."""
+        for name in (self._table.name, QUARANTINE):
+            self._store.remove_drafts(name)
+        try:
+            return self._run(sources)
+        finally:
+            for draft in self._drafts:
+                self._store.folder.remove(draft)
+
+    def _run(self, sources: Sequence[SourceFile]) -> tuple[int, int, int]:
+        draft, seen = self._read_once()
+        rows = self._store.read_draft(self._table.name, draft)
+        reason = self._misfit(rows, seen)
+        if reason is not None:
+            rows = rows.filter(reason.isNull())
+        bad: DataFrame | None = None
+        kept_count = seen["kept"]
+        with ExitStack() as held:
+            hashes = held.enter_context(_kept_on_disk(self._hashes(rows, kept_count)))
+            repeated = hashes.count() > 0
+            if repeated:
+                suspects = suspected(self._read_again(reason), hashes, self._table)
+                old = self._existing
+                if old is not None:
+                    old = with_hash(old, hashes, self._table)
+                told = held.enter_context(_kept_on_disk(judged(suspects, old, self._table)))
+                bad = quarantined(told, self._table)
+                rows = without_hash(rows, hashes, self._table).unionAll(kept(told, self._table))
+            elif kept_count < seen["rows"] or reason is not None:
+                bad = quarantined(self._read_again(reason), self._table)
+            aside, quarantined_count = self._quarantine(bad, sources)
+            if repeated or reason is not None or self._existing is not None:
+                draft, kept_count = self._rewrite(rows)
+        if kept_count + quarantined_count != seen["rows"]:
+            raise PipelineFailed(
+                "ingest",
+                self._table.name,
+                f"{seen['rows']:,} rows were read, {kept_count:,} kept and "
+                f"{quarantined_count:,} put into quarantine; did a file change?",
+            )
+        if aside is not None:
+            self._store.publish(QUARANTINE, aside)
+        # Nothing new for a table that is there: it is left alone.
+        if kept_count or self._existing is None:
+            self._store.publish(self._table.name, draft)
+        return seen["rows"], kept_count, quarantined_count
+
+    def _read_once(self) -> tuple[str, Mapping[str, int]]:
+        """Write the good rows beside the table; return the draft and what was counted."""
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as f
+
+        observation = Observation()
+        parts = split_frame(self._store.spark, self._plan)
+        rows = ingested(parts, self._table).observe(
+            observation,
+            f.count(f.lit(1)).alias("rows"),
+            f.count_if(f.col("reason").isNull()).alias("kept"),
+            *width_bounds(self._table),
+        )
+        return self._drafted(self._table.name, kept(rows, self._table)), observation.get
+
+    def _misfit(self, rows: DataFrame, seen: Mapping[str, int]) -> Column | None:
+        """Return why rows do not agree with the others; None when all do."""
+        bounds = [name for name in seen if name not in ("rows", "kept")]
+        if not bounds:
+            return None
+        widths = usual_widths(rows if self._existing is None else self._existing, self._table)
+        agree = all(
+            seen[f"{column}_{bound}"] in (width, None)
+            for column, width in widths.items()
+            for bound in ("least", "most")
+        )
+        return None if agree else misfit(self._table, widths)
+
+    def _hashes(self, rows: DataFrame, count: int) -> DataFrame:
+        """Return the hashes of keys that rows share, with each other or with the table."""
+        total = count if self._existing is None else count + self._existing.count()
+        return repeated_hashes(rows, self._existing, self._table, row_count=total)
+
+    def _read_again(self, reason: Column | None) -> DataFrame:
+        """Return all rows with the places they come from."""
+        from pyspark.sql import functions as f
+
+        plan = counted_splits(self._store.spark, self._plan)
+        rows = ingested(split_frame(self._store.spark, plan), self._table, origins=True)
+        return rows if reason is None else rows.withColumn("reason", f.coalesce("reason", reason))
+
+    def _quarantine(
+        self, bad: DataFrame | None, sources: Sequence[SourceFile]
+    ) -> tuple[str | None, int]:
+        """Write the quarantine beside the old one; return the draft and how many are new."""
+        from pyspark.sql import functions as f
+
+        others: DataFrame | None = None
+        if self._store.has(QUARANTINE):
+            old = self._store.read(QUARANTINE)
+            earlier = f.col("table") == self._table.name
+            if self._existing is not None:
+                earlier &= f.col("file").isin([source.path for source in sources])
+            if bad is None and old.filter(earlier).isEmpty():
+                return None, 0
+            others = old.filter(~earlier)
+        if bad is None:
+            return None if others is None else self._drafted(QUARANTINE, others), 0
+        count = RowCount()
+        new = count.of(bad)
+        return self._drafted(
+            QUARANTINE, new if others is None else others.unionAll(new)
+        ), count.rows
+
+    def _rewrite(self, rows: DataFrame) -> tuple[str, int]:
+        """Write the table beside the old one; return the draft and how many rows are new."""
+        count = RowCount()
+        every = count.of(rows)
+        if self._existing is not None:
+            every = self._existing.unionAll(every)
+        return self._drafted(self._table.name, every), count.rows
+
+    def _drafted(self, name: str, rows: DataFrame) -> str:
+        draft = self._store.draft(name, rows)
+        self._drafts.append(draft)
+        return draft
+
+
+@contextmanager
+def _kept_on_disk(frame: DataFrame) -> Iterator[DataFrame]:
+    """Yield a frame that is worked out once, however often it is used."""
+    from pyspark import StorageLevel
+
+    frame.persist(StorageLevel.DISK_ONLY)
+    try:
+        yield frame
+    finally:
+        frame.unpersist()
+
+
+def _ingestible(name: str) -> Table:
+    declared = table(name)
+    if name == QUARANTINE:
+        raise BadInput(
+            "table",
+            f"{quoted(name)} is not filled from files",
+            hint=f"tables are {', '.join(item for item in TABLES if item != QUARANTINE)}",
+        )
+    return declared
+
+
+def _existing(target: Store, name: str) -> DataFrame | None:
+    """Return the rows that a table has; None when there is no such table yet."""
+    if not target.has(name):
+        return None
+    inside = open_folder(target.spark, target.path(name)).names()
+    if any(item.startswith(f"{BATCH}=") for item in inside):
+        raise BadInput(
+            target.path(name),
+            "is written by a stream, which would not find its batches again",
+            hint="give the files to the stream",
+        )
+    return target.read(name)

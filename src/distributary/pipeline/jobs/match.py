@@ -1,0 +1,95 @@
+"""`pipeline match`: publications x subscriptions -> deliveries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distributary.errors import BadInput
+from distributary.pipeline.counting import RowCount
+from distributary.pipeline.failures import explained
+from distributary.pipeline.gathering import gathered
+from distributary.pipeline.graph import calibration
+from distributary.pipeline.report import JobReport, Stopwatch
+from distributary.pipeline.shared import Shared, share
+from distributary.pipeline.transforms.deliveries import deliveries
+from distributary.pipeline.transforms.recipients import Recipients, recipients
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from distributary.pipeline.store import Store
+
+__all__ = ["frames", "match", "recipients_in"]
+
+
+def recipients_in(source: Store, *, graph: Path | str | None = None) -> Recipients:
+    """Return the recipients that the tables `subscriptions` and `users` describe.
+
+    Parameters
+    ----------
+    source
+        Where the tables are; without a table `users`, nobody has a home.
+    graph
+        A calibrated adaptation graph; those that come with distributary by default.
+    """
+    document = calibration(graph)
+    columns = ("subscription_id", "user", "filters", "profile")
+    subscriptions = gathered(source, "subscriptions", columns)
+    users = gathered(source, "users") if source.has("users") else None
+    try:
+        return recipients(subscriptions, users, document)
+    except BadInput as error:
+        raise error.within(source.path("subscriptions")) from None
+
+
+def frames(source: Store, *, graph: Path | str | None = None) -> dict[str, DataFrame]:
+    """Return the tables that the job writes, by name."""
+    everybody = share(source.spark, recipients_in(source, graph=graph))
+    return {"deliveries": deliveries(source.read("publications"), everybody)}
+
+
+def match(source: Store, target: Store, *, graph: Path | str | None = None) -> JobReport:
+    """Find out who gets which publication, and in which format.
+
+    Parameters
+    ----------
+    source
+        Has the tables `publications`, `subscriptions` and, if homes are known, `users`.
+    target
+        Gets the table `deliveries`.
+    graph
+        A calibrated adaptation graph; those that come with distributary by default.
+    """
+    stopwatch = Stopwatch()
+    everybody = recipients_in(source, graph=graph)
+    shared: Shared[Recipients] = share(source.spark, everybody)
+    read = RowCount()
+    with explained("match", source.path("publications")):
+        target.write("deliveries", deliveries(read.of(source.read("publications")), shared))
+        figures = _figures(target)
+    return JobReport(
+        "match",
+        {"publications": read.rows, "subscriptions": len(everybody.index)},
+        {"deliveries": figures.pop("rows")},
+        stopwatch.seconds,
+        figures,
+    )
+
+
+def _figures(target: Store) -> dict[str, int]:
+    """Count the deliveries that were written.
+
+    Counting them on their way would take three times as long as reading two columns again:
+    there are many more of them than of publications.
+    """
+    from pyspark.sql import functions as f
+
+    found = target.read("deliveries")
+    nulls = [
+        f.count_if(f.col(column).isNull()).alias(name)
+        for name, column in (("without_format", "media_type"), ("without_broker", "broker"))
+    ]
+    row = found.agg(f.count(f.lit(1)).alias("rows"), *nulls).first()
+    assert row is not None
+    return {name: int(count) for name, count in row.asDict().items()}

@@ -1,0 +1,155 @@
+"""`pipeline plans`: a placement plan for every publication that somebody gets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distributary.content.content_space import ContentSpace
+from distributary.content.documents import read_document
+from distributary.errors import BadInput
+from distributary.pipeline.counting import RowCount, observed
+from distributary.pipeline.failures import explained
+from distributary.pipeline.graph import calibration
+from distributary.pipeline.overlay import read_overlay
+from distributary.pipeline.report import Figure, JobReport, Stopwatch
+from distributary.pipeline.shared import Shared, share
+from distributary.pipeline.space_file import read_space
+from distributary.pipeline.transforms.plans import plans as planned
+from distributary.pipeline.transforms.publication_plans import PlanOptions, PublicationPlanner
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from distributary.pipeline.store import Store
+
+__all__ = ["frames", "plans"]
+
+# So many tasks per core: some publications take a hundred times as long as others, and the
+# last tasks should not be long ones.
+_TASKS_PER_CORE = 8
+_COSTS = ("total_cost", "lower_bound", "all_in_root", "all_in_leaves", "single_format")
+
+
+def frames(
+    source: Store,
+    *,
+    graph: Path | str | None = None,
+    space: Path | str | None = None,
+    options: PlanOptions | None = None,
+    tasks: int | None = None,
+) -> dict[str, DataFrame]:
+    """Return the tables that the job writes, by name."""
+    cells = _space(source, space)
+    return {
+        "plans": planned(
+            source.read("publications"),
+            source.read("deliveries"),
+            _shared(source, graph, cells, options),
+            space=cells,
+            tasks=_tasks(source.spark, tasks),
+        )
+    }
+
+
+def plans(
+    source: Store,
+    target: Store,
+    *,
+    graph: Path | str | None = None,
+    space: Path | str | None = None,
+    options: PlanOptions | None = None,
+    tasks: int | None = None,
+) -> JobReport:
+    """Decide for every publication where its conversions should run.
+
+    Its tree is the union of the routes from its rendezvous broker to the home brokers of
+    those who get it. Who has no home, or can be sent no format, is left out and counted.
+
+    Parameters
+    ----------
+    source
+        Has the tables `publications`, `deliveries` and `overlay`.
+    target
+        Gets the table `plans`.
+    graph
+        A calibrated adaptation graph; those that come with distributary by default.
+    space
+        A document of the content space whose cells have rendezvous brokers. By default that
+        of the table `channels`, and without such a table `ContentSpace.default`.
+    options
+        How to plan.
+    tasks
+        Into how many tasks the planning is cut; a few per core by default. The result does
+        not depend on it.
+    """
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+
+    stopwatch = Stopwatch()
+    cells = _space(source, space)
+    planner = _shared(source, graph, cells, options)
+    published, delivered, written = RowCount(), Observation(), Observation()
+    with explained("plans", source.path("deliveries")):
+        rows = planned(
+            published.of(source.read("publications")),
+            source.read("deliveries").observe(
+                delivered,
+                f.count(f.lit(1)).alias("rows"),
+                f.count_if(f.col("broker").isNull()).alias("without_broker"),
+                f.count_if(f.col("media_type").isNull()).alias("without_format"),
+            ),
+            planner,
+            space=cells,
+            tasks=_tasks(source.spark, tasks),
+        )
+        target.write("plans", rows.observe(written, *_figures()))
+        got, made = observed(delivered), observed(written)
+    costs: dict[str, Figure] = {name: float(made.get(name) or 0) for name in _COSTS}
+    return JobReport(
+        "plans",
+        {"publications": published.rows, "deliveries": got.get("rows", 0)},
+        {"plans": made.get("rows", 0)},
+        stopwatch.seconds,
+        {
+            "failed": made.get("failed", 0),
+            "without_broker": got.get("without_broker", 0),
+            "without_format": got.get("without_format", 0),
+            **costs,
+        },
+    )
+
+
+def _figures() -> list[Column]:
+    from pyspark.sql import functions as f
+
+    # Sums of decimals are the same in whatever order tasks end.
+    return [
+        f.count(f.lit(1)).alias("rows"),
+        f.count_if(f.col("failure").isNotNull()).alias("failed"),
+        *(f.sum(f.col(name).cast("decimal(38,9)")).alias(name) for name in _COSTS),
+    ]
+
+
+def _shared(
+    source: Store, graph: Path | str | None, space: ContentSpace, options: PlanOptions | None
+) -> Shared[PublicationPlanner]:
+    planner = PublicationPlanner(read_overlay(source), space, calibration(graph), options)
+    return share(source.spark, planner)
+
+
+def _space(source: Store, path: Path | str | None) -> ContentSpace:
+    if path is not None:
+        return read_document(path, ContentSpace.parse)
+    return read_space(source) if source.has("channels") else ContentSpace.default()
+
+
+def _tasks(spark: SparkSession, tasks: int | None) -> int:
+    if tasks is not None:
+        if tasks < 1:
+            raise BadInput("--tasks", f"must be at least 1, not {tasks}")
+        return tasks
+    if hasattr(spark, "_jvm"):
+        return _TASKS_PER_CORE * int(spark.sparkContext.defaultParallelism)
+    # A client of Spark Connect does not see the cores.
+    return int(spark.conf.get("spark.sql.shuffle.partitions") or 200)

@@ -1,0 +1,117 @@
+"""The job `prune`: what is older than wanted leaves the tables.
+
+Rows go by their own time, deliveries and plans with their publications. A table that a
+stream fills keeps its layout; batches that hold nothing any more are gone. Streams into the
+same folder must not run meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from distributary.errors import BadInput, quoted
+from distributary.pipeline.failures import explained
+from distributary.pipeline.folder import open_folder
+from distributary.pipeline.report import JobReport, Stopwatch
+from distributary.pipeline.schemas import TABLES
+from distributary.pipeline.store import BATCH, Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["PRUNABLE", "frames", "prune"]
+
+_PUBLICATIONS = "publications"
+_FOLLOWING = ("deliveries", "plans")
+
+PRUNABLE = (*(name for name, item in TABLES.items() if item.time is not None), *_FOLLOWING)
+"""The tables that can be pruned: first those whose rows have a time of their own."""
+
+
+def prune(
+    store: Store,
+    *,
+    before: datetime,
+    tables: Sequence[str] | None = None,
+    dry_run: bool = False,
+) -> JobReport:
+    """Remove rows of a time before a given one, and what belongs to publications that are gone.
+
+    A row without a time stays. Running it again removes nothing more; so a job that is
+    killed half way is finished by the next.
+
+    Parameters
+    ----------
+    store
+        The tables.
+    before
+        Rows of this time and later stay.
+    tables
+        Which to prune; all that can be and are there unless given.
+    dry_run
+        Whether to count only.
+
+    Raises
+    ------
+    BadInput
+        When a table cannot be pruned or is not there.
+    """
+    watch = Stopwatch()
+    rows_in: dict[str, int] = {}
+    rows_out: dict[str, int] = {}
+    for name in _chosen(store, tables):
+        with explained("prune", store.path(name)):
+            rows = _rows(store, name)
+            left = _left(store, name, rows, before)
+            rows_in[name] = rows.count()
+            rows_out[name] = left.count()
+            if rows_out[name] < rows_in[name] and not dry_run:
+                store.write(name, left, in_batches=BATCH in left.columns)
+    removed = {f"{name}_removed": rows_in[name] - rows_out[name] for name in rows_in}
+    return JobReport("prune", rows_in, rows_out, watch.seconds, removed)
+
+
+def frames(
+    store: Store, *, before: datetime, tables: Sequence[str] | None = None
+) -> dict[str, DataFrame]:
+    """Return what is left of each table, before anything is run."""
+    return {name: _left(store, name, _rows(store, name), before) for name in _chosen(store, tables)}
+
+
+def _chosen(store: Store, tables: Sequence[str] | None) -> list[str]:
+    if tables is None:
+        return [name for name in PRUNABLE if store.has(name)]
+    for name in tables:
+        if name not in PRUNABLE:
+            raise BadInput(
+                "--table",
+                f"{quoted(name)} has no rows that grow old",
+                hint=f"tables are {', '.join(PRUNABLE)}",
+            )
+    # Publications come before what belongs to them, however they are given.
+    return [name for name in PRUNABLE if name in tables]
+
+
+def _rows(store: Store, name: str) -> DataFrame:
+    """Return a table, with the batch of every row where a stream wrote it."""
+    rows = store.read(name)
+    inside = open_folder(store.spark, store.path(name)).names()
+    if not any(item.startswith(f"{BATCH}=") for item in inside):
+        return rows
+    every = store.spark.read.parquet(store.path(name))
+    return every.select(*rows.columns, BATCH)
+
+
+def _left(store: Store, name: str, rows: DataFrame, before: datetime) -> DataFrame:
+    from pyspark.sql import functions as f
+
+    time = TABLES[name].time
+    if time is not None:
+        moment = f.lit(before.astimezone(UTC).isoformat()).cast("timestamp")
+        return rows.filter(f.col(time).isNull() | (f.col(time) >= moment))
+    if not store.has(_PUBLICATIONS):
+        return rows
+    publications = store.read(_PUBLICATIONS).select("source", "event_id")
+    return rows.join(publications, ["source", "event_id"], "left_semi").select(*rows.columns)

@@ -1,0 +1,88 @@
+"""`pipeline rates`: quotes x tolerances -> updates per second that servers need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distributary.errors import BadInput
+from distributary.pipeline.counting import RowCount
+from distributary.pipeline.failures import explained
+from distributary.pipeline.gathering import gathered
+from distributary.pipeline.report import JobReport, Stopwatch
+from distributary.pipeline.shared import Shared, share
+from distributary.pipeline.transforms.followers import Followers, ObjectEvents, followers
+from distributary.pipeline.transforms.rates import rates as counted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from distributary.pipeline.store import Store
+
+__all__ = ["followers_in", "frames", "rates", "task_count"]
+
+# Objects differ in how many quotes and followers they have; smaller parts even that out.
+_TASKS_PER_CORE = 4
+_TASKS_ELSEWHERE = 64
+
+
+def task_count(spark: SparkSession) -> int:
+    """Return how many parts objects are shared out to."""
+    if hasattr(spark, "_jvm"):
+        return _TASKS_PER_CORE * int(spark.sparkContext.defaultParallelism)
+    # A client of Spark Connect does not see the cores.
+    return _TASKS_ELSEWHERE
+
+
+def followers_in(source: Store, events: ObjectEvents | None = None) -> Followers:
+    """Return the followers that the tables `subscriptions` and `users` describe.
+
+    Parameters
+    ----------
+    source
+        Where the tables are.
+    events
+        What events of quoted objects look like.
+    """
+    columns = ("subscription_id", "user", "filters", "tolerance")
+    subscriptions = gathered(source, "subscriptions", columns)
+    users = gathered(source, "users")
+    try:
+        return followers(subscriptions, users, events or ObjectEvents())
+    except BadInput as error:
+        raise error.within(source.path("subscriptions")) from None
+
+
+def frames(source: Store, *, events: ObjectEvents | None = None) -> dict[str, DataFrame]:
+    """Return the tables that the job writes, by name."""
+    everybody = share(source.spark, followers_in(source, events))
+    quotes = source.read("quotes")
+    return {"rates": counted(quotes, everybody, tasks=task_count(source.spark))}
+
+
+def rates(source: Store, target: Store, *, events: ObjectEvents | None = None) -> JobReport:
+    """Count how often each server needs updates of each object that it follows.
+
+    Parameters
+    ----------
+    source
+        Has the tables `quotes`, `subscriptions` and `users`.
+    target
+        Gets the table `rates`.
+    events
+        What events of quoted objects look like.
+    """
+    stopwatch = Stopwatch()
+    everybody = followers_in(source, events)
+    shared: Shared[Followers] = share(source.spark, everybody)
+    read, written = RowCount(), RowCount()
+    with explained("rates", source.path("quotes")):
+        quotes = read.of(source.read("quotes"))
+        found = counted(quotes, shared, tasks=task_count(source.spark))
+        target.write("rates", written.of(found))
+        return JobReport(
+            "rates",
+            {"quotes": read.rows, "subscriptions": len(everybody.index)},
+            {"rates": written.rows},
+            stopwatch.seconds,
+            {"servers": len(everybody.servers)},
+        )

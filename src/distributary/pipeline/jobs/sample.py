@@ -1,0 +1,47 @@
+"""`pipeline sample`: tables of realistic data, the same for the same seed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distributary.errors import BadInput
+from distributary.pipeline.counting import RowCount
+from distributary.pipeline.failures import explained
+from distributary.pipeline.report import JobReport, Stopwatch
+from distributary.pipeline.sample import SampleSizes, sample_tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from distributary.pipeline.store import Store
+
+__all__ = ["frames", "sample"]
+
+
+def frames(spark: SparkSession, sizes: SampleSizes, *, seed: int = 0) -> dict[str, DataFrame]:
+    """Return the tables that the job writes, by name."""
+    if seed < 0:
+        raise BadInput("--seed", f"must be at least 0, not {seed}")
+    return sample_tables(spark, sizes, seed)
+
+
+def sample(target: Store, sizes: SampleSizes, *, seed: int = 0) -> JobReport:
+    """Fill a folder with the tables of a sample.
+
+    Parameters
+    ----------
+    target
+        Where they go; tables of these names are replaced.
+    sizes
+        How much of everything.
+    seed
+        The same seed gives the same rows.
+    """
+    stopwatch = Stopwatch()
+    rows: dict[str, int] = {}
+    for name, frame in frames(target.spark, sizes, seed=seed).items():
+        count = RowCount()
+        with explained("sample", target.path(name)):
+            target.write(name, count.of(frame))
+            rows[name] = count.rows
+    return JobReport("sample", {}, rows, stopwatch.seconds, {"seed": seed})

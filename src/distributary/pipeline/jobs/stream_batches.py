@@ -1,0 +1,283 @@
+"""What a stream does with each batch of files: the transforms of the batch jobs, on new rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from distributary.content.content_space import ContentSpace
+from distributary.pipeline.jobs.stream_files import Arrivals, arrivals_plan
+from distributary.pipeline.jobs.stream_intake import Intake, take_in
+from distributary.pipeline.jobs.stream_state import BatchState, Checkpoint
+from distributary.pipeline.schemas import table
+from distributary.pipeline.shared import Shared
+from distributary.pipeline.sources.files import SourceFile
+from distributary.pipeline.sources.portion import layout_of
+from distributary.pipeline.store import BATCH, Store
+from distributary.pipeline.transforms.channels import rates_published
+from distributary.pipeline.transforms.deliveries import deliveries
+from distributary.pipeline.transforms.exchange import population
+from distributary.pipeline.transforms.followers import Followers
+from distributary.pipeline.transforms.rate_state import QUOTE, RATE_STATE
+from distributary.pipeline.transforms.rates import Advance, carried_rates, news_in, rates_advanced
+from distributary.pipeline.transforms.recipients import Recipients
+from distributary.pipeline.transforms.traffic import traffic
+from distributary.pipeline.transforms.traffic_windows import (
+    REPORTED,
+    WINDOW_VOLUMES,
+    all_volumes,
+    closed_volumes,
+    traffic_news,
+    volumes_added,
+)
+from distributary.pipeline.transforms.windows import window_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+__all__ = ["Audience", "Batches"]
+
+PUBLICATIONS, QUOTES = "publications", "quotes"
+_KEYS = "source STRING NOT NULL, event_id STRING NOT NULL, time TIMESTAMP NOT NULL"
+# Parts of the state, by the names of their tables.
+_RATES, _SEEN, _VOLUMES, _REPORTED = "rates", "keys", "volumes", "reported"
+
+
+@dataclass(frozen=True)
+class Audience:
+    """Everybody whom arriving rows concern.
+
+    Attributes
+    ----------
+    recipients, followers
+        Who gets publications, and who follows quotes.
+    interests, users
+        The tables of these names; `users` is None when there is none.
+    space
+        The content space that traffic is counted in.
+    """
+
+    recipients: Shared[Recipients]
+    followers: Shared[Followers]
+    interests: pa.Table
+    users: pa.Table | None
+    space: ContentSpace
+
+
+class Batches:
+    """Takes batches of files one after the other.
+
+    Parameters
+    ----------
+    target
+        Gets the tables.
+    checkpoint
+        Keeps the state.
+    audience
+        Whom it concerns.
+    folder
+        Where files arrive.
+    others
+        The table of files in no folder of a table's name, if it was given.
+    delay_us, length_us
+        The delay of the watermark, and the length of windows.
+    tau
+        By which share a value may rise unreported.
+    tasks
+        How many parts objects are shared out to.
+
+    Attributes
+    ----------
+    counts
+        What happened since this object was made: rows by table, late rows, batches.
+    """
+
+    def __init__(
+        self,
+        target: Store,
+        checkpoint: Checkpoint,
+        audience: Audience,
+        *,
+        folder: str,
+        others: str | None,
+        delay_us: int,
+        length_us: int,
+        tau: float,
+        tasks: int,
+    ) -> None:
+        self.counts: Counter[str] = Counter()
+        self._target = target
+        self._checkpoint = checkpoint
+        self._audience = audience
+        self._folder = folder
+        self._others = others
+        self._delay_us = delay_us
+        self._length_us = length_us
+        self._tau = tau
+        self._tasks = tasks
+
+    def take(self, batch: int, files: Sequence[SourceFile]) -> None:
+        """Do everything that a batch asks for; doing it again changes nothing."""
+        before = self._checkpoint.after(batch - 1)
+        arrivals = Arrivals.of(files, self._folder, others=self._others or before.others)
+        state = replace(before.following(), others=arrivals.others)
+        apart: list[DataFrame] = []
+        news: list[DataFrame] = []
+        # Counted at the end: a batch that fails half way is counted when it is done.
+        counts: Counter[str] = Counter(batches=1)
+        with ExitStack() as stack:
+            for name, found in sorted(arrivals.files.items()):
+                intake = stack.enter_context(
+                    take_in(
+                        self._target,
+                        table(name),
+                        arrivals_plan(found, layout_of(table(name))),
+                        batch=batch,
+                        watermark_us=before.watermarks.get(name),
+                        known=self._known(before, name),
+                    )
+                )
+                counts.update({name: intake.rows, f"{name}_kept": intake.kept, "late": intake.late})
+                counts["files"] += len(found)
+                counts["quarantine"] += intake.rows - intake.kept
+                if intake.apart is not None:
+                    apart.append(intake.apart)
+                if intake.kept:
+                    take = self._publications if name == PUBLICATIONS else self._quotes
+                    state, told = take(state, before, intake)
+                    news += told
+            self._write("quarantine", apart, batch)
+        self._write("decisions", news, batch)
+        self._checkpoint.keep(state, before)
+        self.counts.update(counts)
+
+    def finish(self) -> dict[str, int]:
+        """Write the tables that are about all rows so far; return how many rows they have."""
+        state = self._checkpoint.latest()
+        written: dict[str, int] = {}
+        carried = self._checkpoint.read(state, _RATES, RATE_STATE)
+        if carried is not None:
+            found = carried_rates(carried, self._audience.followers, tasks=self._tasks)
+            written["rates"] = self._replace("rates", found, state.batch)
+        volumes = self._checkpoint.read(state, _VOLUMES, WINDOW_VOLUMES)
+        if volumes is not None:
+            everybody = population(
+                rates_published(all_volumes(volumes)).toArrow(),
+                self._audience.interests,
+                self._audience.users,
+            )
+            found = traffic(self._target.spark, everybody)
+            written["traffic"] = self._replace("traffic", found, state.batch)
+        return written
+
+    def _publications(
+        self, state: BatchState, before: BatchState, intake: Intake
+    ) -> tuple[BatchState, list[DataFrame]]:
+        """Match the publications of a batch and count them; return the state, and news."""
+        from pyspark.sql import functions as f
+
+        checkpoint, audience = self._checkpoint, self._audience
+        new = self._new(PUBLICATIONS, state.batch)
+        self._target.write_batch("deliveries", deliveries(new, audience.recipients), state.batch)
+        state, advance = self._advanced(state, before, PUBLICATIONS, intake)
+        carried = checkpoint.read(before, _VOLUMES, WINDOW_VOLUMES)
+        volumes = volumes_added(carried, new, audience.space, advance)
+        state = checkpoint.write(state, _VOLUMES, volumes)
+        keys = new.select("source", "event_id", "time")
+        known = checkpoint.read(before, _SEEN, _KEYS)
+        if known is not None:
+            keys = known.unionAll(keys)
+        recent = f.unix_micros("time") >= f.lit(advance.watermark_us)
+        state = checkpoint.write(state, _SEEN, keys.filter(recent))
+        if not self._closes(advance):
+            return state, []
+        counted = checkpoint.read(state, _VOLUMES, WINDOW_VOLUMES)
+        assert counted is not None, "it was just written"
+        reported = checkpoint.read(before, _REPORTED, REPORTED)
+        decisions, latest = traffic_news(
+            closed_volumes(counted, advance).toArrow(),
+            audience.interests,
+            None if reported is None else reported.toArrow(),
+            advance,
+        )
+        spark = self._target.spark
+        state = checkpoint.write(state, _REPORTED, spark.createDataFrame(latest, REPORTED))
+        return state, [spark.createDataFrame(decisions, table("decisions").schema)]
+
+    def _quotes(
+        self, state: BatchState, before: BatchState, intake: Intake
+    ) -> tuple[BatchState, list[DataFrame]]:
+        """Filter the quotes of a batch as the source would; return the state, and news."""
+        state, advance = self._advanced(state, before, QUOTES, intake)
+        advanced = rates_advanced(
+            self._checkpoint.read(before, _RATES, RATE_STATE),
+            self._new(QUOTES, state.batch),
+            self._audience.followers,
+            advance,
+            tasks=self._tasks,
+        )
+        state = self._checkpoint.write(state, _RATES, advanced)
+        written = self._checkpoint.read(state, _RATES, RATE_STATE)
+        if written is None or not self._closes(advance):
+            return state, []
+        return state, [news_in(written, length_us=self._length_us)]
+
+    def _advanced(
+        self, state: BatchState, before: BatchState, name: str, intake: Intake
+    ) -> tuple[BatchState, Advance]:
+        """Return the state with the watermark where the rows of a batch bring it."""
+        looked_at = before.watermarks.get(name)
+        reached = [mark for mark in (looked_at,) if mark is not None]
+        if intake.latest_us is not None:
+            reached.append(intake.latest_us - self._delay_us)
+        # Without any time nothing is late, and no window closes.
+        watermark = max(reached, default=None)
+        if watermark is not None:
+            state = replace(state, watermarks={**state.watermarks, name: watermark})
+        mark = -(2**62) if watermark is None else watermark
+        return state, Advance(looked_at, mark, self._length_us, self._tau)
+
+    def _closes(self, advance: Advance) -> bool:
+        """Whether a window may have closed."""
+        return advance.looked_at_us is None or window_of(
+            advance.looked_at_us, self._length_us
+        ) < window_of(advance.watermark_us, self._length_us)
+
+    def _known(self, before: BatchState, name: str) -> DataFrame | None:
+        """Return the keys of rows that may come again."""
+        from pyspark.sql import functions as f
+
+        if name == PUBLICATIONS:
+            return self._checkpoint.read(before, _SEEN, _KEYS)
+        carried = self._checkpoint.read(before, _RATES, RATE_STATE)
+        if carried is None:
+            return None
+        return carried.filter(f.col("part") == QUOTE).select("object", "time")
+
+    def _new(self, name: str, batch: int) -> DataFrame:
+        target = self._target
+        path = target.path(f"{name}/{BATCH}={batch}")
+        return target.spark.read.schema(table(name).schema).parquet(path)
+
+    def _write(self, name: str, parts: list[DataFrame], batch: int) -> None:
+        if parts:
+            every = reduce(lambda one, other: one.unionByName(other), parts)
+            self._target.write_batch(name, every, batch)
+
+    def _replace(self, name: str, found: DataFrame, batch: int) -> int:
+        """Put a table about everything in the place of the one before, as of this batch."""
+        from pyspark.sql import functions as f
+
+        rows = found.persist()
+        try:
+            count = rows.count()
+            laid_out = rows.withColumn(BATCH, f.lit(batch)) if count else rows
+            self._target.write(name, laid_out, in_batches=count > 0)
+        finally:
+            rows.unpersist()
+        return count

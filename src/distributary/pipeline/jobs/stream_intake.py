@@ -1,0 +1,143 @@
+"""The rows of a batch of files: into their table, or into quarantine; late ones too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from distributary.errors import PipelineFailed
+from distributary.pipeline.counting import RowCount
+from distributary.pipeline.schemas import Table
+from distributary.pipeline.sources.splits import SplitPlan, counted_splits, split_frame
+from distributary.pipeline.store import BATCH, Store
+from distributary.pipeline.transforms.ingest import ingested, kept, quarantined
+from distributary.pipeline.transforms.repeated import (
+    judged,
+    repeated_hashes,
+    suspected,
+    without_hash,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["LATE", "Intake", "take_in"]
+
+LATE = "late"
+"""Why a row is in quarantine that came after the watermark had passed its time."""
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What became of the rows of a batch.
+
+    Attributes
+    ----------
+    rows, kept, late
+        How many were read, how many are in the table now, and how many were late.
+    latest_us
+        The latest time of those that were kept, in microseconds since 1970; None when no
+        row has a time.
+    apart
+        The others, as rows of `quarantine`; None when there are none.
+    """
+
+    rows: int
+    kept: int
+    late: int
+    latest_us: int | None
+    apart: DataFrame | None
+
+
+@contextmanager
+def take_in(
+    store: Store,
+    target: Table,
+    plan: SplitPlan,
+    *,
+    batch: int,
+    watermark_us: int | None,
+    known: DataFrame | None,
+) -> Iterator[Intake]:
+    """Write the rows of some files into a batch of their table, by the rules of `ingest`.
+
+    The result can be used within.
+
+    Parameters
+    ----------
+    store
+        Has the table.
+    target
+        The table.
+    plan
+        The files.
+    batch
+        The number of the batch.
+    watermark_us
+        Rows of an earlier time are late; None when none can be.
+    known
+        The keys that rows of earlier batches have and that can still come again: a row that
+        is there already goes to quarantine.
+    """
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+
+    def rows(parts: SplitPlan, *, origins: bool) -> DataFrame:
+        frame = split_frame(store.spark, parts)
+        found = ingested(frame, target, origins=origins, refuse_files=False)
+        if watermark_us is None:
+            return found
+        late = f.when(f.unix_micros(f.col(str(target.time))) < f.lit(watermark_us), f.lit(LATE))
+        return found.withColumn("reason", f.coalesce("reason", late))
+
+    observation = Observation()
+    good = f.col("reason").isNull()
+    first = rows(plan, origins=False).observe(
+        observation,
+        f.count(f.lit(1)).alias("rows"),
+        f.count_if(good).alias("kept"),
+        f.count_if(f.col("reason") == LATE).alias("late"),
+        f.max(f.when(good, f.unix_micros(f.col(str(target.time))))).alias("latest"),
+    )
+    store.write_batch(target.name, kept(first, target), batch)
+    seen = observation.get
+    new = _written(store, target, batch)
+    hashes = repeated_hashes(new, known, target, row_count=seen["kept"]).persist()
+    told: DataFrame | None = None
+    apart: DataFrame | None = None
+    kept_rows, apart_rows = seen["kept"], 0
+    try:
+        repeated = kept_rows > 0 and hashes.count() > 0
+        if repeated or kept_rows < seen["rows"]:
+            every = rows(counted_splits(store.spark, plan), origins=True)
+            told = every.filter(~good)
+            if repeated:
+                told = judged(suspected(every, hashes, target), known, target)
+            told = told.persist()
+            apart = quarantined(told, target)
+            apart_rows = apart.count()
+        if repeated and told is not None:
+            chosen = without_hash(new, hashes, target).unionAll(kept(told, target))
+            written = RowCount()
+            store.write_batch(target.name, written.of(chosen), batch)
+            kept_rows = written.rows
+        if kept_rows + apart_rows != seen["rows"]:
+            raise PipelineFailed(
+                "stream",
+                target.name,
+                f"{seen['rows']:,} rows were read, {kept_rows:,} kept and {apart_rows:,} put "
+                "into quarantine; did a file change?",
+            )
+        yield Intake(seen["rows"], kept_rows, seen["late"], seen["latest"], apart)
+    finally:
+        hashes.unpersist()
+        if told is not None:
+            told.unpersist()
+
+
+def _written(store: Store, target: Table, batch: int) -> DataFrame:
+    """Return the rows that a batch has put into a table."""
+    path = store.path(f"{target.name}/{BATCH}={batch}")
+    return store.spark.read.schema(target.schema).parquet(path).select(*target.column_names)

@@ -1,0 +1,92 @@
+"""`pipeline traffic`: rates_published, interests, users -> traffic, broker_traffic, partners."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distributary.errors import BadInput
+from distributary.pipeline.counting import RowCount
+from distributary.pipeline.failures import explained
+from distributary.pipeline.gathering import gathered
+from distributary.pipeline.report import Figure, JobReport, Stopwatch
+from distributary.pipeline.transforms import traffic as transforms
+from distributary.pipeline.transforms.exchange import Population, population
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from distributary.pipeline.store import Store
+
+__all__ = ["frames", "traffic"]
+
+
+def frames(source: Store, *, partners: int = 10) -> dict[str, DataFrame]:
+    """Return the tables that the job writes, by name."""
+    return _frames(source, _read(source)[0], partners)
+
+
+def traffic(source: Store, target: Store, *, partners: int = 10) -> JobReport:
+    """Find out how much traffic users have, with whom, and what brokers pass on.
+
+    Parameters
+    ----------
+    source
+        Has the tables `rates_published` and `interests`; `users` says where they are at
+        home, and `brokers` and `core_costs` what lies between. Without the last two there is
+        no table of traffic between brokers, and the report says so.
+    target
+        Gets `traffic`, `partners` and `broker_traffic`.
+    partners
+        How many of the heaviest partners of each user are kept.
+    """
+    stopwatch = Stopwatch()
+    everybody, read = _read(source)
+    problem = everybody.problem
+    written: dict[str, int] = {}
+    for name, frame in _frames(source, everybody, partners).items():
+        count = RowCount()
+        with explained("traffic", source.path("rates_published")):
+            target.write(name, count.of(frame))
+            written[name] = count.rows
+    figures: dict[str, Figure] = {
+        "bytes_per_second_published": float(problem.sent.sum()),
+        "bytes_per_second_received": float(problem.received.sum()),
+        "without_broker": int(np.count_nonzero(everybody.homes < 0)),
+    }
+    if "broker_traffic" not in written:
+        figures["broker_traffic"] = "needs brokers and core_costs"
+    return JobReport(
+        "traffic",
+        read,
+        written,
+        stopwatch.seconds,
+        figures,
+    )
+
+
+def _read(source: Store) -> tuple[Population, dict[str, int]]:
+    """Return all users, and how many rows that took of which table."""
+    names = ("rates_published", "interests", "users")
+    with explained("traffic", source.path("rates_published")):
+        tables = {
+            name: gathered(source, name) for name in names if name != "users" or source.has(name)
+        }
+    try:
+        everybody = population(tables["rates_published"], tables["interests"], tables.get("users"))
+    except BadInput as error:
+        raise error.within(source.path("")) from None
+    return everybody, {name: found.num_rows for name, found in tables.items()}
+
+
+def _frames(source: Store, everybody: Population, partners: int) -> dict[str, DataFrame]:
+    spark = source.spark
+    made = {
+        "traffic": transforms.traffic(spark, everybody),
+        "partners": transforms.partners(spark, everybody, partners),
+    }
+    if source.has("brokers") and source.has("core_costs"):
+        core = transforms.core_of(gathered(source, "brokers"), gathered(source, "core_costs"))
+        made["broker_traffic"] = transforms.broker_traffic(spark, everybody, core)
+    return made

@@ -1,0 +1,168 @@
+"""The schema of every table, in one place.
+
+Tables are stored as Parquet. Times are UTC. The version of a schema is kept in the table's
+folder and checked on reading, so that a change of columns is noticed and not misread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, cast
+
+from distributary.errors import BadInput, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+__all__ = ["TABLES", "Table", "table"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: what it is called, its columns, and which of them have to be there.
+
+    Attributes
+    ----------
+    name
+        The name of its folder.
+    columns
+        The columns and their types, as Spark's SQL writes them; NOT NULL where a row
+        without a value is no row of this table.
+    key
+        The columns that tell rows apart; empty when rows may be repeated.
+    time
+        The column that says when a row happened; None when it has no time.
+    version
+        Raised whenever the columns change.
+    """
+
+    name: str
+    columns: str
+    key: tuple[str, ...] = ()
+    time: str | None = None
+    version: int = 1
+
+    @property
+    def schema(self) -> StructType:
+        """The columns as Spark's own type."""
+        return _schema(self.columns)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(self.schema.fieldNames())
+
+
+@lru_cache(maxsize=64)
+def _schema(columns: str) -> StructType:
+    from pyspark.sql.types import StructType
+
+    return cast(StructType, StructType.fromDDL(columns))
+
+
+_DECLARED = (
+    Table(
+        "publications",
+        "source STRING NOT NULL, event_id STRING NOT NULL, publisher STRING, time TIMESTAMP, "
+        "attributes MAP<STRING, STRUCT<type: STRING, text: STRING>> NOT NULL, "
+        "numbers MAP<STRING, DOUBLE> NOT NULL, texts MAP<STRING, STRING> NOT NULL, "
+        "media_type STRING, bytes BIGINT NOT NULL",
+        key=("source", "event_id"),
+        time="time",
+    ),
+    Table(
+        "subscriptions",
+        "subscription_id STRING NOT NULL, user STRING NOT NULL, filters STRING NOT NULL, "
+        "profile STRING, tolerance STRING",
+        key=("subscription_id",),
+    ),
+    Table("users", "user STRING NOT NULL, broker STRING", key=("user",)),
+    Table("brokers", "broker STRING NOT NULL, capacity DOUBLE", key=("broker",)),
+    Table("access_costs", "user STRING NOT NULL, costs ARRAY<DOUBLE> NOT NULL", key=("user",)),
+    Table("core_costs", "broker STRING NOT NULL, costs ARRAY<DOUBLE> NOT NULL", key=("broker",)),
+    Table(
+        "overlay",
+        "broker STRING NOT NULL, identifier STRING NOT NULL, delays ARRAY<DOUBLE> NOT NULL",
+        key=("broker",),
+    ),
+    Table(
+        "quotes",
+        "object STRING NOT NULL, time TIMESTAMP NOT NULL, value DOUBLE NOT NULL",
+        key=("object", "time"),
+        time="time",
+    ),
+    Table(
+        "deliveries",
+        "source STRING NOT NULL, event_id STRING NOT NULL, subscription_id STRING NOT NULL, "
+        "user STRING NOT NULL, broker STRING, media_type STRING",
+        key=("source", "event_id", "subscription_id"),
+    ),
+    Table("channels", "cell BIGINT NOT NULL, bounds STRING NOT NULL", key=("cell",)),
+    Table(
+        "rates_published",
+        "user STRING NOT NULL, cell BIGINT NOT NULL, bytes_per_second DOUBLE NOT NULL",
+        key=("user", "cell"),
+    ),
+    Table("interests", "user STRING NOT NULL, cell BIGINT NOT NULL", key=("user", "cell")),
+    Table(
+        "traffic",
+        "user STRING NOT NULL, bytes_in DOUBLE NOT NULL, bytes_out DOUBLE NOT NULL",
+        key=("user",),
+    ),
+    Table(
+        "broker_traffic",
+        "broker STRING NOT NULL, other STRING NOT NULL, bytes_per_second DOUBLE NOT NULL",
+        key=("broker", "other"),
+    ),
+    Table(
+        "partners",
+        "user STRING NOT NULL, rank INT NOT NULL, partner STRING NOT NULL, "
+        "bytes_per_second DOUBLE NOT NULL",
+        key=("user", "rank"),
+    ),
+    Table(
+        "rates",
+        "server STRING NOT NULL, object STRING NOT NULL, updates_per_second DOUBLE NOT NULL",
+        key=("server", "object"),
+    ),
+    Table(
+        "plans",
+        "source STRING NOT NULL, event_id STRING NOT NULL, broker_count INT, method STRING, "
+        "transmission_cost DOUBLE, conversion_cost DOUBLE, total_cost DOUBLE, "
+        "lower_bound DOUBLE, gap DOUBLE, all_in_root DOUBLE, all_in_leaves DOUBLE, "
+        "single_format DOUBLE, plan STRING, failure STRING",
+        key=("source", "event_id"),
+    ),
+    Table(
+        "trees",
+        "object STRING NOT NULL, server STRING NOT NULL, parent STRING",
+        key=("object", "server"),
+    ),
+    Table("wiring", "user STRING NOT NULL, broker STRING NOT NULL", key=("user",)),
+    Table(
+        "decisions",
+        "kind STRING NOT NULL, subject STRING NOT NULL, object STRING, "
+        "window_start TIMESTAMP NOT NULL, window_end TIMESTAMP NOT NULL, "
+        "value DOUBLE NOT NULL, previous DOUBLE",
+        key=("kind", "subject", "object", "window_start"),
+        time="window_start",
+    ),
+    Table(
+        "quarantine",
+        "table STRING NOT NULL, file STRING NOT NULL, line BIGINT, raw STRING, "
+        "reason STRING NOT NULL",
+    ),
+)
+
+TABLES = {item.name: item for item in _DECLARED}
+"""Every table by its name."""
+
+
+def table(name: str) -> Table:
+    """Return the table of this name, or raise `BadInput` saying which there are."""
+    if name not in TABLES:
+        raise BadInput(
+            "table", f"{quoted(name)} is not a table", hint=f"tables are {', '.join(TABLES)}"
+        )
+    return TABLES[name]

@@ -1,0 +1,139 @@
+"""One way to a Spark session: embedded, on a cluster, or through Spark Connect.
+
+Embedded is the default and needs nothing but the Python packages. Everything listens on
+the loopback interface then.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distributary.errors import BadInput, MissingPackage
+from distributary.pipeline.java import ensure_java
+from distributary.pipeline.shipping import ship_package
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["EMBEDDED", "session", "spark_session"]
+
+EMBEDDED = "local[*]"
+
+# What a job needs wherever it runs.
+_EVERYWHERE = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "true",
+    # What is kept for a second use has as few partitions as it needs, too.
+    "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
+    # An error in our code names our code, not the worker's machinery.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    # Times are kept to the microsecond, in the type that every reader knows.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.sources.partitionOverwriteMode": "dynamic",
+    "spark.ui.showConsoleProgress": "false",
+}
+# What only makes sense when the driver is this process and its machine is all there is.
+_ALONE = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+# Collecting serially starts faster and takes less memory; with few cores nothing is lost.
+# Spark talks a lot unless it is told from the start to report errors alone.
+_LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
+_JAVA_OPTIONS = f"-XX:+UseSerialGC -Dlog4j2.configurationFile={_LOGGING}"
+
+
+def spark_session(
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    driver_memory: str = "2g",
+    settings: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Return a Spark session, with settings under which every job gives the same results.
+
+    Parameters
+    ----------
+    master
+        A Spark master; `SPARK_MASTER` or the embedded one unless given.
+    remote
+        A Spark Connect server, `sc://host:port`; `SPARK_REMOTE` unless given.
+    driver_memory
+        Heap of the driver, when this process starts it.
+    settings
+        Further settings of Spark; they win over ours.
+    """
+    if master is not None and remote is not None:
+        raise BadInput("--remote", "cannot be combined with --master")
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingPackage("pyspark", extra="spark", purpose="the pipeline") from None
+    remote = remote or (os.environ.get("SPARK_REMOTE") if master is None else None)
+    # Workers run the interpreter that runs the driver: another one may lack our packages.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    options = {**_EVERYWHERE, **(settings or {})}
+    if remote:
+        builder = SparkSession.builder.remote(remote)
+    else:
+        master = master or os.environ.get("SPARK_MASTER") or EMBEDDED
+        ensure_java()
+        if master.startswith("local"):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            options = {**_ALONE, **options}
+        warehouse = f"{tempfile.gettempdir()}/distributary-warehouse"
+        options = {
+            "spark.driver.memory": driver_memory,
+            "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
+            "spark.sql.warehouse.dir": warehouse,
+            **options,
+        }
+        builder = SparkSession.builder.master(master)
+    builder = builder.appName("distributary")
+    for name, value in options.items():
+        builder = builder.config(name, value)
+    try:
+        spark = builder.getOrCreate()
+    except Exception as error:
+        where = f"--remote {remote}" if remote else f"--master {master}"
+        raise BadInput(
+            where, f"Spark does not start there: {_first_line(error)}", hint="is it running?"
+        ) from error
+    if remote is None:
+        spark.sparkContext.setLogLevel("ERROR")
+    if remote is not None or not str(master).startswith("local"):
+        ship_package(spark)
+    return spark
+
+
+@contextmanager
+def session(
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    driver_memory: str = "2g",
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[SparkSession]:
+    """Yield a session as `spark_session` makes it, and stop it in the end."""
+    spark = spark_session(
+        master=master, remote=remote, driver_memory=driver_memory, settings=settings
+    )
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

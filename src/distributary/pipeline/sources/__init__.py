@@ -1,0 +1,1 @@
+"""Where rows come from: files of several formats, split so that executors share them."""

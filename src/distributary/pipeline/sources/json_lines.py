@@ -1,0 +1,130 @@
+"""Lines of JSON: an object each, with the table's columns by name; null may be left out.
+
+Arrow reads all lines at once where each is an object of the expected types. Lines that are
+not, and tables with maps, are read one by one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from distributary.content.documents import parse_document
+from distributary.content.fields import described
+from distributary.errors import BadInput
+from distributary.pipeline.sources.documents import value_of
+from distributary.pipeline.sources.lines import Readable
+from distributary.pipeline.sources.portion import Faults, Layout, Portion
+from distributary.pipeline.sources.texts import times_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["json_portion", "line_document", "row_values"]
+
+_NOT_NUMBERS = (b"NaN", b"Inf")
+
+
+def json_portion(lines: Readable, layout: Layout) -> Portion:
+    """Return the rows that lines of JSON hold."""
+    import pyarrow as pa
+
+    faults = Faults(len(lines.texts))
+    table = _read_at_once(lines.texts, layout)
+    if table is None:
+        columns = _read_each(lines.texts, layout, faults)
+    else:
+        columns = [
+            times_of(field.name, table.column(field.name).combine_chunks(), faults)
+            if pa.types.is_timestamp(field.type)
+            else table.column(field.name).combine_chunks().cast(field.type)
+            for field in layout.schema
+        ]
+    return Portion(
+        pa.record_batch(columns, schema=layout.schema),
+        lines.numbers,
+        lambda rows: lines.texts.take(pa.array(rows)),
+        faults,
+    )
+
+
+def line_document(line: str) -> object:
+    """Return the document in a line; an error does not repeat that it is one line."""
+    try:
+        return parse_document(line.rstrip("\r\n"))
+    except BadInput as error:
+        place = error.place.removeprefix("line 1, ")
+        raise BadInput("line" if place == "document" else place, error.problem) from None
+
+
+def row_values(document: object, layout: Layout) -> list[object]:
+    """Return the values of the table's columns in a document, or raise `BadInput`."""
+    if not isinstance(document, dict):
+        raise BadInput("line", f"must be an object, not {described(document)}")
+    return [value_of(field.name, document.get(field.name), field.type) for field in layout.schema]
+
+
+def _read_at_once(texts: pa.StringArray, layout: Layout) -> pa.Table | None:
+    """Return all lines, or None if Arrow does not read each of them as one object."""
+    import pyarrow as pa
+    from pyarrow import json as arrow_json
+
+    if not len(texts) or any(pa.types.is_map(field.type) for field in layout.schema):
+        return None
+    _, offset_buffer, data = texts.buffers()
+    offsets = np.frombuffer(offset_buffer, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    data = data.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+    if not _are_objects(np.frombuffer(data, np.uint8), offsets - offsets[0]):
+        return None
+    content = data.to_pybytes()
+    # Arrow takes them for numbers, and JSON has none such.
+    if any(sign in content for sign in _NOT_NUMBERS):
+        return None
+    schema = pa.schema(
+        [
+            (field.name, pa.string() if pa.types.is_timestamp(field.type) else field.type)
+            for field in layout.schema
+        ]
+    )
+    try:
+        table = arrow_json.read_json(
+            pa.BufferReader(data),
+            read_options=arrow_json.ReadOptions(use_threads=False, block_size=data.size + 1),
+            parse_options=arrow_json.ParseOptions(
+                explicit_schema=schema, unexpected_field_behavior="ignore"
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    return table if table.num_rows == len(texts) else None
+
+
+def _are_objects(data: np.ndarray, offsets: np.ndarray) -> bool:
+    """Whether each line begins and ends with a brace.
+
+    An object that goes on in the next line then cannot pass for two: what follows a brace
+    that closes is never one that opens. Two objects in a line are one row too many.
+    """
+    ends = offsets[1:] - 1
+    ends = ends - (data[ends] == ord("\n"))
+    ends = ends - (data[np.maximum(ends, 0)] == ord("\r"))
+    return bool((data[offsets[:-1]] == ord("{")).all() and (data[ends] == ord("}")).all())
+
+
+def _read_each(texts: pa.StringArray, layout: Layout, faults: Faults) -> list[pa.Array]:
+    import pyarrow as pa
+
+    missing: list[Any] = [None] * len(layout.schema)
+    rows: list[list[Any]] = []
+    for row, text in enumerate(texts.to_pylist()):
+        try:
+            rows.append(row_values(line_document(text), layout))
+        except BadInput as error:
+            rows.append(missing)
+            faults.mark_each([row], [str(error)])
+    columns = zip(*rows, strict=True) if rows else [()] * len(layout.schema)
+    return [
+        pa.array(list(values), field.type)
+        for values, field in zip(columns, layout.schema, strict=True)
+    ]

@@ -1,0 +1,213 @@
+"""Rows on their way from a file into a table: their columns, where they stood, what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distributary.arrays import BoolArray, IntArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from distributary.pipeline.schemas import Table
+
+__all__ = [
+    "ORIGIN",
+    "RAW_CHARACTERS_MAX",
+    "Faults",
+    "Layout",
+    "Portion",
+    "answered",
+    "file_refused",
+    "layout_of",
+    "refused_portion",
+]
+
+ORIGIN = ("file", "line", "raw", "reason")
+"""The columns that rows have besides those of their table, until they are told apart."""
+
+RAW_CHARACTERS_MAX = 4096
+"""So much of a line is kept in quarantine."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table as executors need it, where there is no Spark to ask.
+
+    Attributes
+    ----------
+    table
+        Its name.
+    schema
+        Its columns as Arrow has them.
+    required
+        The columns that have a value in every row.
+    """
+
+    table: str
+    schema: pa.Schema
+    required: frozenset[str]
+
+
+def layout_of(table: Table) -> Layout:
+    """Return the layout of a table."""
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    fields = table.schema.fields
+    kinds = [(field.name, to_arrow_type(field.dataType, timezone="UTC")) for field in fields]
+    required = frozenset(field.name for field in fields if not field.nullable)
+    return Layout(table.name, pa.schema(kinds), required)
+
+
+class Faults:
+    """What is wrong with rows: the first thing that was found, for each.
+
+    Attributes
+    ----------
+    bad
+        By row: whether something is.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self.bad: BoolArray = np.zeros(rows, bool)
+        self._reasons: NDArray[np.object_] = np.empty(0, object)
+
+    def mark(self, rows: BoolArray, reason: str) -> None:
+        """Note one thing about all rows where `rows` is true."""
+        new = rows & ~self.bad
+        if new.any():
+            self._texts[new] = reason
+            self.bad |= new
+
+    def mark_each(self, rows: Iterable[int], reasons: Iterable[str]) -> None:
+        """Note something else about each row."""
+        for row, reason in zip(rows, reasons, strict=True):
+            if not self.bad[row]:
+                self._texts[row] = reason
+                self.bad[row] = True
+
+    def reasons(self) -> pa.StringArray:
+        """Return the reasons of the rows that are bad, in their order."""
+        import pyarrow as pa
+
+        return pa.array(self._reasons[self.bad] if self.bad.any() else [], pa.string())
+
+    @property
+    def _texts(self) -> NDArray[np.object_]:
+        if len(self._reasons) < len(self.bad):
+            self._reasons = np.empty(len(self.bad), object)
+        return self._reasons
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Some rows of a file.
+
+    Attributes
+    ----------
+    columns
+        The columns of the table; null where something could not be read.
+    numbers
+        The line of each, or its row.
+    raws
+        Returns how some of them stand in the file.
+    faults
+        What is wrong with them.
+    """
+
+    columns: pa.RecordBatch
+    numbers: IntArray
+    raws: Callable[[IntArray], pa.StringArray]
+    faults: Faults
+
+
+def refused_portion(
+    layout: Layout, raws: Sequence[bytes], numbers: IntArray, reasons: Sequence[str]
+) -> Portion:
+    """Return lines of which nothing could be read."""
+    import pyarrow as pa
+
+    count = len(raws)
+    faults = Faults(count)
+    faults.mark_each(range(count), reasons)
+    columns = [pa.nulls(count, field.type) for field in layout.schema]
+    # Four bytes are enough for any character.
+    texts = pa.array(
+        [raw[: RAW_CHARACTERS_MAX * 4].decode("utf-8", "replace") for raw in raws], pa.string()
+    )
+    return Portion(
+        pa.record_batch(columns, schema=layout.schema),
+        numbers,
+        lambda rows: texts.take(pa.array(rows)),
+        faults,
+    )
+
+
+def answered(portion: Portion, file: str, *, origins: bool) -> pa.RecordBatch:
+    """Return rows as the transform yields them: the table's columns, then `ORIGIN`.
+
+    Parameters
+    ----------
+    portion
+        The rows.
+    file
+        Where they stand.
+    origins
+        Whether good rows say where they come from. It takes longer than reading most of
+        them, so only what needs it asks for it.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    count = len(portion.numbers)
+    bad = portion.faults.bad
+    shown = np.ones(count, bool) if origins else bad
+    if not shown.any():
+        origin = [pa.nulls(count, kind) for kind in _origin_types()]
+    else:
+        raws = pc.utf8_slice_codeunits(
+            pc.utf8_rtrim(portion.raws(np.flatnonzero(shown)), "\r\n"), 0, RAW_CHARACTERS_MAX
+        )
+        origin = [
+            _scattered(shown, pa.repeat(file, int(shown.sum()))),
+            _scattered(shown, pa.array(portion.numbers[shown], pa.int64())),
+            _scattered(shown, raws),
+            _scattered(bad, portion.faults.reasons()),
+        ]
+    return pa.RecordBatch.from_arrays(
+        [*portion.columns.columns, *origin], names=[*portion.columns.schema.names, *ORIGIN]
+    )
+
+
+def file_refused(layout: Layout, file: str, reason: str) -> pa.RecordBatch:
+    """Return the one row that stands for a file of which nothing more could be read."""
+    import pyarrow as pa
+
+    kinds = [*(field.type for field in layout.schema), pa.string(), pa.int64(), pa.string()]
+    values = [pa.nulls(1, kind) for kind in kinds]
+    values[len(layout.schema)] = pa.array([file])
+    return pa.RecordBatch.from_arrays(
+        [*values, pa.array([reason])], names=[*layout.schema.names, *ORIGIN]
+    )
+
+
+def _scattered(rows: BoolArray, values: pa.Array) -> pa.Array:
+    """Return an array that has the values where `rows` is true, and is null elsewhere."""
+    import pyarrow as pa
+
+    if rows.all():
+        return values
+    places = np.cumsum(rows) - 1
+    return values.take(pa.array(places, pa.int64(), mask=~rows))
+
+
+def _origin_types() -> tuple[pa.DataType, ...]:
+    import pyarrow as pa
+
+    return pa.string(), pa.int64(), pa.string(), pa.string()

@@ -1,0 +1,51 @@
+"""The rule for reporting on arrays, compiled."""
+
+from __future__ import annotations
+
+import math
+
+from distributary.arrays import BoolArray, FloatArray, IntArray, kernel
+
+__all__ = ["report"]
+
+
+@kernel
+def report(
+    values: FloatArray,
+    begins: IntArray,
+    factor: float,
+    previous: FloatArray,
+    reported: BoolArray,
+    befores: FloatArray,
+) -> None:
+    """Decide which values are reported, for many sequences at once.
+
+    Parameters
+    ----------
+    values
+        All sequences, one after the other, shape (R,).
+    begins
+        Where each begins, and where the last one ends, shape (K + 1,).
+    factor
+        How many times as large, or as small, a value must be to be news.
+    previous
+        What was reported last of each sequence, NaN for nothing, shape (K,); changed in
+        place.
+    reported
+        Shape (R,); set where a value is reported.
+    befores
+        Shape (R,); what had been reported last when each value came, NaN for nothing.
+    """
+    for k in range(len(begins) - 1):
+        last = previous[k]
+        for r in range(begins[k], begins[k + 1]):
+            value = values[r]
+            befores[r] = last
+            if math.isnan(last):
+                news = value > 0.0
+            else:
+                news = value > last * factor or value * factor < last
+            if news:
+                reported[r] = True
+                last = value
+        previous[k] = last

@@ -1,0 +1,203 @@
+"""Channels: the cells of the content space, what is published in each, and who wants it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distributary.content.content_space import ContentSpace, Dimension, NumberBins
+from distributary.pipeline.schemas import table
+from distributary.pipeline.transforms.cell_sets import cell_sets, united_cells
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+__all__ = ["channels", "interests", "looked_at", "rates_published", "volumes"]
+
+_VOLUMES = (
+    "user STRING, cell BIGINT NOT NULL, bytes BIGINT NOT NULL, publications BIGINT NOT NULL, "
+    "untimed BIGINT NOT NULL, first TIMESTAMP, last TIMESTAMP"
+)
+# So many publications are added up together before Spark's shuffle sees them.
+_PENDING_ROWS = 500_000
+# What is left of publications once they are added up needs few tasks, and few files.
+_PARTS = 16
+_SECOND_US = 1_000_000
+
+
+def channels(spark: SparkSession, space: ContentSpace) -> DataFrame:
+    """Return the table `channels`: every cell of the space, and what lies in it.
+
+    The bounds are a JSON array with an object for each dimension: its `name`, and either
+    `"absent": true`, or the `bucket` out of `buckets`, or `min` (inclusive) and `max`
+    (exclusive), of which an outermost bin has only one.
+    """
+    import pyarrow as pa
+
+    parts = [
+        [_bounds(dimension, number) for number in range(dimension.bin_count)]
+        for dimension in space.dimensions
+    ]
+    bounds = [
+        json.dumps(
+            [part[number] for part, number in zip(parts, space.bins_of_cell(cell), strict=True)]
+        )
+        for cell in range(space.cell_count)
+    ]
+    cells = pa.array(np.arange(space.cell_count), pa.int64())
+    made = pa.table({"cell": cells, "bounds": pa.array(bounds, pa.string())})
+    return spark.createDataFrame(made, table("channels").schema)
+
+
+def volumes(publications: DataFrame, space: ContentSpace) -> DataFrame:
+    """Return what everybody published in each cell, all in one pass over the publications.
+
+    Everything is counted in whole numbers, so that the result is the same however the
+    publications are spread over tasks.
+
+    Returns
+    -------
+        The columns `user` (the publisher, null for publications without one), `cell`,
+        `bytes`, `publications`, `untimed` (how many of those do not say when they happened),
+        `first` and `last` (the earliest and the latest time of the others).
+    """
+    from pyspark.sql import functions as f
+
+    def added_up(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        pending: list[pa.RecordBatch] = []
+        for batch in batches:
+            located = pa.array(space.cells_of_batch(batch), pa.int64())
+            pending.append(batch.select(["user", "time", "bytes"]).append_column("cell", located))
+            if sum(part.num_rows for part in pending) >= _PENDING_ROWS:
+                yield from _sums(pending)
+                pending = []
+        if pending:
+            yield from _sums(pending)
+
+    needed = publications.select(
+        f.col("publisher").alias("user"), "time", "bytes", *looked_at(space)
+    )
+    return (
+        needed.mapInArrow(added_up, _VOLUMES)
+        .groupBy("user", "cell")
+        .agg(
+            *(f.sum(name).alias(name) for name in ("bytes", "publications", "untimed")),
+            f.min("first").alias("first"),
+            f.max("last").alias("last"),
+        )
+        .coalesce(_PARTS)
+    )
+
+
+def rates_published(found: DataFrame) -> DataFrame:
+    """Return the table `rates_published` from what `volumes` found.
+
+    Bytes per second over the time from the first to the last publication of all. When that
+    is no time at all, because there is one publication or none says when, one second is
+    taken. Publications that do not say when they happened count like the others; those
+    without a publisher are nobody's and are left out, which `volumes` lets everybody count.
+
+    Parameters
+    ----------
+    found
+        Used twice, for the time and for the rates: should be cached.
+    """
+    from pyspark.sql import functions as f
+
+    micros = f.unix_micros(f.max("last")) - f.unix_micros(f.min("first"))
+    span = found.agg(f.coalesce(f.nullif(micros, f.lit(0)), f.lit(_SECOND_US)).alias("span_us"))
+    seconds = f.col("span_us").cast("double") / float(_SECOND_US)
+    return (
+        found.filter(f.col("user").isNotNull())
+        .crossJoin(f.broadcast(span))
+        .select("user", "cell", (f.col("bytes") / seconds).alias("bytes_per_second"))
+    )
+
+
+def interests(subscriptions: DataFrame, space: ContentSpace) -> DataFrame:
+    """Return the table `interests`: the cells that the subscriptions of each user can touch.
+
+    Those of `filters.cells`: all in which a match is possible, and perhaps more.
+    """
+
+    # Sets of cells travel as bits: a row for every user and cell would be what takes longest.
+    def touched(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from cell_sets(batch, space)
+
+    def united(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return united_cells(batches, space.cell_count)
+
+    return (
+        subscriptions.select("subscription_id", "user", "filters")
+        .mapInArrow(touched, "user STRING NOT NULL, cells BINARY NOT NULL")
+        .repartition("user")
+        .sortWithinPartitions("user")
+        .mapInArrow(united, table("interests").schema)
+    )
+
+
+def _bounds(dimension: Dimension, number: int) -> dict[str, object]:
+    if number == 0:
+        return {"name": dimension.name, "absent": True}
+    if isinstance(dimension, NumberBins):
+        edges = dimension.edges
+        low = {"min": edges[number - 2]} if number >= 2 else {}
+        high = {"max": edges[number - 1]} if number <= len(edges) else {}
+        return {"name": dimension.name, **low, **high}
+    return {"name": dimension.name, "bucket": number - 1, "buckets": dimension.buckets}
+
+
+def looked_at(space: ContentSpace) -> list[Column]:
+    """Return the maps of a publication, with the entries that the space looks at alone.
+
+    An entry that is null is as good as none. Whole maps would take most of the time on
+    their way from Java to Python.
+    """
+    from pyspark.sql import functions as f
+
+    names: dict[str, dict[str, None]] = {}
+    for dimension in space.dimensions:
+        pointer = dimension.name.startswith("/")
+        numeric = isinstance(dimension, NumberBins)
+        column = ("numbers" if numeric else "texts") if pointer else "attributes"
+        names.setdefault(column, {})[dimension.name] = None
+    return [
+        f.create_map(
+            *(part for name in found for part in (f.lit(name), f.col(column).getItem(name)))
+        ).alias(column)
+        for column, found in names.items()
+    ]
+
+
+def _sums(parts: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    wanted = [
+        ("bytes", "sum"),
+        ("bytes", "count"),
+        ("time", "count"),
+        ("time", "min"),
+        ("time", "max"),
+    ]
+    grouped = pa.Table.from_batches(parts).group_by(["user", "cell"], use_threads=False)
+    found = grouped.aggregate(wanted).combine_chunks()
+    untimed = pa.compute.subtract(found["bytes_count"], found["time_count"])
+    sums = pa.table(
+        {
+            "user": found["user"],
+            "cell": found["cell"],
+            "bytes": found["bytes_sum"],
+            "publications": found["bytes_count"],
+            "untimed": untimed,
+            "first": found["time_min"],
+            "last": found["time_max"],
+        }
+    )
+    yield from sums.to_batches(max_chunksize=65_536)

@@ -1,0 +1,199 @@
+"""Who publishes what and who wants it, factored: no table of users by users is ever made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distributary.arrays import FloatArray, IntArray
+from distributary.errors import BadInput, quoted
+from distributary.pipeline.transforms._partner_kernels import Exchange
+from distributary.wiring.problem import WiringProblem
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Population", "exchange_of", "population"]
+
+_NOWHERE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """All users, with what they publish and want.
+
+    Attributes
+    ----------
+    problem
+        The same as the wiring code has it. It has one broker, which does not matter: in and
+        out do not depend on brokers.
+    brokers
+        The brokers at which somebody is at home, sorted.
+    homes
+        Where in `brokers` each user is at home, in the order of `problem.users`; -1 for
+        those who have no home.
+    """
+
+    problem: WiringProblem
+    brokers: tuple[str, ...]
+    homes: IntArray
+
+    def at_brokers(self, brokers: tuple[str, ...]) -> tuple[FloatArray, IntArray]:
+        """Return what enters each channel at each broker, and how many want it there.
+
+        The users who have no home are left out.
+
+        Parameters
+        ----------
+        brokers
+            All brokers, sorted; those of `self.brokers` among them.
+
+        Returns
+        -------
+            Rates and counts, both of shape (channels, brokers).
+        """
+        place = {name: index for index, name in enumerate(brokers)}
+        at = np.array([place[name] for name in self.brokers] + [_NOWHERE], np.int64)[self.homes]
+        shape = (self.problem.channel_count, len(brokers))
+        publisher, reader = at[self.problem.publisher], at[self.problem.reader]
+        sends, reads = publisher >= 0, reader >= 0
+        entering = np.bincount(
+            self.problem.publish_channel[sends] * shape[1] + publisher[sends],
+            weights=self.problem.publish_rate[sends],
+            minlength=shape[0] * shape[1],
+        )
+        wanting = np.bincount(
+            self.problem.interest_channel[reads] * shape[1] + reader[reads],
+            minlength=shape[0] * shape[1],
+        )
+        return entering.reshape(shape).astype(np.float64), wanting.reshape(shape)
+
+
+def population(rates: pa.Table, interests: pa.Table, users: pa.Table | None) -> Population:
+    """Return the population that tables describe, or raise `BadInput`.
+
+    Whoever is in one of the tables belongs to it. The order of rows does not matter.
+
+    Parameters
+    ----------
+    rates, interests
+        The tables `rates_published` and `interests`.
+    users
+        The table `users`: where everybody is at home; nobody is without it.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    sides = [_texts(part, "user") for part in (rates, interests, users) if part is not None]
+    names = pc.unique(pa.chunked_array(sides, pa.string()))
+    names = names.take(pc.sort_indices(names))
+    cells = pc.unique(pa.chunked_array([_cells(rates), _cells(interests)], pa.int64()))
+    cells = cells.take(pc.sort_indices(cells))
+    found = [
+        (_positions(_texts(part, "user"), names), _positions(_cells(part), cells))
+        for part in (rates, interests)
+    ]
+    for name, (user_at, cell_at) in zip(("rates_published", "interests"), found, strict=True):
+        keys = np.sort(user_at * len(cells) + cell_at)
+        twice = keys[1:][keys[1:] == keys[:-1]]
+        if len(twice):
+            user, cell = (int(part) for part in divmod(twice[0], len(cells)))
+            raise BadInput(
+                name, f"has user {quoted(names[user].as_py())} and cell {cells[cell]} twice"
+            )
+    amounts = np.asarray(rates.column("bytes_per_second").to_numpy(), np.float64)
+    if not (np.isfinite(amounts) & (amounts >= 0.0)).all():
+        raise BadInput("rates_published", "has a rate that is not a number of at least 0")
+    problem = WiringProblem.from_rows(
+        users=names.to_pylist(),
+        brokers=[""],
+        channel_count=max(1, len(cells)),
+        published=(*found[0], amounts),
+        wanted=found[1],
+        access_prices=np.zeros((len(names), 1)),
+        core_prices=np.zeros((1, 1)),
+    )
+    return Population(problem, *_homes(names, users))
+
+
+def exchange_of(problem: WiringProblem) -> Exchange:
+    """Return a population as `_partner_kernels` reads it."""
+    sets: dict[bytes, int] = {}
+    set_of_user = np.empty(problem.user_count, np.int64)
+    lists: list[IntArray] = []
+    for user in range(problem.user_count):
+        begin, end = problem.interest_start[user : user + 2]
+        wanted = problem.interest_channel[begin:end]
+        number = sets.setdefault(wanted.tobytes(), len(sets))
+        if number == len(lists):
+            lists.append(wanted)
+        set_of_user[user] = number
+    set_start = np.cumsum([0, *(len(wanted) for wanted in lists)])
+    set_cell = np.concatenate([np.empty(0, np.int64), *lists])
+    member = np.argsort(set_of_user, kind="stable")
+    by_cell = np.argsort(problem.publish_channel, kind="stable")
+    within = np.argsort(set_cell, kind="stable")
+    # Copies, as the problem's own arrays cannot be written to, which is another type to a
+    # compiler: what comes out of a pickle can be.
+    return Exchange(
+        problem.publish_start.copy(),
+        problem.publish_channel.copy(),
+        problem.publish_rate.copy(),
+        _starts(problem.publish_channel, problem.channel_count),
+        problem.publisher[by_cell],
+        problem.publish_rate[by_cell],
+        set_of_user,
+        set_start,
+        set_cell,
+        _starts(set_cell, problem.channel_count),
+        np.repeat(np.arange(len(lists)), np.diff(set_start))[within],
+        _starts(set_of_user, len(lists)),
+        member,
+    )
+
+
+def _starts(owner: IntArray, count: int) -> IntArray:
+    """Return where the entries of each owner start, once they are sorted by owner."""
+    return np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=count))]).astype(np.int64)
+
+
+def _homes(names: pa.Array, users: pa.Table | None) -> tuple[tuple[str, ...], IntArray]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    homes = np.full(len(names), _NOWHERE, np.int64)
+    if users is None:
+        return (), homes
+    who = _texts(users, "user")
+    if pc.count_distinct(who).as_py() < len(who):
+        raise BadInput("users", "has a user twice")
+    at = _texts(users, "broker").dictionary_encode()
+    brokers = at.dictionary.to_pylist()
+    order = sorted(range(len(brokers)), key=brokers.__getitem__)
+    place = np.empty(len(brokers) + 1, np.int64)
+    place[order] = np.arange(len(brokers))
+    place[-1] = _NOWHERE
+    homes[_positions(who, names)] = place[
+        np.asarray(at.indices.fill_null(pa.scalar(len(brokers), at.indices.type)), np.int64)
+    ]
+    return tuple(brokers[index] for index in order), homes
+
+
+def _positions(values: pa.Array, known: pa.Array) -> IntArray:
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.index_in(values, value_set=known).to_numpy(), np.int64)
+
+
+def _texts(table: pa.Table, column: str) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.chunked_array(table.column(column).chunks, pa.string()).combine_chunks()
+
+
+def _cells(table: pa.Table) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.chunked_array(table.column("cell").chunks, pa.int64()).combine_chunks()

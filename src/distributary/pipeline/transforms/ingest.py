@@ -1,0 +1,93 @@
+"""Files in, rows out: those that belong into a table, and those that are kept apart.
+
+The same functions serve batches and streams. A stream lists files with Spark's `binaryFile`
+and selects `path` and `length` alone, so that Spark does not read them; executors do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from distributary.pipeline.schemas import Table, table
+from distributary.pipeline.sources.files import plain_path
+from distributary.pipeline.sources.portion import ORIGIN, layout_of
+from distributary.pipeline.sources.reading import split_rows
+from distributary.pipeline.sources.splits import Split
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["ingested", "kept", "quarantined"]
+
+
+def ingested(
+    files: DataFrame, target: Table, *, origins: bool = False, refuse_files: bool = True
+) -> DataFrame:
+    """Return every row of some files, good and bad.
+
+    Besides the table's columns a row has `file`, `line`, `raw` and `reason`. The reason says
+    why it does not belong into the table, and is null when it does.
+
+    Parameters
+    ----------
+    files
+        What to read: `path` and `length` of whole files, or parts of files as
+        `splits.split_frame` makes them.
+    target
+        The table.
+    origins
+        Whether good rows have `file`, `line` and `raw` too; they are null otherwise.
+    refuse_files
+        Whether a file that is not what its name says, or lacks a column, fails the job.
+        Otherwise it is one row with a reason: a stream must get past it.
+    """
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import StructField, StructType
+
+    if "start" not in files.columns:
+        files = files.select(
+            "path", f.lit(0).alias("start"), f.col("length").alias("end"), f.lit(1).alias("line")
+        )
+    layout = layout_of(target)
+    fields = [StructField(field.name, field.dataType) for field in target.schema.fields]
+    origin = {field.name: field for field in table("quarantine").schema.fields}
+    fields += [StructField(name, origin[name].dataType) for name in ORIGIN]
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                path, start, end, first_line = row.values()
+                split = Split(plain_path(path), start, end, first_line)
+                yield from split_rows(split, layout, origins=origins, refuse_files=refuse_files)
+
+    return files.mapInArrow(read, StructType(fields))
+
+
+def kept(rows: DataFrame, target: Table) -> DataFrame:
+    """Return the rows of `ingested` that belong into the table."""
+    from pyspark.sql import functions as f
+
+    return rows.filter(f.col("reason").isNull()).select(*target.column_names)
+
+
+def quarantined(rows: DataFrame, target: Table, *, reason: Column | None = None) -> DataFrame:
+    """Return the rows that do not belong into the table, as rows of `quarantine`.
+
+    Parameters
+    ----------
+    rows
+        Rows of `ingested`.
+    target
+        The table that they were meant for.
+    reason
+        Why they do not; by default the reason they came with. Rows without one are left out.
+    """
+    from pyspark.sql import functions as f
+
+    given = f.col("reason") if reason is None else reason
+    found = rows.select(
+        f.lit(target.name).alias("table"), "file", "line", "raw", given.alias("reason")
+    )
+    return found.filter(f.col("reason").isNotNull())

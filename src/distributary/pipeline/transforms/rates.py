@@ -1,0 +1,242 @@
+"""How often servers are sent updates of quoted objects, as direct children of the source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distributary.arrays import FloatArray, IntArray
+from distributary.pipeline.schemas import table
+from distributary.pipeline.transforms.followers import Followers, ObjectFollowers
+from distributary.pipeline.transforms.object_tally import ObjectTally
+from distributary.pipeline.transforms.rate_state import NEWS, QUOTE, RATE_STATE, ObjectState
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from distributary.pipeline.shared import Shared
+
+__all__ = ["Advance", "carried_rates", "news_in", "rates", "rates_advanced"]
+
+_QUOTES = ("object", "time", "value")
+
+
+def rates(quotes: DataFrame, followers: Shared[Followers], *, tasks: int) -> DataFrame:
+    """Return the table `rates`: updates per second that each server needs of each object.
+
+    Counts the versions that the source sends to a server which is its direct child, by the
+    rule of `content.trace.forwarded`, and divides by the time between the first version of
+    the object and the last; a single version makes a rate of 0. A server has no row for what
+    it does not follow. Of quotes of one object and time the largest value counts.
+
+    Parameters
+    ----------
+    quotes
+        The table, in any order.
+    followers
+        Who follows what; see `followers.followers`.
+    tasks
+        How many parts objects are shared out to. The result does not depend on it.
+    """
+
+    def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        everybody = followers.get()
+        for found, pieces in _objects(batches, everybody):
+            tally = ObjectTally(found.followers)
+            for piece in pieces:
+                tally.add(*_quotes(piece))
+            tally.finish()
+            yield _rated(found.name, tally, everybody)
+
+    # A number of partitions that is given is kept: by size alone Spark would make one task
+    # of quotes that take minutes to count.
+    rows = (
+        quotes.select(*_QUOTES)
+        .dropna()
+        .repartition(tasks, "object")
+        .sortWithinPartitions("object", "time", "value")
+    )
+    return rows.mapInArrow(counted, table("rates").schema)
+
+
+@dataclass(frozen=True)
+class Advance:
+    """How far a stream of quotes has come, and goes now.
+
+    Attributes
+    ----------
+    looked_at_us
+        The watermark before, in microseconds since 1970; None in the beginning.
+    watermark_us
+        The watermark now.
+    length_us
+        How long windows are.
+    tau
+        By which share a rate may rise unreported.
+    """
+
+    looked_at_us: int | None
+    watermark_us: int
+    length_us: int
+    tau: float
+
+
+def rates_advanced(
+    state: DataFrame | None,
+    quotes: DataFrame,
+    followers: Shared[Followers],
+    advance: Advance,
+    *,
+    tasks: int,
+) -> DataFrame:
+    """Return what a stream of quotes carries on after a batch: rows of `rate_state`.
+
+    Quotes from before the watermark are counted in the order of their times, and windows
+    that have closed by then give news. Later quotes wait.
+
+    Parameters
+    ----------
+    state
+        What it carried before; None in the beginning.
+    quotes
+        The quotes of the batch, none of which is older than the watermark before, or has
+        the object and time of another one.
+    followers
+        Who follows what.
+    advance
+        Where to go on from, and to where.
+    tasks
+        As in `rates`.
+    """
+    from pyspark.sql import functions as f
+
+    def advanced(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        everybody = followers.get()
+        for found, pieces in _objects(batches, everybody):
+            kept = ObjectState(found.name, found.followers)
+            for piece in pieces:
+                kept.take(piece, everybody)
+            times, values = kept.quotes()
+            settled = int(np.searchsorted(times, advance.watermark_us))
+            news = kept.tally.advance(
+                times[:settled],
+                values[:settled],
+                looked_at_us=advance.looked_at_us,
+                watermark_us=advance.watermark_us,
+                length_us=advance.length_us,
+                tau=advance.tau,
+            )
+            yield kept.rows(times[settled:], values[settled:], news, everybody)
+
+    rows = quotes.select(*_QUOTES, f.lit(QUOTE).cast("tinyint").alias("part"))
+    if state is not None:
+        rows = _carried(state).unionByName(rows, allowMissingColumns=True)
+    else:
+        empty = quotes.sparkSession.createDataFrame([], RATE_STATE)
+        rows = empty.unionByName(rows, allowMissingColumns=True)
+    return _by_object(rows, tasks).mapInArrow(advanced, RATE_STATE)
+
+
+def carried_rates(state: DataFrame, followers: Shared[Followers], *, tasks: int) -> DataFrame:
+    """Return the table `rates` over all quotes that a stream has seen, waiting ones too."""
+
+    def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        everybody = followers.get()
+        for found, pieces in _objects(batches, everybody):
+            kept = ObjectState(found.name, found.followers)
+            for piece in pieces:
+                kept.take(piece, everybody)
+            kept.tally.add(*kept.quotes())
+            kept.tally.finish()
+            yield _rated(found.name, kept.tally, everybody)
+
+    return _by_object(_carried(state), tasks).mapInArrow(counted, table("rates").schema)
+
+
+def news_in(state: DataFrame, *, length_us: int) -> DataFrame:
+    """Return the news of a batch as rows of the table `decisions`."""
+    from pyspark.sql import functions as f
+
+    ends = f.timestamp_micros(f.unix_micros("time") + f.lit(length_us))
+    return state.filter(f.col("part") == NEWS).select(
+        f.lit("rate").alias("kind"),
+        f.col("server").alias("subject"),
+        "object",
+        f.col("time").alias("window_start"),
+        ends.alias("window_end"),
+        "value",
+        f.col("reported").alias("previous"),
+    )
+
+
+def _carried(state: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as f
+
+    return state.filter(f.col("part") < NEWS)
+
+
+def _by_object(rows: DataFrame, tasks: int) -> DataFrame:
+    return rows.repartition(tasks, "object").sortWithinPartitions("object", "part", "time", "value")
+
+
+@dataclass(frozen=True, eq=False)
+class _Object:
+    name: str
+    followers: ObjectFollowers
+
+
+def _objects(
+    batches: Iterable[pa.RecordBatch], everybody: Followers
+) -> Iterator[tuple[_Object, Iterator[pa.RecordBatch]]]:
+    """Yield objects with their rows, which must be used up before the next."""
+    for found, pieces in groupby(_pieces(batches, everybody), key=itemgetter(0)):
+        yield found, map(itemgetter(1), pieces)
+
+
+def _pieces(
+    batches: Iterable[pa.RecordBatch], everybody: Followers
+) -> Iterator[tuple[_Object, pa.RecordBatch]]:
+    """Yield the rows of each object, in pieces where they are in several batches."""
+    import pyarrow.compute as pc
+
+    last: _Object | None = None
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        runs = pc.run_end_encode(batch.column("object"))
+        names = runs.values.to_pylist()
+        goes_on = last is not None and names[0] == last.name
+        of_names = everybody.of(names[1:] if goes_on else names)
+        found = [_Object(*item) for item in zip(names[int(goes_on) :], of_names, strict=True)]
+        if last is not None and goes_on:
+            found.insert(0, last)
+        begin = 0
+        for last, end in zip(found, runs.run_ends.to_pylist(), strict=True):
+            yield last, batch.slice(begin, end - begin)
+            begin = end
+
+
+def _quotes(rows: pa.RecordBatch) -> tuple[IntArray, FloatArray]:
+    import pyarrow as pa
+
+    times = rows.column("time").cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    return np.asarray(times), np.asarray(rows.column("value"))
+
+
+def _rated(name: str, tally: ObjectTally, everybody: Followers) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    servers = pa.array(everybody.servers, pa.string()).take(pa.array(tally.followers.servers))
+    return pa.record_batch(
+        {
+            "server": servers,
+            "object": pa.repeat(pa.scalar(name, pa.string()), len(servers)),
+            "updates_per_second": pa.array(tally.rates()),
+        }
+    )

@@ -1,0 +1,37 @@
+"""One Spark session for all tests of the pipeline, started when the first one asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from distributary.pipeline.store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep these tests in one process: a session takes seconds and most of a gigabyte."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    from distributary.pipeline.session import session
+
+    settings = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
+    with session(master="local[2]", driver_memory="1g", settings=settings) as made:
+        yield made
+
+
+@pytest.fixture
+def store(spark: SparkSession, tmp_path: Path) -> Store:
+    """An empty data folder."""
+    return Store(spark, str(tmp_path / "data"))

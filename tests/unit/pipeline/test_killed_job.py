@@ -1,0 +1,72 @@
+"""A batch job that is killed leaves the table as it was, and the next one cleans up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.pipeline_chain import table_hashes
+
+from distributary.pipeline.jobs.match import match
+from distributary.pipeline.jobs.sample import frames
+from distributary.pipeline.sample import SampleSizes
+from distributary.pipeline.store import Store
+
+COMMAND = "import sys; from distributary.cli import main; sys.exit(main())"
+SIZES = SampleSizes(publications=200, subscriptions=40, users=20, brokers=4, objects=2, seconds=5)
+
+
+@contextmanager
+def match_in_a_process(data: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the job with a Spark of its own; whatever is left of either is killed in the end."""
+    folder.mkdir()
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-c", COMMAND, "pipeline", "match", "--data", str(data)),
+            *("--master", "local[1]", "--driver-memory", "1g"),
+        ],
+        env={**os.environ, "SPARK_LOCAL_DIRS": str(folder), "TMPDIR": str(folder)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        # Its Java is of the same group. Without Python it would end by itself, but later.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def drafts(data: Path) -> list[Path]:
+    return list(data.glob(".deliveries.*"))
+
+
+def test_a_killed_job_leaves_the_old_table_and_the_next_one_cleans_up(
+    store: Store, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    made = frames(store.spark, SIZES, seed=1)
+    for name in ("publications", "subscriptions", "users"):
+        store.write(name, made[name])
+    match(store, store)
+    old = table_hashes(data)["deliveries"]
+    store.write("publications", frames(store.spark, SIZES, seed=2)["publications"])
+    with match_in_a_process(data, tmp_path / "spark") as process:
+        while not drafts(data):
+            try:
+                code = process.wait(0.005)
+            except subprocess.TimeoutExpired:
+                continue
+            raise AssertionError(f"the job ended with {code} before it wrote anything")
+    assert drafts(data)
+    assert table_hashes(data)["deliveries"] == old
+    report = match(store, store)
+    assert drafts(data) == []
+    assert table_hashes(data)["deliveries"] != old
+    assert store.read("deliveries").count() == report.rows_out["deliveries"] > 0

@@ -1,0 +1,76 @@
+"""What is older than wanted leaves the tables, and what belongs to it leaves with it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from distributary.cli.pipeline.prune import _limit
+from distributary.errors import BadInput
+from distributary.pipeline.jobs.prune import frames, prune
+from distributary.pipeline.schemas import table
+from distributary.pipeline.store import Store
+
+JANUARY, FEBRUARY, MARCH = (datetime(2026, month, 1, tzinfo=UTC) for month in (1, 2, 3))
+
+
+def write(
+    store: Store, name: str, rows: list[tuple[object, ...]], batch: int | None = None
+) -> None:
+    frame = store.spark.createDataFrame(rows, table(name).schema)
+    if batch is None:
+        store.write(name, frame)
+    else:
+        store.write_batch(name, frame, batch)
+
+
+def publication(event_id: str, time: datetime | None) -> tuple[object, ...]:
+    return ("/s", event_id, None, time, {}, {}, {}, None, 0)
+
+
+def test_deliveries_go_with_their_publications_and_rows_without_a_time_stay(store: Store) -> None:
+    write(
+        store,
+        "publications",
+        [publication("old", JANUARY), publication("new", FEBRUARY), publication("timeless", None)],
+    )
+    events = ("old", "new", "timeless")
+    write(store, "deliveries", [("/s", event, "s1", "u", None, None) for event in events])
+    counted = prune(store, before=FEBRUARY, dry_run=True)
+    assert counted.figures == {"publications_removed": 1, "deliveries_removed": 0}
+    assert store.read("publications").count() == 3
+    report = prune(store, before=FEBRUARY)
+    assert report.rows_in == {"publications": 3, "deliveries": 3}
+    assert report.rows_out == {"publications": 2, "deliveries": 2}
+    left = {row.event_id for row in store.read("deliveries").collect()}
+    assert left == {"new", "timeless"}
+    assert prune(store, before=FEBRUARY).figures == {
+        "publications_removed": 0,
+        "deliveries_removed": 0,
+    }
+
+
+def test_batches_of_a_stream_stay_apart_and_empty_ones_go(store: Store, tmp_path: Path) -> None:
+    for batch, times in enumerate(([JANUARY], [JANUARY, MARCH], [MARCH])):
+        write(store, "quotes", [("a", time, float(batch)) for time in times], batch)
+    assert prune(store, before=FEBRUARY, tables=["quotes"]).rows_out == {"quotes": 2}
+    folders = {item.name for item in (tmp_path / "data" / "quotes").glob("batch=*")}
+    assert folders == {"batch=1", "batch=2"}
+    assert {row.value for row in store.read("quotes").collect()} == {1.0, 2.0}
+
+
+def test_only_tables_that_grow_old_can_be_pruned(store: Store) -> None:
+    with pytest.raises(BadInput, match="'users' has no rows that grow old"):
+        prune(store, before=FEBRUARY, tables=["users"])
+    assert frames(store, before=FEBRUARY) == {}
+
+
+def test_the_limit_is_a_time_or_an_age() -> None:
+    assert _limit("2026-02-01T01:00:00+01:00", None) == FEBRUARY
+    limit = _limit(None, "36h")
+    assert 36 * 3600 <= (datetime.now(UTC) - limit).total_seconds() < 37 * 3600
+    for before, keep in ((None, None), ("2026-02-01T00:00:00Z", "1d"), (None, "1y")):
+        with pytest.raises(BadInput):
+            _limit(before, keep)
