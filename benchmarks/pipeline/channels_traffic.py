@@ -49,7 +49,7 @@ class _Parameters:
 
 _SIZES: Mapping[Size, _Parameters] = {
     "small": _Parameters(4_000, 200, 1),
-    "large": _Parameters(10_000_000, 100_000, 1),
+    "large": _Parameters(10_000_000, 100_000, 2),
 }
 
 
@@ -162,6 +162,6 @@ def _kernel_seconds(store: Store, space: ContentSpace, selected: str) -> float:
 STUDY = Study(
     name="pipeline-traffic",
     about="Cells and traffic of many publications on Spark, beside what cannot be avoided.",
-    minutes=15,
+    minutes=25,
     run=_run,
 )

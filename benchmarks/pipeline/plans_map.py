@@ -39,8 +39,8 @@ _READ = ("source", "event_id", "media_type", "bytes", "attributes", "numbers", "
 _DELIVERED = ("source", "event_id", "media_type", "broker")
 _PLANNED = ("source", "event_id", "media_type", "bytes", "cell", "broker")
 _BASELINES = ("all_in_root", "all_in_leaves", "single_format")
-# About a third of the events of a sample are annotated maps.
-_SAMPLED_PER_MAP = 4
+# About a third of the events of a sample are annotated maps, and somebody gets half of those.
+_SAMPLED_PER_MAP = 8
 # Publications that the kernel gets at a time; so many rows of them fit a batch of Spark's.
 _PORTION = 500
 
@@ -125,7 +125,6 @@ def _measure(
 ) -> tuple[Measured, JobReport]:
     store = Store(spark, str(folder / "data"))
     _fill(store, parameters, publications)
-    match(store, store)
     (folder / "sorted").mkdir()
     _write_sorted(store, folder / "sorted" / "rows.parquet")
     reports: list[JobReport] = []
@@ -155,7 +154,7 @@ def _measure(
 
 
 def _fill(store: Store, parameters: _Parameters, publications: int) -> None:
-    """Write a sample whose publications are annotated maps that somebody can use."""
+    """Write a sample whose publications are annotated maps that somebody gets."""
     sizes = SampleSizes(
         publications=_SAMPLED_PER_MAP * publications,
         subscriptions=parameters.subscriptions,
@@ -163,11 +162,15 @@ def _fill(store: Store, parameters: _Parameters, publications: int) -> None:
         brokers=parameters.brokers,
     )
     sampled(store, sizes, "subscriptions", "users", "overlay")
-    formats = graph_for(default_graph("map"), 1).names
-    maps = frames(store.spark, sizes, seed=SEED)["publications"].filter(
-        f.col("media_type").isin(list(formats))
-    )
+    formats = list(graph_for(default_graph("map"), 1).names)
+    every = frames(store.spark, sizes, seed=SEED)["publications"]
+    store.write("publications", every.filter(f.col("media_type").isin(formats)))
+    match(store, store)
+    served = store.read("deliveries").dropna(subset=["broker", "media_type"])
+    maps = store.read("publications").join(served, ["source", "event_id"], "left_semi")
     store.write("publications", maps.orderBy("event_id").limit(publications))
+    report = match(store, store)
+    assert report.rows_in["publications"] == publications, "a sample has too few maps"
 
 
 def _write_sorted(store: Store, path: Path) -> None:

@@ -21,7 +21,7 @@ from distributary.pipeline.shipping import ship_package
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["EMBEDDED", "session", "spark_session"]
+__all__ = ["EMBEDDED", "JAVA_OPTIONS", "session", "spark_session"]
 
 EMBEDDED = "local[*]"
 
@@ -50,7 +50,7 @@ _ALONE = {
 # Collecting serially starts faster and takes less memory; with few cores nothing is lost.
 # Spark talks a lot unless it is told from the start to report errors alone.
 _LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
-_JAVA_OPTIONS = f"-XX:+UseSerialGC -Dlog4j2.configurationFile={_LOGGING}"
+JAVA_OPTIONS = f"-XX:+UseSerialGC -Dlog4j2.configurationFile={_LOGGING}"
 
 
 def spark_session(
@@ -95,7 +95,7 @@ def spark_session(
         warehouse = f"{tempfile.gettempdir()}/distributary-warehouse"
         options = {
             "spark.driver.memory": driver_memory,
-            "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
+            "spark.driver.extraJavaOptions": JAVA_OPTIONS,
             "spark.sql.warehouse.dir": warehouse,
             **options,
         }

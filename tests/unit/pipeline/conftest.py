@@ -24,9 +24,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    from distributary.pipeline.session import session
+    from distributary.pipeline.session import JAVA_OPTIONS, session
 
-    settings = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
+    settings = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.default.parallelism": "2",
+        # Tests run everything a few times only: compiling it well does not pay.
+        "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
+    }
     with session(master="local[2]", driver_memory="1g", settings=settings) as made:
         yield made
 

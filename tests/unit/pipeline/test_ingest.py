@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from distributary.errors import BadInput
-from distributary.pipeline.jobs.ingest import frames, ingest
+from distributary.pipeline.jobs.ingest import check, frames, ingest
 from distributary.pipeline.schemas import table
 from distributary.pipeline.sources.files import found_files
 from distributary.pipeline.sources.portion import layout_of
@@ -157,6 +157,17 @@ def test_what_cannot_be_read_is_one_sentence_and_leaves_the_table(
     (tmp_path / "quotes.csv").write_text("object,time,value\n")
     with pytest.raises(BadInput, match="is written by a stream"):
         ingest(store, "quotes", [str(tmp_path / "quotes.csv")], add=True)
+
+
+def test_a_name_that_means_nothing_is_told_before_spark_starts(tmp_path: Path) -> None:
+    for name, file, problem in (
+        ("people", "users.csv", "'people' is not a table"),
+        ("users", "none.csv", r"none\.csv: does not exist"),
+        ("users", "users.txt", r"users\.txt: has a name that does not tell its format"),
+    ):
+        (tmp_path / "users.txt").write_text("")
+        with pytest.raises(BadInput, match=problem):
+            check(name, [str(tmp_path / file)])
 
 
 def test_the_plan_can_be_shown_before_anything_runs(store: Store, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.full
 
 COMMAND = "import sys; from distributary.cli import main; sys.exit(main())"
 WINDOW_US = 30_000_000
-FILES = 5
+FILES = 4
 
 
 @contextmanager

@@ -61,6 +61,8 @@ def ingest(
     """
     from distributary.pipeline.jobs import ingest as jobs
 
+    # Before Spark is started, which takes seconds.
+    jobs.check(table, files)
     with job(
         "ingest",
         data=data,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 
+from distributary.cli.pipeline.durations import microseconds
 from distributary.cli.pipeline.options import (
     AsJson,
     Data,
@@ -30,9 +30,6 @@ Examples:
   distributary pipeline prune --data market --before 2026-01-31T00:00:00Z --dry-run
   distributary pipeline prune --data market --keep 12h --table quotes
 """
-
-_AGE = re.compile(r"([0-9]{1,6})([dhm])")
-_UNITS = {"d": "days", "h": "hours", "m": "minutes"}
 
 
 def prune(
@@ -95,10 +92,8 @@ def _limit(before: str | None, keep: str | None) -> datetime:
         raise BadInput("--before", "or --keep must be given, and not both")
     if before is not None:
         return datetime.fromisoformat(parse_timestamp("--before", before))
-    age = _AGE.fullmatch(str(keep))
-    if age is None:
-        raise BadInput("--keep", f"{quoted(keep)} is not an age", hint="write it as in 30d")
+    age = microseconds("--keep", str(keep))
     try:
-        return datetime.now(UTC) - timedelta(**{_UNITS[age[2]]: int(age[1])})
+        return datetime.now(UTC) - timedelta(microseconds=age)
     except OverflowError:
-        raise BadInput("--keep", f"{quoted(keep)} is longer than time itself") from None
+        raise BadInput("--keep", f"{quoted(keep)} goes back too far") from None

@@ -55,8 +55,11 @@ def space_for(
 
 
 def frames(source: Store, space: ContentSpace) -> dict[str, DataFrame]:
-    """Return the tables that the job writes, by name."""
-    found = transforms.volumes(source.read("publications"), space)
+    """Return the tables that the job writes, by name.
+
+    What two of them are made of is kept once it is known: publications are read once.
+    """
+    found = transforms.volumes(source.read("publications"), space).persist()
     return _frames(source, space, found, source.read("subscriptions"))
 
 

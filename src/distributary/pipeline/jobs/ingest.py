@@ -39,7 +39,7 @@ from distributary.pipeline.transforms.widths import misfit, usual_widths, width_
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["frames", "ingest"]
+__all__ = ["check", "frames", "ingest"]
 
 QUARANTINE = "quarantine"
 
@@ -96,6 +96,12 @@ def ingest(
         watch.seconds,
         {"files": len(sources)},
     )
+
+
+def check(name: str, files: Sequence[str]) -> None:
+    """Raise `BadInput` when there is no such table or no such file."""
+    _ingestible(name)
+    found_files(files)
 
 
 def frames(target: Store, name: str, files: Sequence[str]) -> dict[str, DataFrame]:

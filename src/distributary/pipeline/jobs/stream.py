@@ -82,6 +82,8 @@ class StreamOptions:
         The content space in which traffic is counted.
     graph
         A calibrated adaptation graph; those that come with distributary by default.
+    gathered_max
+        How many rows of closed windows the driver holds at once, beyond those of one.
     """
 
     folder: str
@@ -96,6 +98,7 @@ class StreamOptions:
     events: ObjectEvents = field(default_factory=ObjectEvents)
     space: ContentSpace = field(default_factory=ContentSpace.default)
     graph: Path | str | None = None
+    gathered_max: int = 2_000_000
 
 
 def stream(
@@ -135,6 +138,7 @@ def stream(
         length_us=options.window_us,
         tau=options.tau,
         tasks=max(2, int(source.spark.sparkContext.defaultParallelism)),
+        gathered_max=options.gathered_max,
     )
     with explained("stream", options.folder):
         _run(source.spark, checkpoint, batches, options, stopped)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -90,6 +90,8 @@ class Batches:
         By which share a value may rise unreported.
     tasks
         How many parts objects are shared out to.
+    gathered_max
+        How many rows of closed windows the driver holds at once.
 
     Attributes
     ----------
@@ -109,6 +111,7 @@ class Batches:
         length_us: int,
         tau: float,
         tasks: int,
+        gathered_max: int,
     ) -> None:
         self.counts: Counter[str] = Counter()
         self._target = target
@@ -120,6 +123,7 @@ class Batches:
         self._length_us = length_us
         self._tau = tau
         self._tasks = tasks
+        self._gathered_max = gathered_max
 
     def take(self, batch: int, files: Sequence[SourceFile]) -> None:
         """Do everything that a batch asks for; doing it again changes nothing."""
@@ -179,6 +183,7 @@ class Batches:
         self, state: BatchState, before: BatchState, intake: Intake
     ) -> tuple[BatchState, list[DataFrame]]:
         """Match the publications of a batch and count them; return the state, and news."""
+        import pyarrow as pa
         from pyspark.sql import functions as f
 
         checkpoint, audience = self._checkpoint, self._audience
@@ -198,16 +203,34 @@ class Batches:
             return state, []
         counted = checkpoint.read(state, _VOLUMES, WINDOW_VOLUMES)
         assert counted is not None, "it was just written"
-        reported = checkpoint.read(before, _REPORTED, REPORTED)
-        decisions, latest = traffic_news(
-            closed_volumes(counted, advance).toArrow(),
-            audience.interests,
-            None if reported is None else reported.toArrow(),
-            advance,
-        )
+        latest = checkpoint.read(before, _REPORTED, REPORTED)
+        reported = None if latest is None else latest.toArrow()
+        told = []
+        for stage in self._stages(counted, advance, intake.kept):
+            closed = closed_volumes(counted, stage).toArrow()
+            decisions, reported = traffic_news(closed, audience.interests, reported, stage)
+            told.append(decisions)
         spark = self._target.spark
-        state = checkpoint.write(state, _REPORTED, spark.createDataFrame(latest, REPORTED))
-        return state, [spark.createDataFrame(decisions, table("decisions").schema)]
+        state = checkpoint.write(state, _REPORTED, spark.createDataFrame(reported, REPORTED))
+        # In one piece: of a table with an empty piece Spark takes only what comes before it.
+        every = pa.concat_tables(told).combine_chunks()
+        return state, [spark.createDataFrame(every, table("decisions").schema)]
+
+    def _stages(self, counted: DataFrame, advance: Advance, rows: int) -> Iterator[Advance]:
+        """Yield steps of so few closed windows each that the driver can hold what is in them.
+
+        Few windows close at a time, unless a stream catches up with days of files. What is
+        decided does not depend on the steps.
+        """
+        looked_at, gathered = advance.looked_at_us, 0
+        if rows > self._gathered_max:
+            closed = closed_volumes(counted, advance).groupBy("window").count()
+            for window, count in closed.orderBy("window").collect():
+                if gathered and gathered + count > self._gathered_max:
+                    yield replace(advance, looked_at_us=looked_at, watermark_us=window)
+                    looked_at, gathered = window, 0
+                gathered += count
+        yield replace(advance, looked_at_us=looked_at)
 
     def _quotes(
         self, state: BatchState, before: BatchState, intake: Intake

@@ -141,6 +141,11 @@ def _rank(
     """Fill in who of each set is heard most, at the places from `tops[s]` to `tops[s + 1]`."""
     for s in range(len(tops) - 1):
         begin, room = tops[s], tops[s + 1] - tops[s]
+        if room == 1:
+            # Most sets have one user where everybody wants something else: no list to sort.
+            top_user[begin] = exchange.member[exchange.member_start[s]]
+            top_rate[begin] = heard[top_user[begin]]
+            continue
         count = 0
         for i in range(exchange.member_start[s], exchange.member_start[s + 1]):
             v = exchange.member[i]

@@ -103,6 +103,8 @@ def closed_volumes(carried: DataFrame, advance: Advance) -> DataFrame:
     from pyspark.sql import functions as f
 
     closed = _ends(advance.length_us) <= f.lit(advance.watermark_us)
+    if advance.looked_at_us is not None:
+        closed &= _ends(advance.length_us) > f.lit(advance.looked_at_us)
     found = carried.filter(f.col("window").isNotNull() & f.col("user").isNotNull() & closed)
     return found.select(f.unix_micros("window").alias("window"), "user", "cell", "bytes")
 
