@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import fidelity, filters, media, placement, wiring
+from benchmarks import fidelity, filters, media, pipeline, placement, wiring
 
 __all__ = ["STUDIES"]
 
@@ -12,4 +12,5 @@ STUDIES = (
     *wiring.STUDIES,
     *filters.STUDIES,
     *media.STUDIES,
+    *pipeline.STUDIES,
 )

@@ -24,7 +24,7 @@ __all__ = ["PLANNING", "SAMPLE", "ingest_steps", "table_hashes", "write_files"]
 SAMPLE = Step(
     "sample",
     {
-        "publications": 400,
+        "publications": 200,
         "subscriptions": 120,
         "users": 60,
         "brokers": 8,

@@ -28,6 +28,7 @@ GUIDES = (
     "docs/cesql.md",
     "docs/content.md",
     "docs/media.md",
+    "docs/pipeline.md",
 )
 # What a `console` block may run. Anything else belongs in a block marked `sh`.
 RUNNABLE = re.compile(
@@ -223,7 +224,7 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
-        timeout=120,
+        timeout=300,
         check=False,
     )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import __main__ as command
+from benchmarks import pipeline
 from benchmarks.chart import chart_svg
 from benchmarks.fidelity.tree_objects import least_until_frozen
 from benchmarks.machine import provenance
@@ -35,16 +36,30 @@ CLOCK_UNITS = {"s", "ms", "times as long", "million/s"}
 STARTING_PROCESSES = {"exact-speed", "tree-large", "wiring-large"}
 
 
+# These start Spark, for half a minute each.
+ON_SPARK = {study.name for study in pipeline.STUDIES}
+CASES = [
+    pytest.param(
+        study,
+        id=study.name,
+        marks=[pytest.mark.full, pytest.mark.xdist_group("spark")]
+        if study.name in ON_SPARK
+        else [],
+    )
+    for study in STUDIES
+]
+
+
 def silent(step: str) -> None:
     """Take progress and say nothing."""
     assert step
 
 
-@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+@pytest.mark.parametrize("study", CASES)
 def test_a_small_study_runs_and_finds_the_same_again(study: Study) -> None:
     first = study.run("small", silent)
     assert len(first.result_hash) == 12
-    if study.name not in STARTING_PROCESSES:
+    if study.name not in STARTING_PROCESSES | ON_SPARK:
         assert study.run("small", silent).result_hash == first.result_hash
     assert first.tables
     assert all(table.rows for table in first.tables)

@@ -13,6 +13,7 @@ from pyspark.sql import functions as f
 from tests.pipeline_chain import PLANNING, SAMPLE, ingest_steps, table_hashes, write_files
 from tests.spark_cluster import cluster_environment, standalone_cluster
 
+from distributary.pipeline.config import Step
 from distributary.pipeline.jobs.run import run
 from distributary.pipeline.schemas import TABLES
 from distributary.pipeline.store import Store
@@ -22,12 +23,20 @@ ROOT = Path(__file__).parents[3]
 WRITTEN = set(TABLES) - {"decisions", "quarantine"}
 
 
+def on_executors(*, plan_tasks: int) -> list[Step]:
+    """Return the jobs that work in parallel; the others plan on the driver."""
+    options = {"plans": {"tasks": plan_tasks}}
+    return [
+        Step(step.job, {**step.options, **options.get(step.job, {})})
+        for step in PLANNING
+        if step.job not in ("wire", "tree")
+    ]
+
+
 def test_tables_are_the_same_however_rows_are_spread(spark: SparkSession, tmp_path: Path) -> None:
     """Rows in another order, in seven files in place of a few, shuffled to five partitions."""
     one, other = Store(spark, str(tmp_path / "one")), Store(spark, str(tmp_path / "other"))
-    # The others plan on the driver, from tables in the order in which they are stored.
-    jobs = [step for step in PLANNING if step.job not in ("wire", "tree")]
-    run(one, (SAMPLE, *jobs))
+    run(one, (SAMPLE, *on_executors(plan_tasks=1)))
     assert set(one.folder.names()) == WRITTEN - {"wiring", "trees"}
     for name in ("publications", "subscriptions", "quotes"):
         rows = one.read(name)
@@ -39,7 +48,7 @@ def test_tables_are_the_same_however_rows_are_spread(spark: SparkSession, tmp_pa
     before = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", "5")
     try:
-        run(other, jobs)
+        run(other, on_executors(plan_tasks=3))
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", str(before))
     assert table_hashes(tmp_path / "other") == table_hashes(tmp_path / "one")
