@@ -86,7 +86,7 @@ def test_the_whole_document_is_read_aloud_from_the_first_description(document: b
 def test_the_first_page_names_town_river_roads_and_items(document: bytes) -> None:
     text = page_text(document, 0)
     land = country(0)
-    for name in (land.town.name, land.river_name, "Legend", "1:25,000 on A3"):
+    for name in (land.town.name, land.river_name, "Legend", "1:25 000 on A3"):
         assert name in text
     assert land.network.roads[0].name in text
     for item in land.incidents:
