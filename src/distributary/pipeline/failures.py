@@ -11,7 +11,7 @@ from distributary.errors import BadInput, DistributaryError, PipelineFailed
 __all__ = ["explained"]
 
 # An error of ours that was raised on an executor comes back as the last line of a traceback.
-_OURS = re.compile(r"distributary\.errors\.(?:BadInput|TooLarge|\w+): (.+)")
+_OURS = re.compile(r"distributary\.errors\.\w+: (.+)")
 _SIGNS = (
     (
         re.compile(r"is not a Parquet file|CANNOT_READ_FILE_FOOTER|Could not read footer"),

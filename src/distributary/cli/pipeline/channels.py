@@ -16,6 +16,7 @@ from distributary.cli.pipeline.options import (
     Output,
     Remote,
     job,
+    print_plans,
     print_report,
 )
 
@@ -91,8 +92,7 @@ def channels(
             started.source, file=space, dimensions=dimension or (), bins=bins, by=by
         )
         if explain:
-            for frame in jobs.frames(started.source, chosen).values():
-                frame.explain("formatted")
+            print_plans(jobs.frames(started.source, chosen))
             return
         report = jobs.channels(started.source, started.target, chosen)
     print_report(report, as_json=as_json)

@@ -15,6 +15,7 @@ from distributary.cli.pipeline.options import (
     Master,
     Remote,
     job,
+    print_plans,
     print_report,
 )
 
@@ -72,8 +73,7 @@ def ingest(
         driver_memory=driver_memory,
     ) as started:
         if explain:
-            for frame in jobs.frames(started.target, table, files).values():
-                frame.explain("formatted")
+            print_plans(jobs.frames(started.target, table, files))
             return
         report = jobs.ingest(
             started.target,

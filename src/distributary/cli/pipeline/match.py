@@ -16,6 +16,7 @@ from distributary.cli.pipeline.options import (
     Output,
     Remote,
     job,
+    print_plans,
     print_report,
 )
 
@@ -66,8 +67,7 @@ def match(
         driver_memory=driver_memory,
     ) as started:
         if explain:
-            for frame in jobs.frames(started.source, graph=graph).values():
-                frame.explain("formatted")
+            print_plans(jobs.frames(started.source, graph=graph))
             return
         report = jobs.match(started.source, started.target, graph=graph)
     print_report(report, as_json=as_json)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +12,8 @@ import typer
 from distributary.cli.progress import progress
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from distributary.pipeline.progress import Observe
     from distributary.pipeline.report import JobReport
     from distributary.pipeline.store import Store
@@ -27,6 +28,7 @@ __all__ = [
     "Output",
     "Remote",
     "job",
+    "print_plans",
     "print_report",
 ]
 
@@ -106,6 +108,12 @@ def job(
         yield Job(source, target, observe)
 
 
+def print_plans(frames: Mapping[str, DataFrame]) -> None:
+    """Print how Spark would make the tables of a job."""
+    for frame in frames.values():
+        frame.explain("formatted")
+
+
 def print_report(report: JobReport, *, as_json: bool) -> None:
     """Print what a job did: JSON to standard output, or a table for people."""
     if as_json:
@@ -127,4 +135,4 @@ def print_report(report: JobReport, *, as_json: bool) -> None:
         )
         print(f"{figure:<{width}}  {shown:>14}")
     total = sum(report.rows_in.values())
-    print(f"{report.job}: {total:,} rows in {report.seconds:.1f} s", file=sys.stdout)
+    print(f"{report.job}: {total:,} rows in {report.seconds:.1f} s")

@@ -17,6 +17,7 @@ from distributary.cli.pipeline.options import (
     Output,
     Remote,
     job,
+    print_plans,
     print_report,
 )
 from distributary.cli.place import Method
@@ -88,11 +89,9 @@ def plans(
         driver_memory=driver_memory,
     ) as started:
         if explain:
-            found = jobs.frames(
-                started.source, graph=graph, space=space, options=options, tasks=tasks
+            print_plans(
+                jobs.frames(started.source, graph=graph, space=space, options=options, tasks=tasks)
             )
-            for frame in found.values():
-                frame.explain("formatted")
             return
         report = jobs.plans(
             started.source, started.target, graph=graph, space=space, options=options, tasks=tasks

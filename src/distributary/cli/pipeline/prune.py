@@ -16,6 +16,7 @@ from distributary.cli.pipeline.options import (
     Master,
     Remote,
     job,
+    print_plans,
     print_report,
 )
 from distributary.content.timestamps import parse_timestamp
@@ -80,8 +81,7 @@ def prune(
         driver_memory=driver_memory,
     ) as started:
         if explain:
-            for frame in jobs.frames(started.target, before=limit, tables=table).values():
-                frame.explain("formatted")
+            print_plans(jobs.frames(started.target, before=limit, tables=table))
             return
         report = jobs.prune(started.target, before=limit, tables=table, dry_run=dry_run)
     print_report(report, as_json=as_json)

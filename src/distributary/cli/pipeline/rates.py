@@ -15,6 +15,7 @@ from distributary.cli.pipeline.options import (
     Output,
     Remote,
     job,
+    print_plans,
     print_report,
 )
 
@@ -77,8 +78,7 @@ def rates(
         driver_memory=driver_memory,
     ) as started:
         if explain:
-            for frame in jobs.frames(started.source, events=events).values():
-                frame.explain("formatted")
+            print_plans(jobs.frames(started.source, events=events))
             return
         report = jobs.rates(started.source, started.target, events=events)
     print_report(report, as_json=as_json)

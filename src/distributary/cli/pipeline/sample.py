@@ -15,6 +15,7 @@ from distributary.cli.pipeline.options import (
     Master,
     Remote,
     job,
+    print_plans,
     print_report,
 )
 
@@ -82,8 +83,7 @@ def sample(
         driver_memory=driver_memory,
     ) as running:
         if explain:
-            for frame in frames(running.source.spark, sizes, seed=seed).values():
-                frame.explain("formatted")
+            print_plans(frames(running.source.spark, sizes, seed=seed))
             return
         report = run(running.target, sizes, seed=seed)
     print_report(report, as_json=as_json)

@@ -22,6 +22,7 @@ from distributary.cli.pipeline.options import (
     Output,
     Remote,
     job,
+    print_plans,
     print_report,
 )
 from distributary.cli.pipeline.rates import QuoteSource, QuoteType, QuoteValue
@@ -140,8 +141,7 @@ def stream(
             graph=graph,
         )
         if explain:
-            for frame in jobs.frames(started.source, options).values():
-                frame.explain("formatted")
+            print_plans(jobs.frames(started.source, options))
             return
         with _asked_to_stop() as asked:
             report = jobs.stream(started.source, started.target, options, stopped=asked.is_set)

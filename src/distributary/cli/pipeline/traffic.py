@@ -15,6 +15,7 @@ from distributary.cli.pipeline.options import (
     Output,
     Remote,
     job,
+    print_plans,
     print_report,
 )
 
@@ -59,8 +60,7 @@ def traffic(
         driver_memory=driver_memory,
     ) as started:
         if explain:
-            for frame in jobs.frames(started.source, partners=partners).values():
-                frame.explain("formatted")
+            print_plans(jobs.frames(started.source, partners=partners))
             return
         report = jobs.traffic(started.source, started.target, partners=partners)
     print_report(report, as_json=as_json)

@@ -16,6 +16,7 @@ from distributary.cli.pipeline.options import (
     Output,
     Remote,
     job,
+    print_plans,
     print_report,
 )
 from distributary.cli.tree import Method
@@ -83,8 +84,7 @@ def tree(
         driver_memory=driver_memory,
     ) as started:
         if explain:
-            for frame in jobs.frames(started.source).values():
-                frame.explain("formatted")
+            print_plans(jobs.frames(started.source))
             return
         report = jobs.tree(
             started.source,

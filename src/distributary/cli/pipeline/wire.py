@@ -16,6 +16,7 @@ from distributary.cli.pipeline.options import (
     Output,
     Remote,
     job,
+    print_plans,
     print_report,
 )
 from distributary.cli.wire import Method
@@ -78,8 +79,7 @@ def wire(
         driver_memory=driver_memory,
     ) as started:
         if explain:
-            for frame in jobs.frames(started.source).values():
-                frame.explain("formatted")
+            print_plans(jobs.frames(started.source))
             return
         report = jobs.wire(
             started.source,
