@@ -22,8 +22,8 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(BIN)/distributary warm-up
 	@touch $@
 
-demo: $(STAMP) ## Plan an annotated map for 1,024 brokers, compare every method, draw the plan
-	@$(BIN)/python examples/annotated_map.py
+demo: $(STAMP) ## Tell the whole story: history on Spark, plans, deliveries, a report to look at
+	@$(BIN)/python -m examples.whole_story
 
 test: $(STAMP) lint types ## Lint, type-check and run the tests with coverage
 	@$(BIN)/python -m pytest -q -n auto --dist loadgroup --cov --cov-report=term -m "not full"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import fidelity, filters, media, pipeline, placement, wiring
+from benchmarks import fidelity, filters, media, pipeline, placement, simulator, wiring
 
 __all__ = ["STUDIES"]
 
@@ -13,4 +13,5 @@ STUDIES = (
     *filters.STUDIES,
     *media.STUDIES,
     *pipeline.STUDIES,
+    *simulator.STUDIES,
 )

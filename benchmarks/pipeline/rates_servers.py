@@ -41,7 +41,7 @@ class _Parameters:
 
 _SIZES: Mapping[Size, _Parameters] = {
     "small": _Parameters(4, 600, 16, 1),
-    "large": _Parameters(100, 23_400, 256, 3),
+    "large": _Parameters(100, 23_400, 256, 5),
 }
 
 

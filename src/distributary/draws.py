@@ -13,9 +13,12 @@ from distributary.arrays import UintArray, kernel
 __all__ = ["draw", "draw_index", "seed_state"]
 
 
-def seed_state(seed: int) -> UintArray:
-    """Return the state of a generator for `draw`; never zero, which it would not leave."""
-    return np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1)
+def seed_state(seed: int, *, count: int = 1) -> UintArray:
+    """Return the states of generators for `draw`; never zero, which it would not leave.
+
+    With `count` above 1 each of them, as a slice of one, is a generator of its own.
+    """
+    return np.random.SeedSequence(seed).generate_state(count, np.uint64) | np.uint64(1)
 
 
 @kernel

@@ -8,6 +8,9 @@ DistributaryError
   MissingPackage    an optional package is not installed; says how to install it
   PipelineFailed    a step on Spark failed; names the step and the data
   ConversionFailed  content could not be converted (defined in `media.failure`)
+  ProtocolError     the rules between brokers were broken
+    LocalMisuse     by whoever hosts a broker
+    PeerMisbehaved  by the other side; names it
 
 Messages are one line each, so that a command can print them as they are, and end
 with ``hint: ...`` when there is something to do.
@@ -20,8 +23,11 @@ __all__ = [
     "DistributaryError",
     "InfeasiblePlan",
     "InvalidPlan",
+    "LocalMisuse",
     "MissingPackage",
+    "PeerMisbehaved",
     "PipelineFailed",
+    "ProtocolError",
     "TooLarge",
     "counted",
     "quoted",
@@ -156,3 +162,25 @@ class PipelineFailed(DistributaryError):
         self.step = step
         self.dataset = dataset
         super().__init__(f"{step} failed on {dataset}: {reason}")
+
+
+class ProtocolError(DistributaryError):
+    """The rules between brokers, clients and hosts were broken."""
+
+
+class LocalMisuse(ProtocolError):
+    """A host used its broker in a way that the contract forbids."""
+
+
+class PeerMisbehaved(ProtocolError):
+    """The other side sent something that no broker or client sends.
+
+    Attributes
+    ----------
+    problem
+        What is wrong with it.
+    """
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        super().__init__(problem)

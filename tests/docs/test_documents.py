@@ -29,6 +29,7 @@ GUIDES = (
     "docs/content.md",
     "docs/media.md",
     "docs/pipeline.md",
+    "docs/queueing.md",
 )
 # What a `console` block may run. Anything else belongs in a block marked `sh`.
 RUNNABLE = re.compile(

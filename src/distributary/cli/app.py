@@ -18,6 +18,7 @@ from distributary.cli import (
     pipeline,
     place,
     samples,
+    simulate,
     tree,
     warm_up,
     wire,
@@ -78,6 +79,9 @@ app.command("tree", epilog=tree.EXAMPLES, short_help="Build the tree of a stream
 app.command("wire", epilog=wire.EXAMPLES, short_help="Attach users to brokers.")(wire.wire)
 app.command("match", epilog=match.EXAMPLES, short_help="Match events to subscriptions.")(
     match.match
+)
+app.command("simulate", epilog=simulate.EXAMPLES, short_help="Run brokers in virtual time.")(
+    simulate.simulate
 )
 app.command("convert", epilog=convert.EXAMPLES, short_help="Convert a file.")(convert.convert)
 app.command("formats", epilog=formats.EXAMPLES, short_help="List formats and conversions.")(

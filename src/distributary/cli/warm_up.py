@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from distributary.cli.progress import progress
+
+if TYPE_CHECKING:
+    from distributary.wiring.problem import WiringProblem
 
 __all__ = ["EXAMPLES", "warm_up"]
 
@@ -18,7 +22,7 @@ Examples:
 
 
 def warm_up() -> None:
-    """Compile the hot loops of every planner and of matching, and keep them for later runs.
+    """Compile the hot loops of planners, matching and the pipeline, and keep them.
 
     They are compiled on first use otherwise, which takes up to a minute once. Worth doing
     when an image is built, or before something is timed.
@@ -43,7 +47,7 @@ def warm_up() -> None:
     users = wiring_problem(seed=1, users=16, brokers=12, channels=4)
     few_users = wiring_problem(seed=1, users=8, brokers=3, channels=4)
     plans = [method for method in METHODS if method != "optimal"]
-    total = len(plans) + len(TREE_METHODS) + len(WIRING_METHODS) + 7
+    total = len(plans) + len(TREE_METHODS) + len(WIRING_METHODS) + 8
     done = 0
     with progress() as observe:
 
@@ -80,6 +84,8 @@ def warm_up() -> None:
         count("re-wiring")
         _match_something()
         count("match")
+        _measure_something(users)
+        count("pipeline")
     print(f"compiled in {time.perf_counter() - began:.1f} s", file=sys.stderr)
 
 
@@ -126,3 +132,23 @@ def _match_something() -> None:
     batch = to_arrow([event])
     Index.from_arrow(table).match_batch(batch)
     ContentSpace.default().cells_of_batch(batch)
+
+
+def _measure_something(users: WiringProblem) -> None:
+    """Count the updates of a stream, report a rate, rank partners and quote a price."""
+    import numpy as np
+
+    from distributary.content.tolerance import EffectiveTolerance, Tolerance
+    from distributary.content.trace import LastSent, Trace, forwarded_counts, thresholds_of
+    from distributary.pipeline.sample._quote_kernels import reverting_jumps
+    from distributary.pipeline.transforms._partner_kernels import heaviest
+    from distributary.pipeline.transforms.exchange import exchange_of
+    from distributary.pipeline.transforms.reporting import TAU, reported
+
+    followers = [EffectiveTolerance.of([Tolerance("/x", "absolute", 1.0)])]
+    values = np.arange(3.0)
+    thresholds = thresholds_of(followers, parent=None)
+    forwarded_counts(Trace.of_numbers(values), thresholds, LastSent.nothing(1))
+    reported(values, np.array([0, 3]), np.array([np.nan]), tau=TAU)
+    heaviest(exchange_of(users), 0, users.user_count, 2)
+    reverting_jumps(values > 1.0, values, 1.0, 0.05, np.empty(3))

@@ -38,7 +38,7 @@ from distributary.fidelity._state_kernels import (
     State,
 )
 
-__all__ = ["adapt_round", "cool", "descend", "grow", "nearest_nodes"]
+__all__ = ["adapt_round", "best_below", "cool", "descend", "grow", "nearest_nodes"]
 
 # The share of moves towards near nodes; the rest are the six local ones.
 _NEAR_SHARE = 0.9
@@ -80,7 +80,7 @@ def grow(state: State, order: IntArray, member: BoolArray) -> int:
 
 
 @kernel
-def _best_below(state: State, t: int, k: int) -> tuple[float, int, int, int, int]:
+def best_below(state: State, t: int, k: int) -> tuple[float, int, int, int, int]:
     """Return the best of the six moves among the children and grandchildren of `k`.
 
     Its change of cost, kind, server and other node, and how many moves were weighed.
@@ -169,7 +169,7 @@ def adapt_round(state: State, first: int, last: int) -> tuple[int, int]:
         while at < size:
             k = queue[at]
             at += 1
-            change, kind, i, other, count = _best_below(state, t, k)
+            change, kind, i, other, count = best_below(state, t, k)
             weighed += count
             if kind >= 0 and change < -GAIN_MIN * state.total[0]:
                 make_move(state, t, kind, i, other)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from distributary.errors import BadInput
+from distributary.pipeline.parquet_folder import read_files, row_count
 from distributary.pipeline.schemas import table
 
 if TYPE_CHECKING:
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
     from distributary.pipeline.store import Store
 
-__all__ = ["gathered"]
+__all__ = ["gathered", "gathered_rows"]
+
+# Where a row stands, as Spark calls it.
+_PLACE = ("_metadata.file_path", "_metadata.row_index")
 
 
 def gathered(store: Store, name: str, columns: Sequence[str] | None = None) -> pa.Table:
@@ -27,28 +30,20 @@ def gathered(store: Store, name: str, columns: Sequence[str] | None = None) -> p
 
     The files of a folder of this machine are read without Spark, in the order of their
     names, as `wiring.problem_tables` reads them: brokers have an order that matters. From
-    elsewhere the rows come through the driver's Java.
+    elsewhere the rows come through the driver's Java, and are put into the same order.
     """
-    frame = store.read(name)
     wanted = list(columns or table(name).column_names)
     if urlsplit(store.path(name)).scheme:
-        return frame.select(*wanted).toArrow()
-    return _read(Path(store.path(name)), wanted)
+        found = store.read(name).select(*wanted, *_PLACE).toArrow()
+        order = [(column.rsplit(".", 1)[1], "ascending") for column in _PLACE]
+        return found.sort_by(order).select(wanted)
+    store.check(name)
+    return read_files(Path(store.path(name)), wanted)
 
 
-def _read(folder: Path, columns: list[str]) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    files = [folder] if folder.is_file() else sorted(folder.rglob("*.parquet"))
-    parts = []
-    for path in files:
-        # What begins like this is hidden from Spark, and so from everybody.
-        if any(part[0] in "._" for part in path.relative_to(folder).parts):
-            continue
-        try:
-            with pq.ParquetFile(path) as file:
-                parts.append(file.read(columns=columns).select(columns))
-        except (pa.ArrowException, OSError, KeyError):
-            raise BadInput(str(path), "is not Parquet, or only half of it") from None
-    return pa.concat_tables(parts, promote_options="permissive")
+def gathered_rows(store: Store, name: str) -> int:
+    """Return how many rows `gathered` would return, or raise `BadInput` as it does."""
+    if urlsplit(store.path(name)).scheme:
+        return store.read(name).count()
+    store.check(name)
+    return row_count(Path(store.path(name)))

@@ -81,6 +81,7 @@ _DECLARED = (
     Table("brokers", "broker STRING NOT NULL, capacity DOUBLE", key=("broker",)),
     Table("access_costs", "user STRING NOT NULL, costs ARRAY<DOUBLE> NOT NULL", key=("user",)),
     Table("core_costs", "broker STRING NOT NULL, costs ARRAY<DOUBLE> NOT NULL", key=("broker",)),
+    # Delays are milliseconds.
     Table(
         "overlay",
         "broker STRING NOT NULL, identifier STRING NOT NULL, delays ARRAY<DOUBLE> NOT NULL",

@@ -7,6 +7,8 @@ import pickle
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from distributary.pipeline.workers import settle, unsettle
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -34,10 +36,12 @@ class Shared(Generic[T]):
     def get(self) -> T:
         """Return the value, unpacked once per process."""
         if self._digest not in _UNPACKED:
+            unsettle()
             while len(_UNPACKED) >= _UNPACKED_MAX:
                 _UNPACKED.pop(next(iter(_UNPACKED)))
             # The bytes are what our own driver packed; Spark itself sends functions this way.
             _UNPACKED[self._digest] = pickle.loads(self._fetch())  # noqa: S301
+            settle()
         value: T = _UNPACKED[self._digest]
         return value
 

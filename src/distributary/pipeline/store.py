@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from distributary.errors import BadInput, quoted
 from distributary.pipeline.folder import Folder, open_folder
+from distributary.pipeline.parquet_folder import stored_types
 from distributary.pipeline.schemas import Table, table
 
 if TYPE_CHECKING:
@@ -54,20 +57,43 @@ class Store:
         batches is part of the table.
         """
         declared = table(name)
-        if not self.has(name):
-            raise BadInput(
-                self.folder.path(name),
-                "there is no such table",
-                hint=f"distributary pipeline ingest {name} FILES... makes it from files",
-            )
-        self._check_version(declared)
+        place = self.folder.path(name)
+        if self._is_as_declared(declared):
+            frame = self.spark.read.schema(declared.schema).parquet(place)
+            return frame.select(*declared.column_names)
         try:
-            frame = self.spark.read.parquet(self.folder.path(name))
+            frame = self.spark.read.parquet(place)
             found = {field.name: field.dataType for field in frame.schema.fields}
         except Exception as error:
-            raise BadInput(self.folder.path(name), _unreadable(error)) from None
-        check_columns(self.folder.path(name), declared, found)
+            raise BadInput(place, _unreadable(error)) from None
+        check_columns(place, declared, found)
         return frame.select(*declared.column_names)
+
+    def check(self, name: str) -> None:
+        """Raise `BadInput` where `read` does."""
+        if not self._is_as_declared(table(name)):
+            self.read(name)
+
+    def _is_as_declared(self, declared: Table) -> bool:
+        """Whether the columns of a table are right; where that is not certain, False.
+
+        Raises `BadInput` for a table that is not there, or has other columns by design.
+        """
+        place = self.folder.path(declared.name)
+        if not self.has(declared.name):
+            raise BadInput(
+                place,
+                "there is no such table",
+                hint=f"distributary pipeline ingest {declared.name} FILES... makes it from files",
+            )
+        self._check_version(declared)
+        if urlsplit(place).scheme:
+            return False
+        try:
+            check_columns(place, declared, stored_types(Path(place)))
+        except BadInput:
+            return False
+        return True
 
     def write(self, name: str, frame: DataFrame, *, in_batches: bool = False) -> None:
         """Put a frame in the place of a table.

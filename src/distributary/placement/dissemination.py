@@ -16,7 +16,7 @@ from distributary.errors import BadInput, quoted
 from distributary.placement.problem import PlacementProblem
 from distributary.topology import DisseminationTree, Overlay, TreeNode
 
-__all__ = ["HETEROGENEITIES", "TREES", "dissemination_problem"]
+__all__ = ["HETEROGENEITIES", "TREES", "dissemination_problem", "factors"]
 
 HETEROGENEITIES = ("none", "weak", "strong")
 TREES = ("routes", "recursive")
@@ -163,7 +163,7 @@ def _with_costs(
 ) -> DisseminationTree:
     """Return the tree with a factor for every link and processor."""
     root_first = sorted(parents.items(), key=lambda item: item[1] is not None)
-    link_costs, node_costs = _factors(len(parents), heterogeneity, rng)
+    link_costs, node_costs = factors(len(parents), heterogeneity, rng)
     return DisseminationTree.from_nodes(
         TreeNode(broker, parent, link_cost, node_cost)
         for (broker, parent), link_cost, node_cost in zip(
@@ -172,7 +172,7 @@ def _with_costs(
     )
 
 
-def _factors(
+def factors(
     node_count: int, heterogeneity: str, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Return factors for links and processors, shape (nodes,) each, the root first."""

@@ -8,7 +8,7 @@ from distributary.topology.identifiers import (
     shared_prefix_length,
 )
 from distributary.topology.overlay import Overlay
-from distributary.topology.prefix_routing import RoutingTable, RoutingTables
+from distributary.topology.prefix_routing import RoutingTable, RoutingTables, root_among
 from distributary.topology.tree import DisseminationTree, TreeNode
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "TreeNode",
     "key_identifier",
     "random_identifiers",
+    "root_among",
     "shared_prefix_length",
 ]

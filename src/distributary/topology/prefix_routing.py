@@ -21,6 +21,7 @@ settled before, and so passes over those levels by itself.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +34,7 @@ from distributary.errors import BadInput, quoted
 from distributary.topology import _kernels
 from distributary.topology.identifiers import DIGIT_BASE, digits_of
 
-__all__ = ["RoutingTable", "RoutingTables"]
+__all__ = ["RoutingTable", "RoutingTables", "narrowed", "root_among"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +213,46 @@ class RoutingTables:
             )
             for v in np.flatnonzero(parents != _kernels.NOT_IN_TREE)
         }
+
+
+def narrowed(
+    identifiers: Sequence[str], digit: str, *, level: int, first: int, end: int
+) -> tuple[int, int]:
+    """Return which of `identifiers[first:end]` a lookup goes on with after one more digit.
+
+    They share their first `level` digits. Those go on that have `digit` next, or the next
+    digit after it, going round, that any of them has.
+
+    Parameters
+    ----------
+    identifiers
+        In ascending order.
+    """
+    prefix = identifiers[first][:level]
+    begin = bisect_left(identifiers, prefix + digit, first, end)
+    if begin == end:
+        begin = first
+    after = prefix + chr(ord(identifiers[begin][level]) + 1)
+    return begin, bisect_left(identifiers, after, begin, end)
+
+
+def root_among(identifiers: Sequence[str], key: str) -> str:
+    """Return the broker at which lookups of `key` end when these brokers are there.
+
+    It needs no table and no delays: which broker is the root depends only on which
+    identifiers exist. The time grows with the logarithm of how many there are.
+
+    Parameters
+    ----------
+    identifiers
+        At least one, in ascending order, all as long as the key.
+    """
+    first, end = 0, len(identifiers)
+    level = 0
+    while end - first > 1:
+        first, end = narrowed(identifiers, key[level], level=level, first=first, end=end)
+        level += 1
+    return identifiers[first]
 
 
 def _check_delays(delays: FloatArray) -> None:

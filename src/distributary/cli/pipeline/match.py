@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from distributary.cli.pipeline.options import (
     AsJson,
     Data,
     DriverMemory,
     Explain,
+    Graph,
     Master,
     Output,
     Remote,
@@ -20,7 +16,7 @@ from distributary.cli.pipeline.options import (
     print_report,
 )
 
-__all__ = ["EXAMPLES", "Graph", "match"]
+__all__ = ["EXAMPLES", "match"]
 
 EXAMPLES = """\
 \b
@@ -28,16 +24,6 @@ Examples:
   distributary pipeline match --data data
   distributary pipeline match --data data --graph calibration.json -o results
 """
-
-Graph = Annotated[
-    Path | None,
-    typer.Option(
-        "--graph",
-        metavar="FILE",
-        help="The adaptation graph, as `distributary calibrate` writes it.",
-        show_default="those that come with distributary",
-    ),
-]
 
 
 def match(

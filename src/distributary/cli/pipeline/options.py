@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,6 +24,7 @@ __all__ = [
     "Data",
     "DriverMemory",
     "Explain",
+    "Graph",
     "Job",
     "Master",
     "Output",
@@ -63,6 +65,16 @@ DriverMemory = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 Explain = Annotated[
     bool, typer.Option("--explain", help="Show Spark's plan of the job and do not run it.")
+]
+
+Graph = Annotated[
+    Path | None,
+    typer.Option(
+        "--graph",
+        metavar="FILE",
+        help="The adaptation graph, as `distributary calibrate` writes it.",
+        show_default="those that come with distributary",
+    ),
 ]
 
 
@@ -134,5 +146,6 @@ def print_report(report: JobReport, *, as_json: bool) -> None:
             else str(value)
         )
         print(f"{figure:<{width}}  {shown:>14}")
-    total = sum(report.rows_in.values())
-    print(f"{report.job}: {total:,} rows in {report.seconds:.1f} s")
+    # A job that makes its rows up has read none.
+    read = f"{sum(report.rows_in.values()):,} rows in " if report.rows_in else ""
+    print(f"{report.job}: {read}{report.seconds:.1f} s")

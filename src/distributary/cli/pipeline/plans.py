@@ -13,6 +13,7 @@ from distributary.cli.pipeline.options import (
     Data,
     DriverMemory,
     Explain,
+    Graph,
     Master,
     Output,
     Remote,
@@ -36,14 +37,7 @@ Examples:
 def plans(
     data: Data,
     output: Output = None,
-    graph: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.json",
-            help="A calibrated adaptation graph.",
-            show_default="those that come with distributary",
-        ),
-    ] = None,
+    graph: Graph = None,
     space: Annotated[
         Path | None,
         typer.Option(

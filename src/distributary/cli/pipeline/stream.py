@@ -6,7 +6,6 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,6 +17,7 @@ from distributary.cli.pipeline.options import (
     Data,
     DriverMemory,
     Explain,
+    Graph,
     Master,
     Output,
     Remote,
@@ -86,14 +86,7 @@ def stream(
         float, typer.Option(help="By which share a value may rise before it is reported again.")
     ] = 0.2,
     space: Space = None,
-    graph: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A calibrated adaptation graph.",
-            show_default="those that come with distributary",
-        ),
-    ] = None,
+    graph: Graph = None,
     source: QuoteSource = "/exchange",
     event_type: QuoteType = "quote",
     value: QuoteValue = None,

@@ -15,6 +15,7 @@ from distributary.pipeline.report import Figure, JobReport, Stopwatch
 from distributary.pipeline.space_file import write_space
 from distributary.pipeline.transforms import channels as transforms
 from distributary.pipeline.transforms.space_choice import chosen_space
+from distributary.pipeline.workers import task_count
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -116,7 +117,9 @@ def _frames(
     return {
         "channels": transforms.channels(source.spark, space),
         "rates_published": transforms.rates_published(found),
-        "interests": transforms.interests(subscriptions, space),
+        "interests": transforms.interests(
+            subscriptions, space, tasks=task_count(source.spark, per_core=1)
+        ),
     }
 
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from distributary.errors import BadInput, PipelineFailed, quoted
-from distributary.pipeline.counting import RowCount
+from distributary.pipeline.counting import RowCount, observed
 from distributary.pipeline.failures import explained
 from distributary.pipeline.folder import open_folder
 from distributary.pipeline.report import JobReport, Stopwatch
@@ -188,7 +188,8 @@ class _Ingestion:
             f.count_if(f.col("reason").isNull()).alias("kept"),
             *width_bounds(self._table),
         )
-        return self._drafted(self._table.name, kept(rows, self._table)), observation.get
+        draft = self._drafted(self._table.name, kept(rows, self._table))
+        return draft, {"rows": 0, "kept": 0} | observed(observation)
 
     def _misfit(self, rows: DataFrame, seen: Mapping[str, int]) -> Column | None:
         """Return why rows do not agree with the others; None when all do."""

@@ -17,6 +17,7 @@ from distributary.pipeline.shared import Shared, share
 from distributary.pipeline.space_file import read_space
 from distributary.pipeline.transforms.plans import plans as planned
 from distributary.pipeline.transforms.publication_plans import PlanOptions, PublicationPlanner
+from distributary.pipeline.workers import task_count
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -149,7 +150,4 @@ def _tasks(spark: SparkSession, tasks: int | None) -> int:
         if tasks < 1:
             raise BadInput("--tasks", f"must be at least 1, not {tasks}")
         return tasks
-    if hasattr(spark, "_jvm"):
-        return _TASKS_PER_CORE * int(spark.sparkContext.defaultParallelism)
-    # A client of Spark Connect does not see the cores.
-    return int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
+    return task_count(spark, per_core=_TASKS_PER_CORE)

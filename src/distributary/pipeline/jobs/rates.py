@@ -12,25 +12,17 @@ from distributary.pipeline.report import JobReport, Stopwatch
 from distributary.pipeline.shared import Shared, share
 from distributary.pipeline.transforms.followers import Followers, ObjectEvents, followers
 from distributary.pipeline.transforms.rates import rates as counted
+from distributary.pipeline.workers import task_count
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from distributary.pipeline.store import Store
 
-__all__ = ["followers_in", "frames", "rates", "task_count"]
+__all__ = ["followers_in", "frames", "rates"]
 
 # Objects differ in how many quotes and followers they have; smaller parts even that out.
 _TASKS_PER_CORE = 4
-_TASKS_ELSEWHERE = 64
-
-
-def task_count(spark: SparkSession) -> int:
-    """Return how many parts objects are shared out to."""
-    if hasattr(spark, "_jvm"):
-        return _TASKS_PER_CORE * int(spark.sparkContext.defaultParallelism)
-    # A client of Spark Connect does not see the cores.
-    return _TASKS_ELSEWHERE
 
 
 def followers_in(source: Store, events: ObjectEvents | None = None) -> Followers:
@@ -56,7 +48,11 @@ def frames(source: Store, *, events: ObjectEvents | None = None) -> dict[str, Da
     """Return the tables that the job writes, by name."""
     everybody = share(source.spark, followers_in(source, events))
     quotes = source.read("quotes")
-    return {"rates": counted(quotes, everybody, tasks=task_count(source.spark))}
+    return {
+        "rates": counted(
+            quotes, everybody, tasks=task_count(source.spark, per_core=_TASKS_PER_CORE)
+        )
+    }
 
 
 def rates(source: Store, target: Store, *, events: ObjectEvents | None = None) -> JobReport:
@@ -77,7 +73,7 @@ def rates(source: Store, target: Store, *, events: ObjectEvents | None = None) -
     read, written = RowCount(), RowCount()
     with explained("rates", source.path("quotes")):
         quotes = read.of(source.read("quotes"))
-        found = counted(quotes, shared, tasks=task_count(source.spark))
+        found = counted(quotes, shared, tasks=task_count(source.spark, per_core=_TASKS_PER_CORE))
         target.write("rates", written.of(found))
         return JobReport(
             "rates",

@@ -39,6 +39,7 @@ from distributary.pipeline.transforms.followers import ObjectEvents
 from distributary.pipeline.transforms.ingest import ingested, kept
 from distributary.pipeline.transforms.rates import rates
 from distributary.pipeline.transforms.reporting import TAU, checked_tau
+from distributary.pipeline.workers import task_count
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -137,7 +138,7 @@ def stream(
         delay_us=options.delay_us,
         length_us=options.window_us,
         tau=options.tau,
-        tasks=max(2, int(source.spark.sparkContext.defaultParallelism)),
+        tasks=max(2, task_count(source.spark, per_core=1)),
         gathered_max=options.gathered_max,
     )
     with explained("stream", options.folder):
@@ -177,7 +178,8 @@ def _audience(source: Store, options: StreamOptions) -> Audience:
     recipients = recipients_in(source, graph=options.graph)
     followers = followers_in(source, options.events)
     with explained("stream", source.path("subscriptions")):
-        wanted = interests(source.read("subscriptions"), options.space).toArrow()
+        tasks = task_count(spark, per_core=1)
+        wanted = interests(source.read("subscriptions"), options.space, tasks=tasks).toArrow()
     return Audience(
         share(spark, recipients),
         share(spark, followers),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distributary.errors import PipelineFailed
-from distributary.pipeline.counting import RowCount
+from distributary.pipeline.counting import RowCount, observed
 from distributary.pipeline.schemas import Table
 from distributary.pipeline.sources.splits import SplitPlan, counted_splits, split_frame
 from distributary.pipeline.store import BATCH, Store
@@ -102,7 +102,8 @@ def take_in(
         f.max(f.when(good, f.unix_micros(f.col(str(target.time))))).alias("latest"),
     )
     store.write_batch(target.name, kept(first, target), batch)
-    seen = observation.get
+    nothing = {"rows": 0, "kept": 0, "late": 0, "latest": None}
+    seen = nothing | observed(observation)
     new = _written(store, target, batch)
     hashes = repeated_hashes(new, known, target, row_count=seen["kept"]).persist()
     told: DataFrame | None = None

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distributary.errors import BadInput
+from distributary.errors import BadInput, TooLarge
 from distributary.pipeline.counting import RowCount
 from distributary.pipeline.failures import explained
-from distributary.pipeline.gathering import gathered
+from distributary.pipeline.gathering import gathered, gathered_rows
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
 from distributary.pipeline.transforms import traffic as transforms
 from distributary.pipeline.transforms.exchange import Population, population
@@ -19,7 +19,15 @@ if TYPE_CHECKING:
 
     from distributary.pipeline.store import Store
 
-__all__ = ["frames", "traffic"]
+__all__ = ["ROWS_MAX", "frames", "traffic"]
+
+ROWS_MAX = 50_000_000
+"""Users and the cells that they publish or want, which all come to the driver."""
+
+# Measured, with the tables themselves.
+_ROW_BYTES = 110
+_ROW_SECONDS = 2e-6
+_GIB = 2**30
 
 
 def frames(source: Store, *, partners: int = 10) -> dict[str, DataFrame]:
@@ -40,6 +48,11 @@ def traffic(source: Store, target: Store, *, partners: int = 10) -> JobReport:
         Gets `traffic`, `partners` and `broker_traffic`.
     partners
         How many of the heaviest partners of each user are kept.
+
+    Raises
+    ------
+    TooLarge
+        More than `ROWS_MAX` rows say who publishes and wants what.
     """
     stopwatch = Stopwatch()
     everybody, read = _read(source)
@@ -69,6 +82,16 @@ def traffic(source: Store, target: Store, *, partners: int = 10) -> JobReport:
 def _read(source: Store) -> tuple[Population, dict[str, int]]:
     """Return all users, and how many rows that took of which table."""
     names = ("rates_published", "interests", "users")
+    rows = sum(gathered_rows(source, name) for name in names[:2])
+    if rows > ROWS_MAX:
+        memory = rows * _ROW_BYTES
+        raise TooLarge(
+            f"traffic would take about {memory / _GIB:,.0f} GiB of the driver's memory for "
+            f"{rows:,} rows of rates_published and interests; it takes at most {ROWS_MAX:,}; "
+            "hint: choose a content space of fewer cells, with channels --dimension",
+            seconds=rows * _ROW_SECONDS,
+            memory_bytes=memory,
+        )
     with explained("traffic", source.path("rates_published")):
         tables = {
             name: gathered(source, name) for name in names if name != "users" or source.has(name)

@@ -20,6 +20,7 @@ from distributary.pipeline.sample.quotes import object_quotes
 from distributary.pipeline.sample.sizes import SampleSizes
 from distributary.pipeline.sample.subscriptions import subscriptions_block
 from distributary.pipeline.schemas import table
+from distributary.pipeline.workers import mapped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +79,7 @@ def _frame(spark: SparkSession, name: str, count: int, make: Rows) -> DataFrame:
                 yield from make(number)
 
     tasks = min(count, max(_TASKS_MIN, count // _TASK_BLOCKS))
-    return spark.range(0, count, 1, tasks).mapInArrow(made, table(name).schema)
+    return mapped(spark.range(0, count, 1, tasks), made, table(name).schema)
 
 
 def _in_blocks(block: Block, sizes: SampleSizes, seed: int, rows: int, size: int) -> Rows:

@@ -16,6 +16,7 @@ from distributary.pipeline.sources.files import CSV, PARQUET, SourceFile, form_o
 from distributary.pipeline.sources.lines import lines_begun
 from distributary.pipeline.sources.parquet_files import row_groups
 from distributary.pipeline.sources.portion import Layout
+from distributary.pipeline.workers import mapped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,7 +123,7 @@ def counted_splits(spark: SparkSession, plan: SplitPlan) -> SplitPlan:
     parts = SplitPlan(
         tuple(plan.splits[index] for index in chosen), tuple(plan.tasks[index] for index in chosen)
     )
-    counts = split_frame(spark, parts).mapInArrow(_count, "path STRING, start BIGINT, lines BIGINT")
+    counts = mapped(split_frame(spark, parts), _count, "path STRING, start BIGINT, lines BIGINT")
     begun = {(row.path, row.start): row.lines for row in counts.collect()}
     lines: dict[str, int] = {}
     splits = list(plan.splits)

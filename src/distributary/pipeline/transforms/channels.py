@@ -11,6 +11,7 @@ import numpy as np
 from distributary.content.content_space import ContentSpace, Dimension, NumberBins
 from distributary.pipeline.schemas import table
 from distributary.pipeline.transforms.cell_sets import cell_sets, united_cells
+from distributary.pipeline.workers import mapped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,7 +85,7 @@ def volumes(publications: DataFrame, space: ContentSpace) -> DataFrame:
         f.col("publisher").alias("user"), "time", "bytes", *looked_at(space)
     )
     return (
-        needed.mapInArrow(added_up, _VOLUMES)
+        mapped(needed, added_up, _VOLUMES)
         .groupBy("user", "cell")
         .agg(
             *(f.sum(name).alias(name) for name in ("bytes", "publications", "untimed")),
@@ -120,10 +121,19 @@ def rates_published(found: DataFrame) -> DataFrame:
     )
 
 
-def interests(subscriptions: DataFrame, space: ContentSpace) -> DataFrame:
+def interests(subscriptions: DataFrame, space: ContentSpace, *, tasks: int) -> DataFrame:
     """Return the table `interests`: the cells that the subscriptions of each user can touch.
 
     Those of `filters.cells`: all in which a match is possible, and perhaps more.
+
+    Parameters
+    ----------
+    subscriptions
+        The table.
+    space
+        The content space.
+    tasks
+        How many parts users are shared out to. The result does not depend on it.
     """
 
     # Sets of cells travel as bits: a row for every user and cell would be what takes longest.
@@ -134,13 +144,10 @@ def interests(subscriptions: DataFrame, space: ContentSpace) -> DataFrame:
     def united(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return united_cells(batches, space.cell_count)
 
-    return (
-        subscriptions.select("subscription_id", "user", "filters")
-        .mapInArrow(touched, "user STRING NOT NULL, cells BINARY NOT NULL")
-        .repartition("user")
-        .sortWithinPartitions("user")
-        .mapInArrow(united, table("interests").schema)
-    )
+    needed = subscriptions.select("subscription_id", "user", "filters")
+    sets = mapped(needed, touched, "user STRING NOT NULL, cells BINARY NOT NULL")
+    by_user = sets.repartition(tasks, "user").sortWithinPartitions("user")
+    return mapped(by_user, united, table("interests").schema)
 
 
 def _bounds(dimension: Dimension, number: int) -> dict[str, object]:

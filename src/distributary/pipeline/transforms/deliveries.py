@@ -11,6 +11,7 @@ from distributary.arrays import IntArray
 from distributary.pipeline.schemas import table
 from distributary.pipeline.transforms.format_choices import Kinds
 from distributary.pipeline.transforms.recipients import Recipients
+from distributary.pipeline.workers import mapped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +49,7 @@ def deliveries(publications: DataFrame, recipients: Shared[Recipients]) -> DataF
         for batch in batches:
             yield from deliveries_in(batch, everybody)
 
-    return publications.select(*_COLUMNS).mapInArrow(matched, table("deliveries").schema)
+    return mapped(publications.select(*_COLUMNS), matched, table("deliveries").schema)
 
 
 def deliveries_in(batch: pa.RecordBatch, recipients: Recipients) -> Iterator[pa.RecordBatch]:

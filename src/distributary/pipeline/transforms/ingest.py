@@ -14,6 +14,7 @@ from distributary.pipeline.sources.files import plain_path
 from distributary.pipeline.sources.portion import ORIGIN, layout_of
 from distributary.pipeline.sources.reading import split_rows
 from distributary.pipeline.sources.splits import Split
+from distributary.pipeline.workers import mapped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,7 +63,7 @@ def ingested(
                 split = Split(plain_path(path), start, end, first_line)
                 yield from split_rows(split, layout, origins=origins, refuse_files=refuse_files)
 
-    return files.mapInArrow(read, StructType(fields))
+    return mapped(files, read, StructType(fields))
 
 
 def kept(rows: DataFrame, target: Table) -> DataFrame:

@@ -88,7 +88,9 @@ class ObjectTally:
             values = np.concatenate([self._held[1], values])
         if not len(times_us):
             return
-        self._held = times_us[-1:], values[-1:]
+        # A copy: it must not keep the batch, nor be read-only, which is another type to a
+        # compiler.
+        self._held = times_us[-1:].copy(), values[-1:].copy()
         settled = times_us[1:] != times_us[:-1]
         self._count(times_us[:-1][settled], values[:-1][settled])
 

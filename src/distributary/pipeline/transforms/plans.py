@@ -9,6 +9,7 @@ from distributary.content.content_space import ContentSpace
 from distributary.pipeline.schemas import table
 from distributary.pipeline.transforms.channels import looked_at
 from distributary.pipeline.transforms.publication_plans import PublicationPlanner, group_starts
+from distributary.pipeline.workers import mapped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,7 +74,7 @@ def plans(
         for batch in whole_publications(batches):
             yield plan(batch)
 
-    return rows.mapInArrow(planned, table("plans").schema)
+    return mapped(rows, planned, table("plans").schema)
 
 
 def whole_publications(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -122,4 +123,4 @@ def _located(publications: DataFrame, space: ContentSpace) -> DataFrame:
             )
 
     needed = publications.select(*_KEY, "media_type", "bytes", *looked_at(space))
-    return needed.mapInArrow(located, _ROWS)
+    return mapped(needed, located, _ROWS)

@@ -15,6 +15,7 @@ from distributary.pipeline.schemas import table
 from distributary.pipeline.transforms.followers import Followers, ObjectFollowers
 from distributary.pipeline.transforms.object_tally import ObjectTally
 from distributary.pipeline.transforms.rate_state import NEWS, QUOTE, RATE_STATE, ObjectState
+from distributary.pipeline.workers import mapped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,7 +63,7 @@ def rates(quotes: DataFrame, followers: Shared[Followers], *, tasks: int) -> Dat
         .repartition(tasks, "object")
         .sortWithinPartitions("object", "time", "value")
     )
-    return rows.mapInArrow(counted, table("rates").schema)
+    return mapped(rows, counted, table("rates").schema)
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def rates_advanced(
     else:
         empty = quotes.sparkSession.createDataFrame([], RATE_STATE)
         rows = empty.unionByName(rows, allowMissingColumns=True)
-    return _by_object(rows, tasks).mapInArrow(advanced, RATE_STATE)
+    return mapped(_by_object(rows, tasks), advanced, RATE_STATE)
 
 
 def carried_rates(state: DataFrame, followers: Shared[Followers], *, tasks: int) -> DataFrame:
@@ -156,7 +157,7 @@ def carried_rates(state: DataFrame, followers: Shared[Followers], *, tasks: int)
             kept.tally.finish()
             yield _rated(found.name, kept.tally, everybody)
 
-    return _by_object(_carried(state), tasks).mapInArrow(counted, table("rates").schema)
+    return mapped(_by_object(_carried(state), tasks), counted, table("rates").schema)
 
 
 def news_in(state: DataFrame, *, length_us: int) -> DataFrame:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distributary.pipeline.schemas import Table
+from distributary.pipeline.workers import mapped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,9 +66,8 @@ def repeated_hashes(
         for batch in batches:
             yield _packed(batch, buckets)
 
-    exchanged = hashes.mapInArrow(packed, "bucket INT, hashes BINARY")
-    exchanged = exchanged.repartitionById(buckets, "bucket")
-    return exchanged.mapInArrow(_twice, f"{_HASH} BIGINT")
+    exchanged = mapped(hashes, packed, "bucket INT, hashes BINARY")
+    return mapped(exchanged.repartitionById(buckets, "bucket"), _twice, f"{_HASH} BIGINT")
 
 
 def suspected(rows: DataFrame, hashes: DataFrame, target: Table) -> DataFrame:

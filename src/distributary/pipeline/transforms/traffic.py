@@ -13,6 +13,7 @@ from distributary.pipeline.schemas import table
 from distributary.pipeline.shared import share
 from distributary.pipeline.transforms._partner_kernels import Exchange, heaviest
 from distributary.pipeline.transforms.exchange import Population, exchange_of
+from distributary.pipeline.workers import mapped
 from distributary.topology.prices import shortest_prices
 from distributary.wiring.core_prices import symmetric_prices
 from distributary.wiring.flows import carried
@@ -163,7 +164,7 @@ def partners(spark: SparkSession, everybody: Population, most: int = 10) -> Data
                     exchange, known, users * task // tasks, users * (task + 1) // tasks, most
                 )
 
-    return spark.range(0, tasks, 1, tasks).mapInArrow(ranked, table("partners").schema)
+    return mapped(spark.range(0, tasks, 1, tasks), ranked, table("partners").schema)
 
 
 def _ranked(exchange: Exchange, names: pa.Array, first: int, end: int, most: int) -> pa.RecordBatch:

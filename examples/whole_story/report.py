@@ -1,0 +1,288 @@
+"""The report: what happened, drawn and put into words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as parquet
+from examples.whole_story.delivery import SHOWN, DeliveredMap, Overlay
+from examples.whole_story.history import SIZES, History
+from examples.whole_story.page import (
+    Bar,
+    Chapter,
+    Received,
+    Tile,
+    bars,
+    figure,
+    line_chart,
+    paragraph,
+    table,
+    write_page,
+)
+from examples.whole_story.streams import Streams
+
+from distributary.drawing.picture import svg_picture
+from distributary.drawing.plane_picture import plane_svg
+from distributary.drawing.scene import NOT_MADE, TreeScene
+from distributary.wiring.cost import cost
+from distributary.wiring.draw import wiring_plane
+from distributary.wiring.problem import WiringProblem
+from distributary.wiring.problem_tables import read_problem_tables
+from distributary.wiring.random_wiring import random_wiring
+from distributary.wiring.wiring import Wiring
+
+__all__ = ["Savings", "write_report"]
+
+
+@dataclass(frozen=True)
+class Savings:
+    """The shares that planning saves: cost of wiring, of conversions, loss of streams."""
+
+    wiring: float
+    conversions: float
+    streams: float
+
+
+def write_report(
+    folder: Path, history: History, overlay: Overlay, streams: Streams, pdf: bytes, *, seed: int
+) -> Savings:
+    """Write `report.html`, and beside it the map and what the three devices received."""
+    wiring, problem = _wiring(history)
+    nearest_cost = cost(problem, problem.access_prices.argmin(axis=1)).total
+    spread_cost = cost(problem, random_wiring(problem, seed=seed)).total
+    planned = overlay.map.planned
+    assert planned is not None
+    own = planned.transmission + planned.conversion
+    assert planned.all_in_root is not None
+    assert planned.all_in_leaves is not None
+    root, leaves = sum(planned.all_in_root), sum(planned.all_in_leaves)
+    savings = Savings(
+        1.0 - wiring.cost.total / spread_cost,
+        1.0 - own / min(root, leaves),
+        1.0 - streams.adapting_after / streams.fixed_after,
+    )
+    (folder / "map.pdf").write_bytes(pdf)
+    cards = ""
+    for name, (device, _) in SHOWN.items():
+        media_type, content, seconds = overlay.map.received[name]
+        suffix = {"image": "jpg", "text": "txt", "audio": "mp3"}[media_type.partition("/")[0]]
+        (folder / f"{name}.{suffix}").write_bytes(content)
+        way = f"Came {seconds:.1f} s after it was published, {_way(overlay, name)}."
+        cards += Received(name, device, media_type, content, way).card()
+    plans = history.reports["plans"].figures
+    chapters = [
+        Chapter(
+            "1. What had happened",
+            paragraph(
+                f"A day of history: {SIZES.publications:,} publications, {SIZES.subscriptions:,} "
+                f"subscriptions of {SIZES.users} users at {SIZES.brokers} brokers. Spark reads it, "
+                "puts broken rows aside, works out who gets what, what travels where, and how "
+                "often values leave somebody's tolerance. The planners work from that."
+            )
+            + _jobs(history),
+        ),
+        Chapter(
+            "2. Who attaches to which broker",
+            figure(
+                plane_svg(wiring_plane(problem, wiring)),
+                "Users around the brokers that the plan attaches them to; lines are traffic.",
+            )
+            + bars(
+                [
+                    Bar("any broker that has room", spread_cost),
+                    Bar("the nearest broker", nearest_cost),
+                    Bar("planned", wiring.cost.total, planned=True),
+                    Bar("no wiring can cost less than", wiring.lower_bound),
+                ]
+            ),
+        ),
+        Chapter(
+            "3. Where the map is converted",
+            paragraph(
+                "One map is published as a PDF. Devices at all brokers want it: as pictures of "
+                "different sizes, as text, as speech. The picture shows what was really sent "
+                "over each link, and which broker really made which format."
+            )
+            + figure(
+                svg_picture(_scene(overlay)),
+                "From the rendezvous broker on the left to the devices' brokers.",
+            )
+            + bars(
+                [
+                    Bar("all at the first broker", root),
+                    Bar("all where it is wanted", leaves),
+                    Bar("planned", own, planned=True),
+                ],
+                digits=2,
+            )
+            + paragraph(
+                f"Over all {history.reports['plans'].rows_out['plans']:,} publications of the "
+                "history that somebody gets:"
+            )
+            + bars(
+                [
+                    Bar("all at the first broker", float(plans["all_in_root"] or 0.0)),
+                    Bar("all where it is wanted", float(plans["all_in_leaves"] or 0.0)),
+                    Bar("planned", float(plans["total_cost"] or 0.0), planned=True),
+                ]
+            ),
+        ),
+        Chapter("4. What three of them received", f'<div class="pair">{cards}</div>'),
+        Chapter(
+            "5. Streams that follow the load",
+            paragraph(
+                "Values change about once a second, and every follower says how far its copy may "
+                f"be off. At {streams.shift_s:.0f} s quick brokers become slow, slow ones quick. "
+                "Loss of fidelity is the share of time that copies are further off than that."
+            )
+            + figure(
+                line_chart(
+                    {
+                        "trees stay as they are": streams.fixed,
+                        f"trees adapt ({streams.moves} moves)": streams.adapting,
+                    },
+                ),
+                "Every broker decides by itself, from what it measures around it.",
+            )
+            + bars(
+                [
+                    Bar("trees stay as they are, %", 100.0 * streams.fixed_after),
+                    Bar("trees adapt, %", 100.0 * streams.adapting_after, planned=True),
+                ],
+                digits=3,
+            ),
+        ),
+        Chapter("6. What was checked", _proof(overlay, streams, seed)),
+    ]
+    write_page(
+        folder / "report.html",
+        title="Publish once",
+        lead="Every subscriber got exactly what matches its filter, in the format its device can "
+        "use, and the network decided where to attach, where to convert and which way to send. "
+        "Everything below was computed by one command on this machine.",
+        tiles=[
+            Tile(f"{overlay.made:,} of {overlay.owed:,}", "deliveries made, each exactly once"),
+            Tile(f"{savings.conversions:.0%} less", "cost of sending and converting the map"),
+            Tile(f"{savings.wiring:.0%} less", "cost of access and traffic between brokers"),
+            Tile(f"{savings.streams:.0%} less", "loss of fidelity after the load has shifted"),
+        ],
+        chapters=chapters,
+    )
+    return savings
+
+
+def _jobs(history: History) -> str:
+    rows = [
+        (
+            name,
+            f"{sum(report.rows_in.values()):,}",
+            f"{sum(report.rows_out.values()):,}",
+            f"{report.seconds:.1f}",
+        )
+        for name, report in history.reports.items()
+    ]
+    return table(("job", "rows in", "rows out", "seconds"), rows, numbers=(1, 2, 3))
+
+
+def _wiring(history: History) -> tuple[Wiring, WiringProblem]:
+    """Return the wiring of the history, and its problem."""
+    problem = read_problem_tables(history.data).problem
+    rows = parquet.read_table(history.data / "wiring")
+    known = dict(zip(rows["user"].to_pylist(), rows["broker"].to_pylist(), strict=True))
+    broker_of = np.array([problem.brokers.index(known[user]) for user in problem.users])
+    figures = history.reports["wire"].figures
+    wiring = Wiring(
+        method=str(figures["method"]),
+        core="mst",
+        broker_of=broker_of,
+        cost=cost(problem, broker_of),
+        lower_bound=float(figures["lower_bound"] or 0.0),
+        seconds=history.reports["wire"].seconds,
+    )
+    return wiring, problem
+
+
+def _scene(overlay: Overlay) -> TreeScene:
+    """Return the tree of the map as it was: what links carried and what brokers made."""
+    story = overlay.map
+    parent_of = {to: sender for sender, to, _ in story.links}
+    root = next(sender for sender, _, _ in story.links if sender not in parent_of)
+    order = [root]
+    for node in order:
+        order += sorted(to for sender, to, _ in story.links if sender == node)
+    index = {node: at for at, node in enumerate(order)}
+    kinds = sorted(
+        {"application/pdf"}
+        | {kind for _, _, carried in story.links for kind in carried}
+        | {made for _, _, made, _, _ in story.conversions}
+    )
+    column = {kind: at for at, kind in enumerate(kinds)}
+    shape = (len(order), len(kinds))
+    carried, wanted = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
+    made_from = np.full(shape, NOT_MADE, dtype=np.int64)
+    for _, to, formats in story.links:
+        for kind in formats:
+            carried[index[to], column[kind]] = True
+    node_costs = np.zeros(len(order))
+    for broker, source, target, seconds, _ in story.conversions:
+        made_from[index[broker], column[target]] = column[source]
+        node_costs[index[broker]] += seconds
+    for name, kind in story.formats.items():
+        if story.homes[name] in index and kind in column:
+            wanted[index[story.homes[name]], column[kind]] = True
+    held = np.array([kind == "application/pdf" for kind in kinds])
+    return TreeScene(
+        title="A map on its way",
+        subtitle=f"{len(order)} brokers, {len(story.conversions)} real conversions",
+        nodes=tuple(overlay.names[node] for node in order),
+        parents=np.array([-1, *(index[parent_of[node]] for node in order[1:])], dtype=np.int64),
+        kind_noun="format",
+        kinds=tuple(kinds),
+        carried=carried,
+        made_from=made_from,
+        wanted=wanted,
+        held=held,
+        link_costs=np.zeros(len(order)),
+        node_costs=node_costs,
+        legend_columns=("conversions",),
+        legend_cells=tuple(
+            (str(sum(target == kind for _, _, target, _, _ in story.conversions)),)
+            for kind in kinds
+        ),
+    )
+
+
+def _way(overlay: Overlay, name: str) -> str:
+    """Return how the map came to a device, in words."""
+    story: DeliveredMap = overlay.map
+    parent_of = {to: sender for sender, to, _ in story.links}
+    way = [story.homes[name]]
+    while way[-1] in parent_of:
+        way.append(parent_of[way[-1]])
+    made = story.received[name][0]
+    makers = [broker for broker, _, target, _, _ in story.conversions if target == made]
+    maker = next((broker for broker in way if broker in makers), None)
+    words = "by way of " + ", ".join(overlay.names[broker] for broker in reversed(way))
+    return words + (f", made at {overlay.names[maker]}" if maker is not None else "")
+
+
+def _proof(overlay: Overlay, streams: Streams, seed: int) -> str:
+    rows = [
+        (
+            "Deliveries owed, made, made twice",
+            f"{overlay.owed}, {overlay.made}, {overlay.duplicates}",
+        ),
+        (
+            "Deliveries that Spark had predicted, and that came about in the same format",
+            f"{overlay.predicted}, {overlay.agreed}",
+        ),
+        ("Deliveries that Spark had not predicted", str(overlay.others)),
+        ("Violations found by checkers that watch from outside", str(len(overlay.violations))),
+        ("Violations in the two runs of the streams", str(streams.violations)),
+        ("Messages between brokers and clients", f"{overlay.messages:,}"),
+        ("Digest of the log; the same seed gives the same", overlay.log_hash[:16]),
+        ("Seed", str(seed)),
+    ]
+    return table(("what", "figure"), rows)

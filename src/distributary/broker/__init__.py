@@ -1,0 +1,1 @@
+"""The protocol of one broker: messages in, effects out, no I/O."""

@@ -1,0 +1,229 @@
+"""The mover: a pure machine that takes a broker to another parent without making a cycle.
+
+Theory of operation
+-------------------
+An order says: go below this broker. Looking at the path of the new parent is not enough,
+because two brokers that move at the same time can each go below the other. So the mover asks
+first. Its question climbs from the new parent to the root, hop by hop. Whoever is the mover
+itself, or is on the move, refuses. Only the root clears. From the question until it
+has its new parent the mover refuses what climbs past it.
+
+Suppose moves closed a cycle. The question of each mover passed the next one on the cycle, and
+found it at rest: before that one asked its own question, or after it had arrived, and then the
+question went on from the new place. Around the cycle, each one's question was asked before the
+next one's: a contradiction.
+
+A new parent that is the root needs no question: nothing is above it. This is why a broker
+that has lost its parent goes to the root. The old link is dropped when the new one is up, and
+when anything goes wrong on the way the broker stays where it is.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple, TypeAlias
+
+from distributary.broker.adaptation.node import Name, Round
+from distributary.broker.transitions import Transitions
+
+__all__ = [
+    "AT_REST",
+    "TRANSITIONS",
+    "Answered",
+    "Arrived",
+    "Attach",
+    "Climb",
+    "Expired",
+    "Move",
+    "Ordered",
+    "Stage",
+    "Tell",
+    "Verdict",
+    "judge",
+    "step",
+]
+
+
+class Stage(Enum):
+    """How far a mover is."""
+
+    STILL = "at rest"
+    CLIMBING = "asking"
+    ATTACHING = "attaching"
+
+
+class Event(Enum):
+    """What happens to a mover."""
+
+    ORDER = "order"
+    ORDER_TO_ROOT = "order to go to the root"
+    CLEARANCE = "clearance by the root"
+    REFUSAL = "refusal"
+    ARRIVAL = "new link is up"
+    EXPIRY = "patience ends"
+
+
+TRANSITIONS: Transitions[Stage, Event] = Transitions(
+    "mover",
+    Stage.STILL,
+    {
+        (Stage.STILL, Event.ORDER): Stage.CLIMBING,
+        (Stage.STILL, Event.ORDER_TO_ROOT): Stage.ATTACHING,
+        (Stage.CLIMBING, Event.CLEARANCE): Stage.ATTACHING,
+        (Stage.CLIMBING, Event.REFUSAL): Stage.STILL,
+        (Stage.CLIMBING, Event.EXPIRY): Stage.STILL,
+        (Stage.ATTACHING, Event.ARRIVAL): Stage.STILL,
+        (Stage.ATTACHING, Event.REFUSAL): Stage.STILL,
+        (Stage.ATTACHING, Event.EXPIRY): Stage.STILL,
+    },
+)
+
+
+class Move(NamedTuple):
+    """The state of a mover in one tree.
+
+    Attributes
+    ----------
+    number
+        Of the last attempt, so that late answers to earlier ones are known.
+    parent
+        Where it goes.
+    orderer, round
+        By whose order, and in which round.
+    """
+
+    stage: Stage = Stage.STILL
+    number: int = 0
+    parent: Name = None
+    orderer: Name = None
+    round: Round | None = None
+
+
+AT_REST = Move()
+
+
+class Ordered(NamedTuple):
+    """An order has come.
+
+    Attributes
+    ----------
+    obeys
+        Whether the broker may move in this tree now, see `Node.obeys`.
+    to_root
+        Whether the new parent is the root of the tree.
+    number
+        Of the attempt; larger than all before.
+    """
+
+    round: Round
+    orderer: Name
+    parent: Name
+    obeys: bool
+    to_root: bool
+    number: int
+
+
+class Answered(NamedTuple):
+    """The question was answered by the root, or by somebody on the way."""
+
+    number: int
+    cleared: bool
+
+
+class Arrived(NamedTuple):
+    """The new link is up, or the new parent does not want it."""
+
+    number: int
+    accepted: bool
+
+
+class Expired(NamedTuple):
+    """There was no answer for too long."""
+
+
+Given: TypeAlias = Ordered | Answered | Arrived | Expired
+
+
+class Climb(NamedTuple):
+    """Send the question to the new parent."""
+
+    to: Name
+    number: int
+
+
+class Attach(NamedTuple):
+    """Put up the new link; the old one stays until it is up."""
+
+    to: Name
+    number: int
+
+
+class Tell(NamedTuple):
+    """Tell who ordered the move what became of it."""
+
+    to: Name
+    round: Round
+    done: bool
+
+
+Doing: TypeAlias = Climb | Attach | Tell
+
+
+def step(move: Move, given: Given) -> tuple[Move, Doing | None]:
+    """Return how the mover goes on, and what to do."""
+    if isinstance(given, Ordered):
+        return _ordered(move, given)
+    if isinstance(given, Answered):
+        event = Event.CLEARANCE if given.cleared else Event.REFUSAL
+        fitting = move.stage is Stage.CLIMBING and move.number == given.number
+    elif isinstance(given, Arrived):
+        event = Event.ARRIVAL if given.accepted else Event.REFUSAL
+        fitting = move.stage is Stage.ATTACHING and move.number == given.number
+    else:
+        event, fitting = Event.EXPIRY, True
+    stage = TRANSITIONS.step(move.stage, event) if fitting else None
+    if stage is None:
+        return move, None
+    if stage is Stage.ATTACHING:
+        return move._replace(stage=stage), Attach(move.parent, move.number)
+    assert move.round is not None
+    told = Tell(move.orderer, move.round, event is Event.ARRIVAL)
+    return Move(number=move.number), told
+
+
+def _ordered(move: Move, given: Ordered) -> tuple[Move, Doing | None]:
+    event = Event.ORDER_TO_ROOT if given.to_root else Event.ORDER
+    stage = TRANSITIONS.step(move.stage, event) if given.obeys else None
+    if stage is None:
+        return move, Tell(given.orderer, given.round, done=False)
+    following = Move(stage, given.number, given.parent, given.orderer, given.round)
+    if stage is Stage.ATTACHING:
+        return following, Attach(given.parent, given.number)
+    return following, Climb(given.parent, given.number)
+
+
+class Verdict(Enum):
+    """What a broker says to a question that climbs past it."""
+
+    CLEARED = "cleared"
+    REFUSED = "refused"
+    ON = "to be asked of the parent"
+
+
+def judge(name: Name, parent: Name | None, move: Move, mover: Name) -> Verdict:
+    """Return what a broker says to a mover that wants to go below it, or further down.
+
+    Parameters
+    ----------
+    name
+        The broker that is asked.
+    parent
+        Its parent; None when it is the root.
+    move
+        Its own state as a mover in this tree.
+    mover
+        Who asks.
+    """
+    if name == mover or move.stage is not Stage.STILL:
+        return Verdict.REFUSED
+    return Verdict.CLEARED if parent is None else Verdict.ON

@@ -1,0 +1,36 @@
+"""Addresses: who a message is from and where it goes.
+
+A broker's address is its identifier in the overlay, hexadecimal digits. A client's begins
+with a sign that no identifier has, and the host that carries out effects has one of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from distributary.errors import BadInput, quoted
+
+__all__ = ["HOST", "Address", "client_address", "is_client"]
+
+Address: TypeAlias = str
+
+HOST: Address = "!"
+"""The sender of what a host has to say itself, such as that a conversion is done."""
+
+_CLIENT = "@"
+_NAME_CHARACTERS_MAX = 200
+
+
+def client_address(name: str) -> Address:
+    """Return the address of a client."""
+    if not 1 <= len(name) <= _NAME_CHARACTERS_MAX:
+        raise BadInput(
+            f"client {quoted(name)}",
+            f"must have 1 to {_NAME_CHARACTERS_MAX} characters in its name",
+        )
+    return _CLIENT + name
+
+
+def is_client(address: Address) -> bool:
+    """Whether an address is a client's."""
+    return address.startswith(_CLIENT)

@@ -1,0 +1,142 @@
+"""Which items a home broker is done with, and which must wait for others.
+
+Items of one publisher in one cell are handed to clients in order. A root that sends an item
+while an earlier one is still on its way to the same home says so, and the later one is held
+back until the earlier one is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from distributary.broker.blob import Blob
+from distributary.broker.encoding import wire
+from distributary.broker.messages.content import Item
+
+__all__ = ["Arrival", "Finished", "FinishedItems"]
+
+Sequence = tuple[str, int, int]
+"""(source, cell, series)."""
+
+
+class Arrival(NamedTuple):
+    """An item that has come to a home broker for its clients.
+
+    Attributes
+    ----------
+    item
+        The item.
+    root, attempt, lost
+        As in `messages.content.Portion`.
+    after, registrations
+        As in `plan_part.Home`.
+    blobs
+        Its content by format; None for the format that is in the event.
+    """
+
+    item: Item
+    root: str
+    attempt: int
+    lost: tuple[tuple[str, str], ...]
+    after: int
+    registrations: tuple[str, ...]
+    blobs: Mapping[str, Blob | None]
+
+
+@wire(570)
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """An item that a home broker is done with, as it is kept.
+
+    Attributes
+    ----------
+    number
+        0 when others of this broker's clients may still be to get it: of a client that has
+        moved here, or after a crash.
+    root, attempt
+        The last attempt that was carried out.
+    subscriptions
+        Those that have got it.
+    """
+
+    source: str
+    id: str
+    cell: int
+    series: int
+    number: int
+    root: str
+    attempt: int
+    subscriptions: tuple[str, ...]
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """(`source`, `id`)."""
+        return self.source, self.id
+
+    @property
+    def sequence(self) -> Sequence:
+        """What its number counts in."""
+        return self.source, self.cell, self.series
+
+
+class FinishedItems:
+    """The items that a home broker is done with, and those that wait for one."""
+
+    def __init__(self) -> None:
+        self._finished: dict[tuple[str, str], Finished] = {}
+        self._numbers: dict[Sequence, set[int]] = {}
+        self._held: dict[tuple[Sequence, int], list[Arrival]] = {}
+
+    def __iter__(self) -> Iterator[Finished]:
+        """Go through what is done, by identity."""
+        for identity in sorted(self._finished):
+            yield self._finished[identity]
+
+    def get(self, identity: tuple[str, str]) -> Finished | None:
+        """Return what is known of an item, if it is done."""
+        return self._finished.get(identity)
+
+    def put(self, finished: Finished) -> None:
+        """Enter an item."""
+        self._finished[finished.identity] = finished
+        if finished.number:
+            self._numbers.setdefault(finished.sequence, set()).add(finished.number)
+
+    def forget(self, identity: tuple[str, str]) -> None:
+        """Forget an item."""
+        finished = self._finished.pop(identity)
+        numbers = self._numbers.get(finished.sequence)
+        if numbers is not None:
+            numbers.discard(finished.number)
+            if not numbers:
+                del self._numbers[finished.sequence]
+
+    def holds_back(self, arrival: Arrival) -> bool:
+        """Whether an item must wait; if so it is kept until `released`."""
+        if arrival.after == 0:
+            return False
+        sequence = arrival.item.sequence
+        if arrival.after in self._numbers.get(sequence, ()):
+            return False
+        held = self._held.setdefault((sequence, arrival.after), [])
+        if not any(_same(arrival, other) for other in held):
+            held.append(arrival)
+        return True
+
+    def released(self, item: Item) -> list[Arrival]:
+        """Return what waited for an item, which is done now."""
+        return self._held.pop((item.sequence, item.number), [])
+
+    def abandon(self, sequence: Sequence, after: int) -> None:
+        """Forget what waits for an item that does not come; roots send it again."""
+        self._held.pop((sequence, after), None)
+
+
+def _same(one: Arrival, other: Arrival) -> bool:
+    return (one.item.identity, one.root, one.attempt) == (
+        other.item.identity,
+        other.root,
+        other.attempt,
+    )

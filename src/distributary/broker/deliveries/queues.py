@@ -1,0 +1,181 @@
+"""The queues of a broker's subscriptions, and how what is in them gets to clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from distributary.broker.addresses import Address
+from distributary.broker.deliveries.queue import Acknowledged, Queue, Queued
+from distributary.broker.messages.client import Acknowledge
+from distributary.broker.settings import ns
+from distributary.broker.telemetry import Delivered
+from distributary.broker.turn import Turn
+
+if TYPE_CHECKING:
+    from distributary.broker.core import Core
+
+__all__ = ["Queues"]
+
+# How many of the oldest are sent again at once to a client that does not acknowledge.
+_REPEATED_MAX = 32
+_DOUBLINGS_MAX = 16
+
+
+class Queues:
+    """Queues by subscription.
+
+    Parameters
+    ----------
+    core
+        The broker's.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._queues: dict[str, Queue] = {}
+        self._retry_ns = ns(core.settings.links.retry_s)
+        self._retry_ns_max = ns(core.settings.links.retry_s_max)
+
+    def __iter__(self) -> Iterator[tuple[str, Queue]]:
+        """Go through subscriptions and their queues, in order."""
+        yield from sorted(self._queues.items())
+
+    def of_client(self, client: Address) -> list[tuple[str, Queue]]:
+        """Return the queues of a client's subscriptions, in order."""
+        return [(name, queue) for name, queue in self if queue.client == client]
+
+    def load(self, key: str, record: Queued | Acknowledged) -> None:
+        """Take back what was kept under a key of `put` or `acknowledge`."""
+        rest = key.partition("/")[2]
+        if isinstance(record, Acknowledged):
+            self._queue(rest, record.client).acknowledge(record.number)
+        else:
+            self._queue(rest.rpartition("/")[0], record.client).put(record)
+
+    def start(self, turn: Turn) -> None:
+        """Send again what was not acknowledged."""
+        for subscription, queue in self:
+            if queue.waiting:
+                self._repeat(turn, subscription)
+
+    def put(self, subscription: str, parcel: Queued, turn: Turn) -> Queued:
+        """Give something its number and keep it; return it as it is kept."""
+        queue = self._queue(subscription, parcel.client)
+        entry = replace(parcel, number=queue.last + 1)
+        self._keep(subscription, queue, entry, turn)
+        return entry
+
+    def transmit(self, entries: list[tuple[str, Queued]], turn: Turn) -> None:
+        """Send clients what was put into their queues."""
+        for subscription, entry in entries:
+            turn.send(entry.client, entry.message(subscription))
+            self._arm(subscription, self._queues[subscription], turn)
+            if entry.reason is None:
+                turn.report(
+                    Delivered(subscription, entry.number, entry.source, entry.id, entry.media_type)
+                )
+
+    def acknowledged(self, message: Acknowledge, sender: Address, turn: Turn) -> None:
+        """Forget what has arrived."""
+        queue = self._queues.get(message.subscription)
+        if queue is not None and queue.client == sender:
+            number = min(message.number, queue.last)
+            self._advance(message.subscription, queue, number, turn)
+
+    def resume(self, subscription: str, client: Address, number: int, turn: Turn) -> None:
+        """Go on with a client that has come from elsewhere, and has received so much."""
+        queue = self._queues.get(subscription)
+        if queue is None or queue.client != client:
+            return
+        self._advance(subscription, queue, number, turn)
+        if queue.waiting:
+            self._repeat(turn, subscription)
+
+    def adopt(
+        self,
+        subscription: str,
+        client: Address,
+        *,
+        last: int,
+        acknowledged: int,
+        waiting: tuple[Queued, ...],
+        turn: Turn,
+    ) -> None:
+        """Take over the queue of a subscription that has come from elsewhere."""
+        if subscription in self._queues:
+            # Of an earlier subscription of this id, which has ended.
+            self.drop(subscription, turn)
+        queue = self._queue(subscription, client)
+        queue.acknowledge(acknowledged)
+        turn.persist(_cursor_key(subscription), Acknowledged(client, queue.acknowledged))
+        for entry in waiting:
+            if entry.number > queue.acknowledged:
+                self._keep(subscription, queue, entry, turn)
+        queue.last = max(queue.last, last)
+        if queue.waiting:
+            self._arm(subscription, queue, turn)
+
+    def drop(self, subscription: str, turn: Turn) -> None:
+        """Forget a queue with all that is in it."""
+        queue = self._queues.pop(subscription)
+        if queue.timer is not None:
+            queue.timer.cancel()
+        for number in sorted(queue.waiting):
+            turn.erase(_entry_key(subscription, number))
+        turn.erase(_cursor_key(subscription))
+
+    def sweep(self, turn: Turn) -> None:
+        """Forget the queues of subscriptions that have ended."""
+        for subscription, _ in self:
+            if self._core.subscriptions.get(subscription) is None:
+                self.drop(subscription, turn)
+
+    def _queue(self, subscription: str, client: Address) -> Queue:
+        queue = self._queues.get(subscription)
+        if queue is None:
+            queue = self._queues[subscription] = Queue(client)
+        return queue
+
+    def _keep(self, subscription: str, queue: Queue, entry: Queued, turn: Turn) -> None:
+        queue.put(entry)
+        turn.persist(_entry_key(subscription, entry.number), entry)
+
+    def _advance(self, subscription: str, queue: Queue, number: int, turn: Turn) -> None:
+        if number <= queue.acknowledged:
+            return
+        turn.persist(_cursor_key(subscription), Acknowledged(queue.client, number))
+        for done in queue.acknowledge(number):
+            turn.erase(_entry_key(subscription, done))
+        queue.attempts = 0
+        if queue.timer is not None and not queue.waiting:
+            queue.timer.cancel()
+            queue.timer = None
+
+    def _arm(self, subscription: str, queue: Queue, turn: Turn) -> None:
+        if queue.timer is None:
+            patience_ns = min(self._retry_ns << queue.attempts, self._retry_ns_max)
+            at_ns = turn.now_ns + patience_ns
+            queue.timer = self._core.timers.at(at_ns, self._repeat, subscription)
+
+    def _repeat(self, turn: Turn, subscription: str) -> None:
+        queue = self._queues[subscription]
+        if self._core.subscriptions.get(subscription) is None:
+            self.drop(subscription, turn)
+            return
+        if queue.timer is not None:
+            queue.timer.cancel()
+            queue.timer = None
+        for number in sorted(queue.waiting)[:_REPEATED_MAX]:
+            turn.send(queue.client, queue.waiting[number].message(subscription))
+        queue.attempts = min(queue.attempts + 1, _DOUBLINGS_MAX)
+        self._arm(subscription, queue, turn)
+
+
+def _entry_key(subscription: str, number: int) -> str:
+    return f"deliveries/entry/{subscription}/{number}"
+
+
+def _cursor_key(subscription: str) -> str:
+    return f"deliveries/cursor/{subscription}"

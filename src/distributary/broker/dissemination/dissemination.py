@@ -1,0 +1,357 @@
+"""Dissemination: what the root of a cell does for every item, from its offer to the last home.
+
+Items of one publisher are taken in order. An item is matched against the registrations of its
+cell, planned, and sent along a tree; `Relays` does the rest. Homes confirm to the root. Those
+that do not are asked, and then served again on a new tree. Everything is kept until it is
+settled, and for a while after that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from distributary.broker.addresses import Address
+from distributary.broker.dissemination.patience import Patience
+from distributary.broker.dissemination.planner import Planner
+from distributary.broker.dissemination.probing import Probes
+from distributary.broker.dissemination.sequence import Sequence
+from distributary.broker.dissemination.task import (
+    ContentRecord,
+    Event,
+    Pending,
+    ProgressRecord,
+    Task,
+)
+from distributary.broker.formats import publication_of
+from distributary.broker.membership import MembersChanged, Status
+from distributary.broker.messages.content import (
+    ConversionLost,
+    Item,
+    Offer,
+    Portion,
+    ProbeAnswer,
+    Served,
+    Settled,
+    Taken,
+)
+from distributary.broker.messages.rendezvous import Registration
+from distributary.broker.part import Handler, Part
+from distributary.broker.plan_part import Route
+from distributary.broker.planning import longest_work
+from distributary.broker.retention import Retention
+from distributary.broker.settings import ns
+from distributary.broker.trees import reversed_route
+from distributary.broker.turn import Turn
+
+if TYPE_CHECKING:
+    from distributary.broker.core import Core
+
+__all__ = ["Dissemination"]
+
+_Identity = tuple[str, str]
+
+
+class Dissemination(Part):
+    """What one broker does for the items of the cells of which it is the root."""
+
+    name = "dissemination"
+
+    def __init__(self, core: Core) -> None:
+        super().__init__(core)
+        settings = core.settings
+        self._tasks: dict[_Identity, Task] = {}
+        self._sequences: dict[tuple[str, int, int], Sequence] = {}
+        self._open: dict[_Identity, Task] = {}
+        self._probes = Probes(core, self._found)
+        self._planner = Planner(core)
+        self._patience = Patience(core, self._try_anew)
+        self._kept_ns = ns(settings.content.retention_s)
+        self._skew_ns = ns(settings.subscriptions.clock_skew_s)
+        self._forgetting = Retention(core.timers, self._forget)
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return who handles which kind of message."""
+        return {
+            Offer: self._offered,
+            Served: self._served,
+            ProbeAnswer: self._probes.answered,
+            ConversionLost: self._conversion_lost,
+        }
+
+    def load(self, key: str, record: Any) -> None:
+        """Take back an item, or how far it was."""
+        if isinstance(record, ContentRecord):
+            self._enter(Task(record.item, record.blob))
+            return
+        assert isinstance(record, ProgressRecord)
+        source, _, identifier = key.partition("/")[2].partition("\n")
+        task = self._tasks[source, identifier]
+        task.item = task.item._replace(home=record.home)
+        task.attempt = record.attempt
+        task.served = set(record.served)
+        task.lost = dict(record.lost)
+        for kept in record.pending:
+            pending = task.pending[kept.home] = Pending(0)
+            pending.attempt = kept.attempt
+            pending.registrations = {name: (profile, ()) for name, profile in kept.registrations}
+        if record.settled:
+            task.step(Event.ALL_SERVED)
+
+    def start(self, turn: Turn) -> None:
+        """Go on with what was not settled."""
+        for task in self._in_order(self._tasks.values()):
+            if task.settled:
+                self._forgetting.keep(task.item.identity, turn.now_ns + self._kept_ns)
+                continue
+            self._reopen(task)
+            for pending in task.pending.values():
+                pending.since_ns = turn.now_ns
+            # The ways to homes were not kept; registrations that are still there tell them.
+            self._match(task, turn)
+            self._send(task, tuple(task.pending), turn)
+
+    # What publishers' homes offer.
+
+    def _offered(self, offer: Offer, sender: Address, turn: Turn) -> None:
+        item = offer.item
+        sequence = self._sequence(item)
+        if sequence.is_new(offer):
+            while (following := sequence.ready()) is not None:
+                self._take(following, sequence, turn)
+            return
+        task = self._tasks.get(item.identity)
+        if task is None:
+            # Settled so long ago that it is forgotten here.
+            self._tell_settled(item, (), turn)
+            return
+        self._offered_again(task, offer, turn)
+
+    def _take(self, offer: Offer, sequence: Sequence, turn: Turn) -> None:
+        item = offer.item
+        if item.identity in self._tasks:
+            # The same publication in another series: its home had forgotten it.
+            self._offered_again(self._tasks[item.identity], offer, turn)
+            return
+        task = Task(item, offer.blob)
+        task.served.update(offer.served)
+        self._enter(task)
+        self._reopen(task)
+        turn.persist(_key("content", item), ContentRecord(item, offer.blob))
+        self._send(task, self._match(task, turn), turn)
+        self._tell_taken(task, turn)
+
+    def _offered_again(self, task: Task, offer: Offer, turn: Turn) -> None:
+        task.item = task.item._replace(home=offer.item.home)
+        task.served.update(offer.served)
+        homes = self._match(task, turn)
+        if homes:
+            self._send(task, homes, turn)
+        if task.settled:
+            self._tell_settled(task.item, tuple(sorted(task.served)), turn)
+        else:
+            self._tell_taken(task, turn)
+
+    def registered_late(self, cell: int, registration: Registration, turn: Turn) -> None:
+        """Serve a registration that others have confirmed and that is new here."""
+        concerned = [task for task in self._tasks.values() if task.item.cell == cell]
+        for task in self._in_order(concerned):
+            homes = self._match(task, turn, only=registration)
+            if homes:
+                self._send(task, homes, turn)
+
+    def owes(self, home: str, cell: int) -> bool:
+        """Whether a home has yet to confirm something in a cell."""
+        return any(task.item.cell == cell and home in task.pending for task in self._open.values())
+
+    def _match(
+        self, task: Task, turn: Turn, *, only: Registration | None = None
+    ) -> tuple[str, ...]:
+        """Enter who is to get an item and has not, and return the homes concerned."""
+        item = task.item
+        owed_ns = item.published_ns + self._skew_ns
+        homes: set[str] = set()
+        publication = publication_of(item.event)
+        # A client that has moved is registered from two homes for a while. What one of them
+        # was sent it passes on to the other.
+        taken = {name: home for home, name in task.served}
+        for home, waiting in task.pending.items():
+            taken.update(dict.fromkeys(waiting.registrations, home))
+        matches = self.core.rendezvous.matches(item.cell, publication)
+        # One that has subscribed anew elsewhere, as its home is lost, is served there.
+        for registration in sorted(matches, key=lambda one: -one.since_ns):
+            home, name = registration.home, registration.id
+            if only is not None and (home, name) != (only.home, only.id):
+                continue
+            if taken.get(name, home) != home or registration.since_ns > owed_ns:
+                continue
+            if (home, name) in task.served:
+                continue
+            known = task.pending.get(home)
+            if known is None:
+                if self.core.membership.status(home) in (Status.LOST, Status.LEFT):
+                    continue
+                known = task.pending[home] = Pending(turn.now_ns)
+            taken[name] = home
+            if name not in known.registrations:
+                known.attempt = task.attempt + 1
+                homes.add(home)
+            route = reversed_route(registration.path)
+            known.registrations[name] = (registration.profile, route)
+        if homes and task.settled:
+            task.step(Event.WANTED)
+            self._reopen(task)
+        return tuple(sorted(homes))
+
+    # Sending.
+
+    def _send(self, task: Task, homes: Iterable[str], turn: Turn) -> None:
+        """Plan and send an item to some homes, as far as they are there."""
+        if not task.pending:
+            self._settle(task, turn)
+            return
+        membership = self.core.membership
+        there = tuple(home for home in sorted(homes) if membership.is_alive(home))
+        if not there:
+            if not any(membership.is_alive(home) for home in task.pending):
+                task.step(Event.ALL_AWAY)
+                self._patience.wait_long(task, turn)
+            self._keep(task, turn)
+            return
+        task.attempt += 1
+        if self.core.settings.content.tree == "discovered" and there != (self.core.identity,):
+            task.step(Event.PROBED)
+            self._keep(task, turn)
+            self._probes.find(task, there, turn)
+        else:
+            self._send_along(task, there, {}, turn)
+
+    def _send_along(
+        self, task: Task, homes: tuple[str, ...], routes: Mapping[str, Route], turn: Turn
+    ) -> None:
+        sequence = self._sequences[task.item.sequence]
+        after = {home: sequence.before(task, home) for home in homes}
+        planning = self._planner.plan(task, after, routes)
+        turn.report(self._planner.report(task, planning))
+        task.step(Event.SENT)
+        self._patience.look_after(task, turn, work_s=longest_work(planning))
+        self._keep(task, turn)
+        lost = tuple(sorted(task.lost.items()))
+        own = self.core.identity
+        self.core.relays.carry_out(
+            Portion(task.item, own, task.attempt, lost, planning.part, (task.blob,)), turn
+        )
+
+    def _try_anew(self, task: Task, turn: Turn) -> None:
+        self._send(task, tuple(task.pending), turn)
+
+    def _found(
+        self, task: Task, homes: tuple[str, ...], routes: Mapping[str, Route], turn: Turn
+    ) -> None:
+        membership = self.core.membership
+        there = tuple(h for h in homes if h in task.pending and membership.is_alive(h))
+        if there:
+            self._send_along(task, there, routes, turn)
+
+    # What homes and relays say.
+
+    def _served(self, message: Served, sender: Address, turn: Turn) -> None:
+        task = self._open.get((message.source, message.id))
+        pending = None if task is None else task.pending.get(sender)
+        if task is None or pending is None or message.attempt < pending.attempt:
+            return
+        task.confirmed(sender)
+        if not task.pending:
+            self._settle(task, turn)
+
+    def _conversion_lost(self, message: ConversionLost, sender: Address, turn: Turn) -> None:
+        task = self._open.get((message.source, message.id))
+        if task is None:
+            return
+        task.lost.update(message.lost)
+        homes = [home for home in message.homes if home in task.pending]
+        if homes:
+            self._send(task, homes, turn)
+
+    def members_changed(self, change: MembersChanged, turn: Turn) -> None:
+        """Serve homes that have come back, find ways around brokers that are away."""
+        came, down, gone = set(change.came), set(change.down), set(change.gone)
+        for task in self._in_order(self._open.values()):
+            for home in sorted(gone & task.pending.keys()):
+                del task.pending[home]
+            if gone:
+                # Their clients may be elsewhere by now.
+                self._match(task, turn)
+            again = {
+                home
+                for home, pending in task.pending.items()
+                if home in came or pending.above & (down | gone)
+            }
+            if again or not task.pending:
+                self._send(task, again, turn)
+
+    # Ending.
+
+    def _settle(self, task: Task, turn: Turn) -> None:
+        item = task.item
+        task.step(Event.ALL_SERVED)
+        self._patience.end(task)
+        del self._open[item.identity]
+        self._sequences[item.sequence].settle(task)
+        self._planner.settled(task)
+        self._keep(task, turn)
+        self._forgetting.keep(item.identity, turn.now_ns + self._kept_ns)
+        self._tell_settled(item, tuple(sorted(task.served)), turn)
+
+    def _tell_taken(self, task: Task, turn: Turn) -> None:
+        item = task.item
+        if task.settled:
+            return
+        taken = Taken(item.source, item.id)
+        if item.home == self.core.identity:
+            self.core.handle(taken, item.home, turn)
+        else:
+            turn.send(item.home, taken)
+
+    def _tell_settled(self, item: Item, served: tuple[tuple[str, str], ...], turn: Turn) -> None:
+        self.core.links.send(item.home, Settled(item.source, item.id, served), turn)
+
+    def _forget(self, identity: _Identity, turn: Turn) -> None:
+        task = self._tasks.get(identity)
+        if task is None or not task.settled:
+            return
+        item = task.item
+        if self.core.membership.status(item.home) is Status.DOWN:
+            # It may not know that the item is settled, and offer it again when it is back.
+            self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
+            return
+        del self._tasks[identity]
+        sequence = self._sequences[item.sequence]
+        sequence.remove(task)
+        if not sequence.tasks:
+            del self._sequences[item.sequence]
+        turn.erase(_key("content", item))
+        turn.erase(_key("progress", item))
+
+    # What is kept.
+
+    def _enter(self, task: Task) -> None:
+        self._tasks[task.item.identity] = task
+        self._sequence(task.item).add(task)
+
+    def _reopen(self, task: Task) -> None:
+        self._open[task.item.identity] = task
+        self._sequences[task.item.sequence].open(task)
+
+    def _sequence(self, item: Item) -> Sequence:
+        return self._sequences.setdefault(item.sequence, Sequence())
+
+    def _keep(self, task: Task, turn: Turn) -> None:
+        turn.persist(_key("progress", task.item), task.progress())
+
+    def _in_order(self, tasks: Iterable[Task]) -> list[Task]:
+        return sorted(tasks, key=lambda task: (task.item.sequence, task.item.number))
+
+
+def _key(what: str, item: Item) -> str:
+    return f"dissemination/{what}/{item.source}\n{item.id}"

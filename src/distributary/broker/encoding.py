@@ -1,0 +1,123 @@
+"""Messages and durable records as bytes.
+
+One byte of version, two of kind, then the fields in order as MessagePack. The kind is a
+number that stays with its class, so that a class can be renamed. A version or a kind that is
+not known is refused, and so is anything whose fields do not have their declared types:
+bytes come from other machines and from disks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from operator import attrgetter
+from typing import Any, TypeVar, get_type_hints
+
+import msgspec
+
+from distributary.errors import PeerMisbehaved
+
+__all__ = ["MESSAGE_BYTES_MAX", "VERSION", "decode", "encode", "kind_name", "kinds", "wire"]
+
+VERSION = 1
+
+MESSAGE_BYTES_MAX = 64 * 2**20
+
+_HEAD = struct.Struct(">BH")
+_ENCODER = msgspec.msgpack.Encoder()
+
+_Class = TypeVar("_Class", bound=type)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    number: int
+    name: str
+    type: type
+    head: bytes
+    fields: Callable[[Any], Any]
+    single: bool
+
+
+_BY_TYPE: dict[type, _Kind] = {}
+_BY_NUMBER: dict[int, _Kind] = {}
+
+
+def wire(number: int) -> Callable[[_Class], _Class]:
+    """Give a frozen dataclass its number on the wire and in journals.
+
+    Parameters
+    ----------
+    number
+        From 1 to 65,535, never used for another class, never changed.
+    """
+
+    def register(cls: _Class) -> _Class:
+        assert dataclasses.is_dataclass(cls)
+        assert 0 < number < 2**16
+        assert number not in _BY_NUMBER, f"{number} is {_BY_NUMBER[number].name} already"
+        names = [field.name for field in dataclasses.fields(cls)]
+        get = attrgetter(*names) if names else _nothing
+        kind = _Kind(
+            number, cls.__name__, cls, _HEAD.pack(VERSION, number), get, single=len(names) == 1
+        )
+        _BY_TYPE[cls] = _BY_NUMBER[number] = kind
+        return cls
+
+    return register
+
+
+def kinds() -> dict[int, type]:
+    """Return every class that can be encoded, by its number."""
+    return {number: kind.type for number, kind in sorted(_BY_NUMBER.items())}
+
+
+def kind_name(message: object) -> str:
+    """Return what a report calls the kind of a message."""
+    return _BY_TYPE[type(message)].name
+
+
+def encode(message: object) -> bytes:
+    """Return a message or a record as bytes."""
+    kind = _BY_TYPE[type(message)]
+    fields = kind.fields(message)
+    return kind.head + _ENCODER.encode((fields,) if kind.single else fields)
+
+
+def decode(data: bytes) -> Any:
+    """Return the message or record in some bytes.
+
+    Raises
+    ------
+    PeerMisbehaved
+        When they are too many, of another version or kind, or not what the kind says.
+    """
+    if len(data) > MESSAGE_BYTES_MAX:
+        raise PeerMisbehaved(f"a message of {len(data):,} bytes; at most {MESSAGE_BYTES_MAX:,}")
+    if len(data) < _HEAD.size:
+        raise PeerMisbehaved(f"a message of {len(data)} bytes, which is cut short")
+    version, number = _HEAD.unpack_from(data)
+    if version != VERSION:
+        raise PeerMisbehaved(f"a message of version {version}; this broker speaks {VERSION}")
+    kind = _BY_NUMBER.get(number)
+    if kind is None:
+        raise PeerMisbehaved(f"a message of the unknown kind {number}")
+    try:
+        return kind.type(*_decoder(number).decode(memoryview(data)[_HEAD.size :]))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise PeerMisbehaved(f"a broken {kind.name}: {error}") from None
+
+
+def _nothing(_: object) -> tuple[()]:
+    return ()
+
+
+@cache
+def _decoder(number: int) -> msgspec.msgpack.Decoder[Any]:
+    cls = _BY_NUMBER[number].type
+    hints = get_type_hints(cls)
+    types = tuple(hints[field.name] for field in dataclasses.fields(cls))
+    return msgspec.msgpack.Decoder(tuple[types] if types else tuple[()])  # type: ignore[valid-type]

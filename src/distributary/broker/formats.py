@@ -1,0 +1,183 @@
+"""The formats of an item: what it can be made into, and what a device gets of it.
+
+The root of a cell and the homes of subscribers ask the same questions about the same item and
+must come to the same answers. They are functions of what travels with the item, and are worked
+out once in a process.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from distributary.arrays import BoolArray
+from distributary.broker.blob import Blob
+from distributary.broker.messages.content import Item
+from distributary.broker.settings import Settings, graph_of
+from distributary.content import AdaptationGraph, DeviceProfile, Publication, parse_event
+from distributary.content.format_choice import NoFormat, choices, choose_format, format_index
+from distributary.content.publication import delivered
+from distributary.placement import PlacementProblem
+from distributary.placement.useful import useful_formats
+from distributary.topology import DisseminationTree, TreeNode
+
+__all__ = [
+    "Formats",
+    "choice",
+    "delivered_event",
+    "formats_of",
+    "inline_blob",
+    "publication_of",
+    "useful",
+]
+
+_BYTES_PER_MEGABYTE = 1e6
+_ALONE = DisseminationTree.from_nodes([TreeNode("", None)])
+
+
+@dataclass(frozen=True, eq=False)
+class Formats:
+    """What an item can be made into.
+
+    Attributes
+    ----------
+    graph
+        The formats; a single one where the adaptation graph does not know the item's.
+    whole
+        The same with formats that turned out not to be makeable: what a device gets next
+        depends on what it would have got.
+    held
+        The index of the item's own.
+    universal
+        Whether everybody takes the item as it is: an event without any content.
+    """
+
+    graph: AdaptationGraph
+    whole: AdaptationGraph
+    held: int
+    universal: bool
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The index of every format by name."""
+        return {name: k for k, name in enumerate(self.graph.names)}
+
+    @property
+    def own(self) -> str:
+        """The name of the item's own format."""
+        return self.graph.names[self.held]
+
+
+def formats_of(settings: Settings, item: Item, lost: tuple[str, ...] = ()) -> Formats:
+    """Return the formats of an item.
+
+    Parameters
+    ----------
+    settings
+        With the adaptation graph.
+    item
+        The item.
+    lost
+        Formats that turned out not to be makeable, in ascending order.
+    """
+    return _formats(settings.graph, item.media_type, item.size_bytes, item.inline, lost)
+
+
+def choice(formats: Formats, profile: str | None) -> int | NoFormat:
+    """Return the index of the format that a device gets, or why there is none.
+
+    Parameters
+    ----------
+    formats
+        What there is.
+    profile
+        JSON of the device's profile; without one it gets the original.
+    """
+    if profile is None or formats.universal:
+        return formats.held
+    return _choice(formats, profile)
+
+
+@lru_cache(maxsize=4096)
+def useful(
+    formats: Formats, held: tuple[int, ...], wanted: tuple[int, ...]
+) -> tuple[AdaptationGraph, tuple[int, ...]]:
+    """Return the graph of those formats that can help, and their indices.
+
+    Parameters
+    ----------
+    formats
+        All there are.
+    held, wanted
+        What is in hand and what is to be made, in ascending order.
+    """
+    graph = formats.graph
+    problem = PlacementProblem(
+        graph,
+        _ALONE,
+        _flags(wanted, graph.format_count)[None, :],
+        _flags(held, graph.format_count),
+    )
+    kept = useful_formats(problem)[0] | problem.held
+    indices = tuple(np.flatnonzero(kept).tolist())
+    return graph.restricted_to(indices), indices
+
+
+@lru_cache(maxsize=8192)
+def publication_of(event: str) -> Publication:
+    """Return the event in a text."""
+    return parse_event(event)
+
+
+@lru_cache(maxsize=8192)
+def delivered_event(event: str, media_type: str) -> str:
+    """Return an event as it is delivered beside content that was converted."""
+    converted = delivered(publication_of(event), media_type, None)
+    return json.dumps(converted.document(), ensure_ascii=False, separators=(",", ":"))
+
+
+@lru_cache(maxsize=256)
+def inline_blob(event: str, media_type: str) -> Blob:
+    """Return the content that is in an event."""
+    return Blob.of(media_type, publication_of(event).content)
+
+
+@lru_cache(maxsize=4096)
+def _formats(
+    text: str, media_type: str, size_bytes: int, inline: bool, lost: tuple[str, ...]
+) -> Formats:
+    graph = graph_of(text, size_bytes)
+    held = format_index(graph, media_type)
+    if held is None:
+        size = np.array([size_bytes / _BYTES_PER_MEGABYTE])
+        alone = AdaptationGraph((media_type,), size, np.full((1, 1), np.inf))
+        return Formats(alone, alone, 0, universal=inline and size_bytes == 0)
+    if not lost:
+        return Formats(graph, graph, held, universal=False)
+    kept = [k for k, name in enumerate(graph.names) if name not in lost or k == held]
+    return Formats(graph.restricted_to(kept), graph, kept.index(held), universal=False)
+
+
+@lru_cache(maxsize=16_384)
+def _choice(formats: Formats, profile: str) -> int | NoFormat:
+    device = _profile(profile)
+    for wish in choices(device, formats.whole, formats.own):
+        place = formats.held if wish.index is None else formats.places.get(wish.name)
+        if place is not None and formats.graph.makeable[formats.held, place]:
+            return place
+    nothing = choose_format(device, formats.graph, formats.own)
+    return nothing if isinstance(nothing, NoFormat) else NoFormat("no entry is left to try")
+
+
+@lru_cache(maxsize=4096)
+def _profile(text: str) -> DeviceProfile:
+    return DeviceProfile.parse(json.loads(text))
+
+
+def _flags(indices: tuple[int, ...], count: int) -> BoolArray:
+    flags = np.zeros(count, dtype=np.bool_)
+    flags[list(indices)] = True
+    return flags

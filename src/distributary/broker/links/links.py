@@ -1,0 +1,305 @@
+"""Links: messages between brokers that arrive, and the way to the root of a key.
+
+A message is kept, sent, and sent again until it is acknowledged. The receiver hands it to
+the part that it is for, notes that it did, and acknowledges last, when all that came of the
+message is durable. It thus arrives once, but not in order: what came after a lost message is
+not held up by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from distributary.broker.addresses import HOST, Address, is_client
+from distributary.broker.encoding import decode, encode
+from distributary.broker.links.outbox import (
+    LINK,
+    Kept,
+    Letter,
+    LinkEvent,
+    LinkState,
+    Outbox,
+    link_state,
+)
+from distributary.broker.links.retries import Retries
+from distributary.broker.links.seen import Seen, SeenRecord
+from distributary.broker.membership import MembersChanged, Status
+from distributary.broker.messages.links import Hop, HopAck, Routed, Step
+from distributary.broker.part import Handler, Part
+from distributary.broker.settings import ns
+from distributary.broker.telemetry import Misbehaved
+from distributary.broker.turn import Turn
+from distributary.errors import PeerMisbehaved
+
+if TYPE_CHECKING:
+    from distributary.broker.core import Core
+
+__all__ = ["Links"]
+
+# Brokers that do not agree yet on who is there may send a message round in circles.
+_HOPS_MAX = 64
+
+# A peer that leaves this many attempts without acknowledgement is looked after.
+_DOUBTFUL_ATTEMPTS = 2
+
+_ROUTED_HEAD = encode(Routed("", "", b"", ()))[:3]
+
+# Numbers of one life of a broker are above those of all its lives before.
+_NUMBERS_PER_LIFE = 1 << 32
+
+
+class Links(Part):
+    """The messages of one broker to others that must arrive.
+
+    Attributes
+    ----------
+    path
+        While a message that was routed is handled at its root: the brokers that it passed,
+        from its origin to the root.
+    """
+
+    name = "links"
+
+    def __init__(self, core: Core) -> None:
+        super().__init__(core)
+        self.path: tuple[Step, ...] = ()
+        self._retry_ns = ns(core.settings.links.retry_s)
+        self._retry_ns_max = ns(core.settings.links.retry_s_max)
+        self._lost_ns = ns(core.settings.membership.lost_s)
+        self._outboxes: dict[str, Outbox] = {}
+        self._seen: dict[str, Seen] = {}
+        self._loaded: dict[str, list[Letter]] = {}
+        self._retries = Retries(core.timers, wanted=self._is_due, again=self._again)
+        self._flying = 0
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return who handles which kind of message."""
+        return {Hop: self._hop, HopAck: self._acknowledged, Routed: self._routed}
+
+    def load(self, key: str, record: Any) -> None:
+        """Take back a message that is to arrive, or what has been handled of a peer."""
+        what, _, rest = key.partition("/")
+        if what == "seen":
+            assert isinstance(record, SeenRecord)
+            self._seen[rest] = Seen(record.floor, record.above)
+        else:
+            assert isinstance(record, Kept)
+            peer, _, number = rest.partition("/")
+            self._loaded.setdefault(peer, []).append(Letter(int(number), record.message))
+
+    def start(self, turn: Turn) -> None:
+        """Send again what has not been acknowledged."""
+        for peer, letters in sorted(self._loaded.items()):
+            outbox = self._outbox_to(peer)
+            for letter in sorted(letters, key=lambda letter: letter.number):
+                self._leave(peer, outbox, letter, turn, flying=outbox.take_back(letter))
+        self._loaded.clear()
+        for peer in sorted(self._seen):
+            if not self.core.membership.is_alive(peer):
+                self.core.timers.at(turn.now_ns + self._lost_ns, self._forget, peer)
+
+    @property
+    def idle(self) -> bool:
+        """Whether every message has been acknowledged."""
+        return not any(self._outboxes.values())
+
+    def send(self, peer: str, message: object, turn: Turn) -> None:
+        """Send a message that arrives once, if it can ever arrive.
+
+        If the peer is lost for ever, the part that handles such messages gets it back by
+        `undeliverable`; it may have arrived before. A message to the own broker is handled
+        at once.
+        """
+        if peer == self.core.identity:
+            self.core.handle(message, peer, turn)
+        else:
+            self._post(peer, encode(message), turn)
+
+    def route(self, key: str, message: object, turn: Turn) -> None:
+        """Send a message, hop by hop, to the root of a key, which handles it as from us.
+
+        It arrives at a broker that takes itself for the root. While brokers do not agree on
+        who is there it may arrive twice, or get lost by going round in circles.
+        """
+        own = Step(self.core.identity, 0.0, self.core.membership.node_cost)
+        hop = self.core.membership.next_hop(key)
+        if hop is None:
+            self._dispatch(message, self.core.identity, (own,), turn)
+        else:
+            routed = Routed(key, self.core.identity, encode(message), (own,))
+            self._post(hop, encode(routed), turn)
+
+    def members_changed(self, change: MembersChanged, turn: Turn) -> None:
+        """Pause, go on, or give up."""
+        for peer in change.gone:
+            if peer in self._seen:
+                self.core.timers.at(turn.now_ns + self._lost_ns, self._forget, peer)
+            if self._changes(peer, LinkEvent.GONE):
+                self._give_back(peer, list(self._outboxes[peer]), turn)
+        for peer in change.down:
+            if self._changes(peer, LinkEvent.DOWN):
+                # What is only passing through goes another way.
+                routed = [one for one in self._outboxes[peer] if _is_routed(one)]
+                self._give_back(peer, routed, turn)
+        for peer in change.came:
+            if self._changes(peer, LinkEvent.CAME):
+                outbox = self._outboxes[peer]
+                outbox.patience_ns = self._patience_ns(peer)
+                for letter in list(outbox.flight.values()):
+                    letter.attempts = 0
+                    self._transmit(peer, outbox, letter, turn)
+
+    def undeliverable(self, message: Routed, peer: Address, turn: Turn) -> None:
+        """Find another way for a message to the root of a key."""
+        self._pass_on(message, turn)
+
+    def _post(self, peer: str, message: bytes, turn: Turn) -> None:
+        outbox = self._outboxes.get(peer)
+        if outbox is None:
+            outbox = self._outbox_to(peer)
+        letter, flying = outbox.put(message)
+        turn.persist(_key(peer, letter), Kept(message))
+        self._leave(peer, outbox, letter, turn, flying=flying)
+
+    def _outbox_to(self, peer: str) -> Outbox:
+        membership = self.core.membership
+        state = link_state(membership.status(peer))
+        outbox = self._outboxes[peer] = Outbox(
+            state,
+            first_number=membership.life * _NUMBERS_PER_LIFE + 1,
+            patience_ns=self._patience_ns(peer),
+        )
+        return outbox
+
+    def _patience_ns(self, peer: str) -> int:
+        return min(4 * self.core.membership.delay_ns_to(peer), self._retry_ns_max)
+
+    def _leave(
+        self, peer: str, outbox: Outbox, letter: Letter, turn: Turn, *, flying: bool
+    ) -> None:
+        letter.posted_ns = turn.now_ns
+        self._flying += flying
+        if outbox.state is LinkState.CLOSED:
+            # Not at once: whoever sends does not expect it back before it has finished.
+            self.core.timers.at(turn.now_ns, self._return, peer)
+        elif flying and outbox.state is LinkState.OPEN:
+            self._transmit(peer, outbox, letter, turn)
+
+    def _transmit(self, peer: str, outbox: Outbox, letter: Letter, turn: Turn) -> None:
+        letter.attempts += 1
+        letter.sent_ns = turn.now_ns
+        letter.due_ns = turn.now_ns + max(self._retry_ns, outbox.patience_ns)
+        self._retries.push(letter.due_ns, peer, letter.number)
+        turn.send(peer, Hop(letter.number, outbox.lowest, letter.message))
+
+    def _is_due(self, peer: str, number: int, at_ns: int) -> bool:
+        outbox = self._outboxes[peer]
+        letter = outbox.flight.get(number)
+        return letter is not None and letter.due_ns == at_ns and outbox.state is LinkState.OPEN
+
+    def _again(self, peer: str, number: int, turn: Turn) -> None:
+        membership = self.core.membership
+        outbox = self._outboxes[peer]
+        letter = outbox.flight[number]
+        if letter.attempts >= _DOUBTFUL_ATTEMPTS:
+            waited_ns = turn.now_ns - letter.posted_ns
+            if waited_ns > self._lost_ns and membership.status(peer) is Status.UNKNOWN:
+                self._give_back(peer, list(outbox), turn)
+                return
+            membership.doubt(peer, turn)
+        outbox.wait_longer(letter, longest_ns=self._retry_ns_max)
+        self._transmit(peer, outbox, letter, turn)
+
+    def _acknowledged(self, message: HopAck, sender: Address, turn: Turn) -> None:
+        outbox = self._outboxes.get(sender)
+        letter = None if outbox is None else outbox.pop(message.number, now_ns=turn.now_ns)
+        if outbox is None or letter is None:
+            return
+        turn.erase(_key(sender, letter))
+        self._flying -= 1
+        following = outbox.following()
+        if following is not None:
+            self._leave(sender, outbox, following, turn, flying=True)
+        elif not self._flying:
+            self._retries.clear()
+
+    def _hop(self, message: Hop, sender: Address, turn: Turn) -> None:
+        if is_client(sender) or sender == HOST or message.lowest > message.number:
+            raise PeerMisbehaved(f"a Hop {message.number} from {sender}, which cannot be")
+        number = message.number
+        seen = self._seen.get(sender)
+        if seen is None:
+            seen = self._seen[sender] = Seen()
+        if number not in seen:
+            try:
+                self.core.handle(decode(message.message), sender, turn)
+            except PeerMisbehaved as error:
+                # It would be no better the next time, so it counts as handled.
+                turn.report(Misbehaved(sender, str(error)))
+            seen.add(number, lowest=message.lowest)
+            turn.persist(f"links/seen/{sender}", seen.record())
+        turn.send(sender, HopAck(number))
+
+    def _routed(self, message: Routed, sender: Address, turn: Turn) -> None:
+        membership = self.core.membership
+        membership.hearsay.check_identity(message.key)
+        membership.hearsay.check_identity(sender)
+        if len(message.path) > _HOPS_MAX:
+            return
+        step = Step(self.core.identity, membership.link_cost_to(sender), membership.node_cost)
+        path = (*message.path, step)
+        self._pass_on(Routed(message.key, message.origin, message.message, path), turn)
+
+    def _pass_on(self, message: Routed, turn: Turn) -> None:
+        hop = self.core.membership.next_hop(message.key)
+        if hop is None:
+            self._dispatch(decode(message.message), message.origin, message.path, turn)
+        else:
+            self._post(hop, encode(message), turn)
+
+    def _dispatch(
+        self, message: object, origin: Address, path: tuple[Step, ...], turn: Turn
+    ) -> None:
+        before, self.path = self.path, path
+        try:
+            self.core.handle(message, origin, turn)
+        finally:
+            self.path = before
+
+    def _changes(self, peer: str, event: LinkEvent) -> bool:
+        outbox = self._outboxes.get(peer)
+        following = None if outbox is None else LINK.step(outbox.state, event)
+        if outbox is None or following is None:
+            return False
+        outbox.state = following
+        return True
+
+    def _return(self, turn: Turn, peer: str) -> None:
+        outbox = self._outboxes[peer]
+        if outbox.state is LinkState.CLOSED:
+            self._give_back(peer, list(outbox), turn)
+
+    def _give_back(self, peer: str, letters: list[Letter], turn: Turn) -> None:
+        outbox = self._outboxes[peer]
+        self._flying -= outbox.take(letters)
+        while (following := outbox.following()) is not None:
+            self._leave(peer, outbox, following, turn, flying=True)
+        for letter in letters:
+            message = decode(letter.message)
+            self.core.part_of(message).undeliverable(message, peer, turn)
+            # Last: a crash in between must leave one of the two on the disk.
+            turn.erase(_key(peer, letter))
+
+    def _forget(self, turn: Turn, peer: str) -> None:
+        if peer in self._seen and not self.core.membership.is_alive(peer):
+            del self._seen[peer]
+            turn.erase(f"links/seen/{peer}")
+
+
+def _is_routed(letter: Letter) -> bool:
+    return letter.message.startswith(_ROUTED_HEAD)
+
+
+def _key(peer: str, letter: Letter) -> str:
+    return f"links/out/{peer}/{letter.number}"

@@ -1,0 +1,194 @@
+"""Outbox: the messages to one peer that it has not acknowledged."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from distributary.broker.encoding import wire
+from distributary.broker.membership import Status
+from distributary.broker.transitions import Transitions
+
+__all__ = ["LINK", "Kept", "Letter", "LinkEvent", "LinkState", "Outbox", "link_state"]
+
+# So many messages are on their way to one peer at once, at most. It bounds what the peer
+# has to remember, and what a peer that comes back is flooded with.
+_WINDOW = 256
+
+
+class LinkState(Enum):
+    """What becomes of messages to a peer."""
+
+    OPEN = "open"
+    PAUSED = "paused"
+    CLOSED = "closed"
+
+
+class LinkEvent(Enum):
+    """What membership says about a peer."""
+
+    CAME = "came"
+    DOWN = "down"
+    GONE = "gone"
+
+
+# Messages are sent, and sent again, while the peer is there or nothing is known about it.
+# While it is down they wait. Once it is gone they go back to whoever sent them, and so does
+# whatever is sent later; a peer that comes back after that is a new one, with the same name.
+LINK: Transitions[LinkState, LinkEvent] = Transitions(
+    "link",
+    LinkState.OPEN,
+    {
+        (LinkState.OPEN, LinkEvent.DOWN): LinkState.PAUSED,
+        (LinkState.OPEN, LinkEvent.GONE): LinkState.CLOSED,
+        (LinkState.PAUSED, LinkEvent.CAME): LinkState.OPEN,
+        (LinkState.PAUSED, LinkEvent.GONE): LinkState.CLOSED,
+        (LinkState.CLOSED, LinkEvent.CAME): LinkState.OPEN,
+        (LinkState.OPEN, LinkEvent.CAME): LinkState.OPEN,
+    },
+)
+
+_BY_STATUS = {
+    Status.UNKNOWN: LinkState.OPEN,
+    Status.ALIVE: LinkState.OPEN,
+    Status.SUSPECT: LinkState.OPEN,
+    Status.DOWN: LinkState.PAUSED,
+    Status.LOST: LinkState.CLOSED,
+    Status.LEFT: LinkState.CLOSED,
+}
+
+
+def link_state(status: Status) -> LinkState:
+    """Return the state in which a link to a peer begins."""
+    return _BY_STATUS[status]
+
+
+@wire(530)
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A message that a broker keeps until it is acknowledged."""
+
+    message: bytes
+
+
+class Letter:
+    """One message that is to arrive.
+
+    Attributes
+    ----------
+    attempts
+        How often it has been sent since the peer was last known to be there.
+    posted_ns, sent_ns
+        When it was given to the outbox, and when it was sent last.
+    due_ns
+        When it is to be sent again.
+    """
+
+    __slots__ = ("attempts", "due_ns", "message", "number", "posted_ns", "sent_ns")
+
+    def __init__(self, number: int, message: bytes) -> None:
+        self.number = number
+        self.message = message
+        self.attempts = 0
+        self.posted_ns = 0
+        self.sent_ns = 0
+        self.due_ns = 0
+
+
+class Outbox:
+    """All messages to one peer that it has not acknowledged, in order.
+
+    How long it waits for an acknowledgement follows the time that acknowledgements take, as
+    Jacobson (1988) has it: large content on a slow link would else be sent many times over.
+    Only what was sent once tells that time. After waiting in vain it waits twice as long,
+    until something that was sent once is acknowledged.
+
+    Attributes
+    ----------
+    flight
+        Messages that have been sent, or would have been if the peer were there.
+    patience_ns
+        How long it waits for an acknowledgement.
+    """
+
+    __slots__ = ("_mean_ns", "_next", "_off_ns", "_waiting", "flight", "patience_ns", "state")
+
+    def __init__(self, state: LinkState, *, first_number: int, patience_ns: int) -> None:
+        self.state = state
+        self.flight: dict[int, Letter] = {}
+        self.patience_ns = patience_ns
+        self._waiting: deque[Letter] | None = None
+        self._next = first_number
+        self._mean_ns = 0
+        self._off_ns = 0
+
+    def __len__(self) -> int:
+        return len(self.flight) + len(self._waiting or ())
+
+    def __iter__(self) -> Iterator[Letter]:
+        yield from self.flight.values()
+        yield from self._waiting or ()
+
+    @property
+    def lowest(self) -> int:
+        """The smallest number that is on its way."""
+        # Letters take off in order, and stay where they are until they are taken out.
+        return next(iter(self.flight))
+
+    def put(self, message: bytes) -> tuple[Letter, bool]:
+        """Add a message; return it with its number, and whether it may leave already."""
+        letter = Letter(self._next, message)
+        return letter, self.take_back(letter)
+
+    def take_back(self, letter: Letter) -> bool:
+        """Add a message that has its number already, and is younger than all others."""
+        self._next = max(self._next, letter.number + 1)
+        if len(self.flight) >= _WINDOW:
+            if self._waiting is None:
+                self._waiting = deque()
+            self._waiting.append(letter)
+            return False
+        self.flight[letter.number] = letter
+        return True
+
+    def pop(self, number: int, *, now_ns: int) -> Letter | None:
+        """Remove a message that has arrived; None if it is not on its way."""
+        letter = self.flight.pop(number, None)
+        if letter is not None and letter.attempts == 1:
+            self._measure(now_ns - letter.sent_ns)
+        return letter
+
+    def following(self) -> Letter | None:
+        """Return the next message that may leave, now that one has arrived."""
+        if not self._waiting or len(self.flight) >= _WINDOW:
+            return None
+        letter = self._waiting.popleft()
+        self.flight[letter.number] = letter
+        return letter
+
+    def wait_longer(self, letter: Letter, *, longest_ns: int) -> None:
+        """Have more patience, after waiting for one message in vain."""
+        patience_ns = 2 * (letter.due_ns - letter.sent_ns)
+        self.patience_ns = min(max(self.patience_ns, patience_ns), longest_ns)
+
+    def take(self, letters: list[Letter]) -> int:
+        """Remove some messages; return how many of them were on their way."""
+        numbers = {letter.number for letter in letters}
+        before = len(self.flight)
+        self.flight = {n: letter for n, letter in self.flight.items() if n not in numbers}
+        if self._waiting is not None:
+            self._waiting = deque(one for one in self._waiting if one.number not in numbers)
+        return before - len(self.flight)
+
+    def _measure(self, taken_ns: int) -> None:
+        if taken_ns < 0:
+            return
+        if self._mean_ns == 0:
+            self._mean_ns, self._off_ns = taken_ns, taken_ns // 2
+        else:
+            off_ns = abs(taken_ns - self._mean_ns)
+            self._off_ns += (off_ns - self._off_ns) // 4
+            self._mean_ns += (taken_ns - self._mean_ns) // 8
+        self.patience_ns = self._mean_ns + 4 * self._off_ns

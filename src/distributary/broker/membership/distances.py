@@ -1,0 +1,81 @@
+"""What a broker knows about the way to others: delays and costs, given and measured."""
+
+from __future__ import annotations
+
+from distributary.broker.messages.host import Neighbour
+
+__all__ = ["Distances"]
+
+# Of a broker to which nobody has measured the delay: far away, until a ping comes back.
+_UNKNOWN_NS = 1_000_000_000
+
+_REFRESH_NS = 10_000_000_000
+
+
+class Distances:
+    """Delays and link costs from one broker to others.
+
+    Routes rest on `delays`, which follow what is measured only by and by: a route that
+    changes with every wobble of the network would be no better, and dearer to keep.
+    """
+
+    def __init__(self) -> None:
+        self.delays: dict[str, int] = {}
+        self._measured: dict[str, int] = {}
+        self._link_costs: dict[str, float] = {}
+        self._stale = False
+        self._refreshed_ns: int | None = None
+
+    def give(self, neighbours: tuple[Neighbour, ...]) -> None:
+        """Take what the host says."""
+        self._measured.clear()
+        for neighbour in neighbours:
+            self.delays[neighbour.identity] = neighbour.delay_ns
+            if neighbour.link_cost != 1.0:
+                self._link_costs[neighbour.identity] = neighbour.link_cost
+            else:
+                self._link_costs.pop(neighbour.identity, None)
+
+    def expect(self, peer: str) -> bool:
+        """Be ready for a peer; return whether the delay to it is known."""
+        if peer not in self.delays:
+            self.delays[peer] = _UNKNOWN_NS
+        return self.delays[peer] != _UNKNOWN_NS or peer in self._measured
+
+    def measure(self, peer: str, round_trip_ns: int) -> None:
+        """Take what a ping has measured; half of a way there and back."""
+        if round_trip_ns < 0:
+            return
+        self.expect(peer)
+        delay_ns = round_trip_ns // 2
+        before_ns = self._measured.get(peer)
+        if before_ns is not None:
+            delay_ns = before_ns + (delay_ns - before_ns) // 4
+        self._measured[peer] = delay_ns
+        self._stale = self._stale or self._is_off(peer)
+
+    def refresh(self, now_ns: int) -> bool:
+        """Let routes follow what was measured, if it is time; return whether they change."""
+        if not self._stale or (
+            self._refreshed_ns is not None and now_ns - self._refreshed_ns < _REFRESH_NS
+        ):
+            return False
+        self._stale = False
+        self._refreshed_ns = now_ns
+        off = [peer for peer in self._measured if self._is_off(peer)]
+        for peer in off:
+            self.delays[peer] = self._measured[peer]
+        return bool(off)
+
+    def delay_ns_to(self, peer: str) -> int:
+        """Return the delay to a peer, as measured last or else as given."""
+        delay_ns = self._measured.get(peer)
+        return self.delays.get(peer, _UNKNOWN_NS) if delay_ns is None else delay_ns
+
+    def link_cost_to(self, peer: str) -> float:
+        """Return the cost of the link to a peer."""
+        return self._link_costs.get(peer, 1.0)
+
+    def _is_off(self, peer: str) -> bool:
+        given_ns = self.delays[peer]
+        return abs(self._measured[peer] - given_ns) * 5 > given_ns

@@ -1,0 +1,282 @@
+"""Membership: who is there, and who is next on the way to whom.
+
+Every broker knows every other. It learns who has come or gone by hearsay, and from pings;
+see `hearsay`, `detector` and `roster`, after SWIM (Das, Gupta and Motivala, 2002). Brokers
+that agree on who is there agree on the root of every key, and whatever is passed on by
+`next_hop` gets there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from distributary.broker.addresses import HOST, Address
+from distributary.broker.membership.change import MembersChanged
+from distributary.broker.membership.detector import Detector
+from distributary.broker.membership.distances import Distances
+from distributary.broker.membership.hearsay import Hearsay
+from distributary.broker.membership.known import Known
+from distributary.broker.membership.roster import LIFE
+from distributary.broker.membership.routes import Routes
+from distributary.broker.messages.host import Leave, Surroundings
+from distributary.broker.messages.membership import (
+    Gossip,
+    Join,
+    Members,
+    Ping,
+    PingFor,
+    Pong,
+    Reached,
+    Status,
+)
+from distributary.broker.part import Handler, Part
+from distributary.broker.settings import ns
+from distributary.broker.turn import Turn
+from distributary.errors import PeerMisbehaved
+
+if TYPE_CHECKING:
+    from distributary.broker.core import Core
+
+__all__ = ["Membership"]
+
+# How many others a broker that was away asks at a time who is there.
+_CONTACTS = 3
+
+
+class Membership(Part):
+    """What one broker knows about the others.
+
+    Attributes
+    ----------
+    node_cost
+        What a unit of conversion costs at this broker, as a factor.
+    """
+
+    name = "membership"
+
+    def __init__(self, core: Core) -> None:
+        super().__init__(core)
+        self.node_cost = 1.0
+        self.distances = Distances()
+        self.detector = Detector(self)
+        self.hearsay = self._hearsay_of((), 0)
+        self._routes = Routes(core.identity, (core.identity,), self.distances.delays)
+        self._ask_again_ns = 2 * ns(core.settings.membership.answer_s)
+        self._founders: tuple[str, ...] = ()
+        self._contact: str | None = None
+        self._kept: Known | None = None
+        self._started = False
+        self._joining = False
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return who handles which kind of message."""
+        return {
+            Surroundings: self._surroundings,
+            Leave: self._leave,
+            Ping: self._pinged,
+            Pong: self._ponged,
+            PingFor: self._ping_for,
+            Reached: self._reached,
+            Join: self._join,
+            Members: self._told_all,
+            Gossip: self._told,
+        }
+
+    def load(self, key: str, record: Any) -> None:
+        """Take back who was there, and the own incarnation."""
+        assert isinstance(record, Known)
+        self._kept = record
+
+    def start(self, turn: Turn) -> None:
+        """Begin with those who are said to be there, or were when this broker stopped."""
+        kept = self._kept
+        if kept is None:
+            founders, incarnation = tuple(sorted(self._founders)), 0
+        else:
+            founders, incarnation = kept.members, (kept.incarnation // LIFE + 1) * LIFE
+        if founders == self._founders:
+            # Brokers of one process share this tuple, which is long in a large overlay.
+            founders = self._founders
+        self.hearsay = self._hearsay_of(founders, incarnation)
+        self._started = True
+        self._find_routes(came=founders)
+        self._keep(turn)
+        self.detector.start(turn)
+        if kept is not None or self._contact is not None:
+            self._joining = True
+            self._ask_who_is_there(turn)
+
+    def alive(self) -> tuple[str, ...]:
+        """Return who is there, this broker included unless it leaves, in ascending order."""
+        return self._routes.members
+
+    @property
+    def leaving(self) -> bool:
+        """Whether this broker has said goodbye; it may stop once `Links.idle`."""
+        return self.hearsay.leaving
+
+    @property
+    def life(self) -> int:
+        """How often this broker has been restarted."""
+        return self.hearsay.incarnation // LIFE
+
+    def is_alive(self, peer: str) -> bool:
+        """Whether a broker is taken to be there."""
+        return peer in self._routes
+
+    def status(self, peer: str) -> Status:
+        """Return what this broker thinks of another one."""
+        return self.hearsay.roster.get(peer).status
+
+    def next_hop(self, key: str) -> str | None:
+        """Return whom to pass a message for a key or a broker to; None: it is for us."""
+        return self._routes.next_hop(key)
+
+    def root_of(self, key: str) -> str:
+        """Return the root of a key, as far as this broker knows."""
+        return self._routes.root_of(key)
+
+    def surrogate_of(self, key: str) -> str | None:
+        """Return who would be the root of a key without this broker, if there is anybody."""
+        others = self._routes.others
+        return others.root_of(key) if others.members else None
+
+    def delay_ns_to(self, peer: str) -> int:
+        """Return the delay to another broker."""
+        return self.distances.delay_ns_to(peer)
+
+    def link_cost_to(self, peer: str) -> float:
+        """Return what a unit of size costs on the link to another broker, as a factor."""
+        return self.distances.link_cost_to(peer)
+
+    def doubt(self, peer: str, turn: Turn) -> None:
+        """Look after a broker that leaves messages without acknowledgement."""
+        if self.status(peer) is Status.ALIVE:
+            self.detector.probe(peer, turn)
+
+    def refresh(self, turn: Turn) -> None:
+        """Let routes follow the delays, if it is time."""
+        if self.distances.refresh(turn.now_ns):
+            self._find_routes()
+
+    def _surroundings(self, message: Surroundings, sender: Address, turn: Turn) -> None:
+        _only_host(sender)
+        self._founders = message.members
+        self._contact = message.contact
+        self.node_cost = message.node_cost
+        self.distances.give(message.neighbours)
+        self._find_routes()
+        if self._started and message.contact is not None and len(self.alive()) == 1:
+            self._joining = True
+            self._ask_who_is_there(turn)
+
+    def _leave(self, message: Leave, sender: Address, turn: Turn) -> None:
+        """Say goodbye to everybody at once: by old routes, messages would come back to us."""
+        _only_host(sender)
+        own = self.core.identity
+        others = [one for one in self.alive() if one != own]
+        if self.leaving or not others:
+            return
+        self.hearsay.leaving = True
+        for peer in others:
+            turn.send(peer, Gossip((self.hearsay.own_news(),)))
+        self._find_routes()
+        self.core.members_changed(MembersChanged(gone=(own,)), turn)
+
+    def _pinged(self, message: Ping, sender: Address, turn: Turn) -> None:
+        hearsay = self.hearsay
+        hearsay.hear_from(sender, message.incarnation, turn, message.news)
+        news = hearsay.news_for(sender)
+        turn.send(sender, Pong(message.number, hearsay.incarnation, hearsay.digest, news))
+        self._compare(message.digest, sender, turn)
+
+    def _ponged(self, message: Pong, sender: Address, turn: Turn) -> None:
+        self.detector.answered(message, sender, turn)
+        self.hearsay.hear_from(sender, message.incarnation, turn, message.news)
+        self._compare(message.digest, sender, turn)
+
+    def _compare(self, digest: int, peer: str, turn: Turn) -> None:
+        if not self._joining:
+            self.hearsay.compare(digest, peer, turn)
+
+    def _ping_for(self, message: PingFor, sender: Address, turn: Turn) -> None:
+        self.hearsay.check_identity(sender)
+        self.detector.ping_for(message, sender, turn)
+
+    def _reached(self, message: Reached, sender: Address, turn: Turn) -> None:
+        self.detector.reached(message)
+
+    def _join(self, message: Join, sender: Address, turn: Turn) -> None:
+        """Tell a broker that is new, or was away, who is there.
+
+        This includes what was thought of it before: it begins above what others may still
+        think.
+        """
+        news = self.hearsay.all_news()
+        self.hearsay.hear_from(sender, message.incarnation, turn)
+        turn.send(sender, Members(news))
+
+    def _told_all(self, message: Members, sender: Address, turn: Turn) -> None:
+        self._joining = False
+        self.hearsay.hear(message.members, turn)
+        if message.answer:
+            theirs = set(message.members)
+            news = (one for one in self.hearsay.all_news() if one.identity != sender)
+            turn.send(sender, Members(tuple(one for one in news if one not in theirs)))
+
+    def _told(self, message: Gossip, sender: Address, turn: Turn) -> None:
+        self.hearsay.hear(message.news, turn)
+
+    def _changed(self, change: MembersChanged, turn: Turn) -> None:
+        self._find_routes(came=change.came)
+        self._keep(turn)
+        if change.came or change.down or change.gone:
+            self.core.members_changed(change, turn)
+
+    def _ask_who_is_there(self, turn: Turn) -> None:
+        """Ask a few of those who were there, or the contact, until one answers."""
+        if not self._joining:
+            return
+        peers = self.hearsay.some_others(_CONTACTS, without=self.core.identity)
+        if not peers:
+            peers = self._contacts()
+        for peer in peers:
+            turn.send(peer, Join(self.hearsay.incarnation))
+        self._joining = bool(peers)
+        if peers:
+            self.core.timers.at(turn.now_ns + self._ask_again_ns, self._ask_who_is_there)
+
+    def _contacts(self) -> list[str]:
+        """Return the contact, and somebody else in case that it is not there."""
+        contact = self._contact
+        neighbours = self.distances.delays.keys() - {contact, self.core.identity}
+        drawn = self.core.rng.sample(sorted(neighbours), min(1, len(neighbours)))
+        return drawn if contact is None else [contact, *drawn]
+
+    def _keep(self, turn: Turn) -> None:
+        roster = self.hearsay.roster
+        down = roster.away(Status.DOWN)
+        members = tuple(sorted((*roster.there, *down))) if down else roster.there
+        turn.persist("membership/known", Known(self.hearsay.incarnation, members))
+
+    def _find_routes(self, came: tuple[str, ...] = ()) -> None:
+        own = self.core.identity
+        for peer in came:
+            if peer != own:
+                self.detector.came(peer)
+        members = self.hearsay.roster.there
+        if self.leaving:
+            members = tuple(one for one in members if one != own)
+        if members:
+            self._routes = Routes(own, members, self.distances.delays)
+
+    def _hearsay_of(self, founders: tuple[str, ...], incarnation: int) -> Hearsay:
+        return Hearsay(
+            self.core, founders, incarnation, changed=self._changed, ask=self.detector.ping
+        )
+
+
+def _only_host(sender: Address) -> None:
+    if sender != HOST:
+        raise PeerMisbehaved("only a host tells a broker where it stands and when to leave")

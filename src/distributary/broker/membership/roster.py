@@ -1,0 +1,314 @@
+"""The roster: what one broker thinks of every other."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import lru_cache
+from hashlib import blake2b
+
+from distributary.broker.membership.change import MembersChanged
+from distributary.broker.messages.membership import News, Status
+from distributary.broker.transitions import Transitions
+
+__all__ = ["LIFE", "MEMBER", "Member", "MemberEvent", "Roster", "digest_of_one"]
+
+LIFE = 1 << 20
+"""An incarnation counts restarts in its upper digits, and denials in those below."""
+
+
+class MemberEvent(Enum):
+    """What happens to a member in the eyes of another."""
+
+    RENEWED = "renewed"
+    DOUBTED = "doubted"
+    REPORTED = "reported down"
+    EXPIRED = "expired"
+    SAID_GOODBYE = "said goodbye"
+
+
+# A broker counts as there until it leaves a ping, and those of others on our behalf,
+# without answer. It is then suspect, and has some time to deny it: by a new incarnation,
+# which only the broker itself can begin, so that news of an old one are known to be old.
+# Then it is down: nothing is routed by way of it any more. When it has been down for long it
+# is lost, and everybody gives up what waits for it. Lost ones and those that have left are
+# remembered for a while, so that late news of them are not taken for somebody new.
+#
+# Being told that a broker is down is not believed at once, but makes it suspect. Otherwise
+# two halves of an overlay that find each other again would take each other's word for it
+# that everybody is down.
+MEMBER: Transitions[Status, MemberEvent] = Transitions(
+    "member",
+    Status.UNKNOWN,
+    {
+        (Status.UNKNOWN, MemberEvent.RENEWED): Status.ALIVE,
+        (Status.UNKNOWN, MemberEvent.REPORTED): Status.DOWN,
+        (Status.UNKNOWN, MemberEvent.SAID_GOODBYE): Status.LEFT,
+        (Status.ALIVE, MemberEvent.RENEWED): Status.ALIVE,
+        (Status.ALIVE, MemberEvent.DOUBTED): Status.SUSPECT,
+        (Status.ALIVE, MemberEvent.REPORTED): Status.SUSPECT,
+        (Status.ALIVE, MemberEvent.SAID_GOODBYE): Status.LEFT,
+        (Status.SUSPECT, MemberEvent.RENEWED): Status.ALIVE,
+        (Status.SUSPECT, MemberEvent.EXPIRED): Status.DOWN,
+        (Status.SUSPECT, MemberEvent.SAID_GOODBYE): Status.LEFT,
+        (Status.DOWN, MemberEvent.RENEWED): Status.ALIVE,
+        (Status.DOWN, MemberEvent.EXPIRED): Status.LOST,
+        (Status.DOWN, MemberEvent.SAID_GOODBYE): Status.LEFT,
+        (Status.LOST, MemberEvent.RENEWED): Status.ALIVE,
+        (Status.LOST, MemberEvent.SAID_GOODBYE): Status.LEFT,
+        (Status.LOST, MemberEvent.EXPIRED): Status.UNKNOWN,
+        (Status.LEFT, MemberEvent.RENEWED): Status.ALIVE,
+        (Status.LEFT, MemberEvent.EXPIRED): Status.UNKNOWN,
+    },
+)
+
+_NO_CHANGE = MembersChanged()
+
+_THERE = (Status.ALIVE, Status.SUSPECT)
+_GONE = (Status.LOST, Status.LEFT)
+
+_EVENT_OF_NEWS = {
+    Status.SUSPECT: MemberEvent.DOUBTED,
+    Status.DOWN: MemberEvent.REPORTED,
+    Status.LEFT: MemberEvent.SAID_GOODBYE,
+}
+
+
+@dataclass(slots=True)
+class Member:
+    """What is thought of one broker.
+
+    Attributes
+    ----------
+    deadline_ns
+        When `EXPIRED` happens to it, unless something else does before.
+    warned
+        Whether a suspect one has been asked a last time.
+    """
+
+    incarnation: int = 0
+    status: Status = Status.UNKNOWN
+    deadline_ns: int | None = None
+    warned: bool = False
+
+
+@dataclass(slots=True)
+class Changes:
+    """Who has come, gone quiet or is gone since the roster was last looked at."""
+
+    came: set[str] = field(default_factory=set)
+    down: set[str] = field(default_factory=set)
+    gone: set[str] = field(default_factory=set)
+    news: set[str] = field(default_factory=set)
+    noted: bool = False
+
+
+class Roster:
+    """What one broker thinks of all others.
+
+    Brokers that start together know each other; as long as nothing is said about one of
+    them, it takes no memory here beyond the tuple that they all share.
+
+    Parameters
+    ----------
+    founders
+        Other brokers that are there from the beginning, in ascending order; the own one may
+        be among them.
+    """
+
+    def __init__(
+        self, own: str, founders: tuple[str, ...], *, suspicion_ns: int, lost_ns: int
+    ) -> None:
+        self._own = own
+        self._founders = founders
+        self._members: dict[str, Member] = {}
+        self._patience_ns = {
+            Status.SUSPECT: suspicion_ns,
+            Status.DOWN: lost_ns,
+            Status.LOST: 4 * lost_ns,
+            Status.LEFT: 4 * lost_ns,
+        }
+        self._deadlines: list[tuple[int, str]] = []
+        self._changes = Changes()
+        self.there: tuple[str, ...] = founders
+        """Those to whom messages are passed, in ascending order, with the own broker."""
+        if own not in founders:
+            self.there = tuple(sorted((own, *founders)))
+        # Of the others only: the own incarnation is not the roster's.
+        self.digest = _digest_of(self.there) ^ digest_of_one(own, 0)
+
+    def get(self, identity: str) -> Member:
+        """Return what is thought of a broker; to be looked at only."""
+        member = self._members.get(identity)
+        if member is None:
+            founder = _is_in(self._founders, identity)
+            return Member(0, Status.ALIVE if founder else Status.UNKNOWN)
+        return member
+
+    def is_plain(self, identity: str, incarnation: int) -> bool:
+        """Whether a broker is there as it has been from the beginning."""
+        return (
+            incarnation == 0 and identity not in self._members and _is_in(self._founders, identity)
+        )
+
+    def news_of(self, identity: str) -> News:
+        """Return what is to be told others about a broker."""
+        member = self.get(identity)
+        status = Status.DOWN if member.status is Status.LOST else member.status
+        return News(identity, member.incarnation, status)
+
+    def known(self) -> Iterator[str]:
+        """Go through all others of whom anything is known, in ascending order."""
+        for identity in sorted({*self._founders, *self._members}):
+            if identity != self._own and self.get(identity).status is not Status.UNKNOWN:
+                yield identity
+
+    def away(self, status: Status) -> list[str]:
+        """Return who is down, or lost, in ascending order."""
+        return sorted(
+            identity for identity, member in self._members.items() if member.status is status
+        )
+
+    def hear(self, news: News, *, now_ns: int) -> None:
+        """Believe what is said of another broker, if it is not out of date."""
+        identity = news.identity
+        member = self.get(identity)
+        newer = news.incarnation > member.incarnation or member.status is Status.UNKNOWN
+        if not newer and (news.status is Status.ALIVE or news.incarnation < member.incarnation):
+            return
+        if newer and news.status in _THERE:
+            self._step(identity, MemberEvent.RENEWED, now_ns, news.incarnation)
+        if news.status is not Status.ALIVE:
+            self._step(identity, _EVENT_OF_NEWS[news.status], now_ns, news.incarnation)
+
+    def doubt(self, identity: str, *, now_ns: int) -> None:
+        """Take a broker for suspect, because it does not answer."""
+        self._step(identity, MemberEvent.DOUBTED, now_ns, self.get(identity).incarnation)
+
+    def spare(self, identity: str, *, until_ns: int) -> None:
+        """Give a suspect one more time, once."""
+        member = self._members[identity]
+        member.warned = True
+        self._set_deadline(identity, member, until_ns)
+
+    def expire(self, identity: str, *, now_ns: int) -> None:
+        """Let happen what happens to a broker from which nothing has been heard in time."""
+        self._step(identity, MemberEvent.EXPIRED, now_ns, self.get(identity).incarnation)
+
+    def due(self, now_ns: int) -> list[str]:
+        """Return, and forget the deadlines of, those whose deadline has come."""
+        due = []
+        while (deadline_ns := self.next_deadline_ns()) is not None and deadline_ns <= now_ns:
+            _, identity = heapq.heappop(self._deadlines)
+            self._members[identity].deadline_ns = None
+            due.append(identity)
+        return due
+
+    def next_deadline_ns(self) -> int | None:
+        """Return the next deadline of anybody."""
+        deadlines = self._deadlines
+        while deadlines:
+            deadline_ns, identity = deadlines[0]
+            member = self._members.get(identity)
+            if member is not None and member.deadline_ns == deadline_ns:
+                return deadline_ns
+            heapq.heappop(deadlines)
+        return None
+
+    def take_changes(self) -> tuple[MembersChanged, list[str]]:
+        """Return what has changed since the last call, and of whom there are news to tell."""
+        changes = self._changes
+        if not changes.noted:
+            return _NO_CHANGE, []
+        self._changes = Changes()
+        if changes.came or changes.down or changes.gone:
+            self._update_there(changes)
+        change = MembersChanged(
+            came=tuple(sorted(changes.came)),
+            down=tuple(sorted(changes.down)),
+            gone=tuple(sorted(changes.gone)),
+        )
+        return change, sorted(changes.news)
+
+    def _step(self, identity: str, event: MemberEvent, now_ns: int, incarnation: int) -> None:
+        member = self.get(identity)
+        before = member.status
+        following = MEMBER.step(before, event)
+        if following is None:
+            # It changes nothing, but what is said later must not be older.
+            self._set_incarnation(identity, member, incarnation)
+            return
+        self._members[identity] = member
+        life = member.incarnation // LIFE
+        self._set_incarnation(identity, member, incarnation)
+        if (before in _THERE) != (following in _THERE):
+            self.digest ^= digest_of_one(identity, member.incarnation)
+        member.status = following
+        member.warned = False
+        self._note(identity, before, following, restarted=member.incarnation // LIFE > life)
+        patience_ns = self._patience_ns.get(following)
+        member.deadline_ns = None
+        if patience_ns is not None:
+            self._set_deadline(identity, member, now_ns + patience_ns)
+        if following is Status.UNKNOWN:
+            del self._members[identity]
+            self._founders = tuple(one for one in self._founders if one != identity)
+
+    def _set_incarnation(self, identity: str, member: Member, incarnation: int) -> None:
+        if incarnation > member.incarnation:
+            if member.status in _THERE:
+                self.digest ^= digest_of_one(identity, member.incarnation)
+                self.digest ^= digest_of_one(identity, incarnation)
+            member.incarnation = incarnation
+
+    def _note(self, identity: str, before: Status, after: Status, *, restarted: bool) -> None:
+        changes = self._changes
+        changes.noted = True
+        if after in _THERE and (before not in _THERE or restarted):
+            changes.came.add(identity)
+            changes.down.discard(identity)
+            changes.gone.discard(identity)
+        elif after is Status.DOWN and before in _THERE:
+            changes.down.add(identity)
+            changes.came.discard(identity)
+        elif after in _GONE and before not in (*_GONE, Status.UNKNOWN):
+            changes.gone.add(identity)
+            changes.came.discard(identity)
+            changes.down.discard(identity)
+        if after not in (Status.LOST, Status.UNKNOWN):
+            changes.news.add(identity)
+
+    def _set_deadline(self, identity: str, member: Member, deadline_ns: int) -> None:
+        member.deadline_ns = deadline_ns
+        heapq.heappush(self._deadlines, (deadline_ns, identity))
+
+    def _update_there(self, changes: Changes) -> None:
+        away = changes.down | changes.gone
+        there = [one for one in self.there if one not in away]
+        for identity in changes.came:
+            if not _is_in(there, identity):
+                insort(there, identity)
+        self.there = tuple(there)
+
+
+def _is_in(identities: tuple[str, ...] | list[str], identity: str) -> bool:
+    place = bisect_left(identities, identity)
+    return place < len(identities) and identities[place] == identity
+
+
+def digest_of_one(identity: str, incarnation: int) -> int:
+    """Return what a broker that is there adds to a digest."""
+    data = f"{identity} {incarnation}".encode()
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big")
+
+
+@lru_cache(maxsize=16)
+def _digest_of(identities: tuple[str, ...]) -> int:
+    """Return the digest of brokers of whom nothing has been said; many start with the same."""
+    digest = 0
+    for identity in identities:
+        digest ^= digest_of_one(identity, 0)
+    return digest

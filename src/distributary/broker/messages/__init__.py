@@ -1,0 +1,1 @@
+"""The messages between brokers, clients and hosts: one file for each concern."""

@@ -1,0 +1,195 @@
+"""What is said when a client moves to another home broker.
+
+The seven calls are `register`, `summarize`, `request_to_move`, `accept`, `replicate`, `connect`
+and `redirect` (Zhao and Wu, section V); the others make them safe.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from distributary.broker.encoding import wire
+
+__all__ = [
+    "AcceptMove",
+    "Arrived",
+    "Connect",
+    "Connected",
+    "MoveNow",
+    "Redirect",
+    "RedirectEnd",
+    "RegisterClient",
+    "Release",
+    "Replicate",
+    "Replicated",
+    "RequestToMove",
+    "Reserve",
+    "Reserved",
+    "Summarize",
+]
+
+
+@wire(160)
+@dataclass(frozen=True, slots=True)
+class RegisterClient:
+    """`register`: a client tells its home what a unit of traffic costs it at each broker."""
+
+    prices: tuple[tuple[str, float], ...]
+
+
+@wire(161)
+@dataclass(frozen=True, slots=True)
+class Summarize:
+    """`summarize`: what the clients of a broker publish and want, and its prices to others.
+
+    Attributes
+    ----------
+    publishes
+        Bytes per second by cell.
+    interests
+        Cells that some client subscribes to, ascending.
+    prices
+        What a unit of traffic costs on the way to each other broker.
+    """
+
+    publishes: tuple[tuple[int, float], ...]
+    interests: tuple[int, ...]
+    prices: tuple[tuple[str, float], ...]
+
+
+@wire(162)
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Ask a broker to keep room for a client, and for its subscriptions of these ids."""
+
+    client: str
+    subscriptions: tuple[str, ...]
+
+
+@wire(163)
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """Whether there is room for a client."""
+
+    client: str
+    granted: bool
+
+
+@wire(164)
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The room kept for a client is not needed."""
+
+    client: str
+
+
+@wire(165)
+@dataclass(frozen=True, slots=True)
+class RequestToMove:
+    """`request_to_move`: ask a client whether it would rather attach to another broker."""
+
+    target: str
+
+
+@wire(166)
+@dataclass(frozen=True, slots=True)
+class AcceptMove:
+    """`accept`: what the client says to that."""
+
+    target: str
+    accepted: bool
+
+
+@wire(167)
+@dataclass(frozen=True, slots=True)
+class Replicate:
+    """`replicate`: all that is kept for a client, encoded, by the part that keeps it."""
+
+    client: str
+    prices: tuple[tuple[str, float], ...]
+    parts: tuple[tuple[str, bytes], ...]
+
+
+@wire(168)
+@dataclass(frozen=True, slots=True)
+class Replicated:
+    """Whether all that was kept for a client is stored at its new home now.
+
+    It is not when somebody else there has got one of its ids in the meantime.
+    """
+
+    client: str
+    stored: bool
+
+
+@wire(169)
+@dataclass(frozen=True, slots=True)
+class MoveNow:
+    """Tell a client where its home is now."""
+
+    target: str
+
+
+@wire(170)
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """`connect`: a client comes to its new home, and says what it has received.
+
+    Attributes
+    ----------
+    received
+        The number of the last delivery of each subscription.
+    """
+
+    received: tuple[tuple[str, int], ...]
+
+
+@wire(171)
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """The new home serves the client.
+
+    Attributes
+    ----------
+    received
+        Up to which number each subscription counts as received here; those that are not
+        named begin with 1.
+    """
+
+    received: tuple[tuple[str, int], ...]
+
+
+@wire(172)
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """`redirect`: something for a client that still came to its old home.
+
+    Attributes
+    ----------
+    number
+        Counts what is redirected for the client from 1; hops do not keep order.
+    parcel
+        What it is, encoded.
+    """
+
+    client: str
+    number: int
+    subscription: str
+    parcel: bytes
+
+
+@wire(173)
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """The subscriptions of a client are registered everywhere under its new home."""
+
+    client: str
+
+
+@wire(174)
+@dataclass(frozen=True, slots=True)
+class RedirectEnd:
+    """Nothing more is redirected for a client than this many."""
+
+    client: str
+    count: int

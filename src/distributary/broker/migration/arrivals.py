@@ -1,0 +1,275 @@
+"""Clients that come to this broker from another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from distributary.broker.addresses import Address
+from distributary.broker.deliveries.queue import Queued
+from distributary.broker.encoding import decode, wire
+from distributary.broker.messages.migration import Arrived, Replicate, Replicated
+from distributary.broker.migration.states import ARRIVING, Arriving, Coming
+from distributary.broker.settings import ns
+from distributary.broker.subscriptions.reading import read
+from distributary.broker.telemetry import Migrated
+from distributary.broker.turn import Turn
+from distributary.errors import PeerMisbehaved
+
+if TYPE_CHECKING:
+    from distributary.broker.core import Core
+
+__all__ = ["ArrivalRecord", "Arrivals", "HeldRecord"]
+
+_LOOK_S = 0.5
+# How long room is kept for a client that does not come.
+_RESERVED_S = 60.0
+_PARTS = ["advertisements", "deliveries", "publishing", "subscriptions"]
+
+
+@wire(661)
+@dataclass(frozen=True, slots=True)
+class ArrivalRecord:
+    """A client that comes, as it is kept.
+
+    Attributes
+    ----------
+    state
+        The number of a state of `Arriving`.
+    taken
+        How much of what was redirected has been handed on, in order.
+    count
+        How much there is; -1 while the old home has not said.
+    connected
+        Whether the client itself has come.
+    """
+
+    client: str
+    home: str
+    state: int
+    taken: int
+    count: int
+    connected: bool
+
+
+@wire(662)
+@dataclass(frozen=True, slots=True)
+class HeldRecord:
+    """Something for a client that waits for its turn."""
+
+    client: str
+    subscription: str
+    parcel: Queued
+
+
+class _Arrival:
+    """A client that comes."""
+
+    def __init__(self, client: Address, home: str) -> None:
+        self.client = client
+        self.home = home
+        self.state = ARRIVING.initial
+        self.taken = 0
+        self.count = -1
+        self.connected = False
+        self.early: dict[int, HeldRecord] = {}
+        self.held: dict[int, HeldRecord] = {}
+
+    def record(self) -> ArrivalRecord:
+        return ArrivalRecord(
+            self.client, self.home, self.state.value, self.taken, self.count, self.connected
+        )
+
+
+class Arrivals:
+    """The clients that come to one broker."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._by_client: dict[Address, _Arrival] = {}
+
+    # What is kept: the client, what was redirected too early, and what roots sent meanwhile.
+
+    def load(self, key: str, record: ArrivalRecord | HeldRecord) -> None:
+        """Take back a client that was coming, or after it something that waited for it."""
+        if isinstance(record, ArrivalRecord):
+            arrival = self._by_client[record.client] = _Arrival(record.client, record.home)
+            arrival.state = Arriving(record.state)
+            arrival.taken, arrival.count = record.taken, record.count
+            arrival.connected = record.connected
+            return
+        arrival = self._by_client[record.client]
+        kind, _, number = key.rpartition("/")
+        waiting = arrival.early if kind.startswith("early/") else arrival.held
+        waiting[int(number)] = record
+
+    def start(self, turn: Turn) -> None:
+        """Go on where a crash has stopped it."""
+        for client in sorted(self._by_client):
+            self._look_later(client, turn)
+
+    # What other parts ask.
+
+    def __len__(self) -> int:
+        """How many clients room is kept for."""
+        return sum(arrival.state is Arriving.RESERVED for arrival in self._by_client.values())
+
+    def holds(self, client: Address) -> bool:
+        """Whether what roots send for a client has to wait."""
+        arrival = self._by_client.get(client)
+        return arrival is not None and arrival.state in (
+            Arriving.REGISTERING,
+            Arriving.TAKING_OVER,
+        )
+
+    def hold(self, client: Address, subscription: str, parcel: Queued, turn: Turn) -> None:
+        """Keep what a root has sent for a client until its old home has sent the last."""
+        arrival = self._by_client[client]
+        number = max(arrival.held, default=0) + 1
+        held = arrival.held[number] = HeldRecord(client, subscription, parcel)
+        turn.persist(f"migration/held/{client}/{number:09d}", held)
+
+    # The steps.
+
+    def reserve(self, client: Address, ids: tuple[str, ...], home: str, turn: Turn) -> bool:
+        """Keep room for a client, if there is some; asked again, say the same."""
+        known = self._by_client.get(client)
+        if known is not None:
+            return known.home == home and known.state is Arriving.RESERVED
+        here = len(self._core.subscriptions.clients())
+        if here + len(self) >= self._core.settings.migration.capacity:
+            return False
+        if not self._core.subscriptions.can_adopt(client, ids):
+            return False
+        self._by_client[client] = _Arrival(client, home)
+        self._core.timers.at(turn.now_ns + ns(_RESERVED_S), self._expire, client, home)
+        return True
+
+    def release(self, client: Address, home: str) -> None:
+        """Keep no room for a client any more."""
+        arrival = self._by_client.get(client)
+        if arrival is not None and arrival.home == home and self._step(arrival, Coming.RELEASED):
+            del self._by_client[client]
+
+    def _expire(self, turn: Turn, client: Address, home: str) -> None:
+        self.release(client, home)
+
+    def replicate(self, message: Replicate, home: str, turn: Turn) -> bool:
+        """Take over all that was kept for a client; False when its ids are not free."""
+        core = self._core
+        records = {name: decode(data) for name, data in message.parts}
+        if sorted(records) != _PARTS:
+            raise PeerMisbehaved("a client was replicated in part")
+        # The reservation may have run out; whoever has been promised a place gets one.
+        arrival = self._by_client[message.client] = _Arrival(message.client, home)
+        moved = records["subscriptions"]
+        ids = tuple(read(record.text).subscription.id for record in moved.subscriptions)
+        if not core.subscriptions.can_adopt(message.client, ids):
+            self._step(arrival, Coming.REFUSED)
+            del self._by_client[message.client]
+            core.links.send(home, Replicated(message.client, stored=False), turn)
+            return False
+        self._step(arrival, Coming.REPLICATED)
+        self._keep(arrival, turn)
+        core.deliveries.adopt_client(records["deliveries"], turn)
+        core.publishing.adopt_client(records["publishing"], turn)
+        core.rendezvous.advertisements.adopt_client(records["advertisements"], turn)
+        core.subscriptions.adopt_client(moved, turn)
+        self._look_later(message.client, turn)
+        core.links.send(home, Replicated(message.client, stored=True), turn)
+        return True
+
+    def connected(self, client: Address, turn: Turn) -> None:
+        """Note that a client has come itself."""
+        arrival = self._by_client.get(client)
+        if arrival is not None and arrival.state is not Arriving.RESERVED:
+            arrival.connected = True
+            self._keep(arrival, turn)
+
+    def redirected(
+        self, client: Address, number: int, subscription: str, parcel: Queued, turn: Turn
+    ) -> None:
+        """Hand on what the old home has redirected, in its order."""
+        arrival = self._by_client.get(client)
+        if arrival is None or number <= arrival.taken:
+            return
+        early = arrival.early[number] = HeldRecord(client, subscription, parcel)
+        turn.persist(f"migration/early/{client}/{number:09d}", early)
+        while arrival.taken + 1 in arrival.early:
+            following = arrival.taken + 1
+            record = arrival.early.pop(following)
+            self._hand(record, turn)
+            arrival.taken = following
+            self._keep(arrival, turn)
+            turn.erase(f"migration/early/{client}/{following:09d}")
+        self._settle(arrival, turn)
+
+    def ended(self, client: Address, count: int, turn: Turn) -> None:
+        """Know how much the old home has redirected in all."""
+        arrival = self._by_client.get(client)
+        if arrival is not None:
+            arrival.count = count
+            self._keep(arrival, turn)
+            self._settle(arrival, turn)
+
+    def home_lost(self, broker: str, turn: Turn) -> None:
+        """Wait no longer for a home that is lost for ever."""
+        for client in sorted(self._by_client):
+            arrival = self._by_client[client]
+            if arrival.home != broker or not self._step(arrival, Coming.HOME_LOST):
+                continue
+            if arrival.state is Arriving.FORGOTTEN:
+                del self._by_client[client]
+                continue
+            for number in sorted(arrival.early):
+                self._hand(arrival.early[number], turn)
+                turn.erase(f"migration/early/{client}/{number:09d}")
+            self._finish(arrival, turn)
+
+    def _hand(self, record: HeldRecord, turn: Turn) -> None:
+        """Deliver something, unless the client has ended the subscription meanwhile."""
+        local = self._core.subscriptions.get(record.subscription)
+        if local is not None and local.client == record.client:
+            self._core.deliveries.hand(record.subscription, record.parcel, turn)
+
+    def _settle(self, arrival: _Arrival, turn: Turn) -> None:
+        if arrival.taken == arrival.count and self._step(arrival, Coming.ENDED):
+            self._finish(arrival, turn)
+
+    def _finish(self, arrival: _Arrival, turn: Turn) -> None:
+        """Hand on what has waited, and forget that the client came from elsewhere."""
+        for number in sorted(arrival.held):
+            self._hand(arrival.held[number], turn)
+            turn.erase(f"migration/held/{arrival.client}/{number:09d}")
+        del self._by_client[arrival.client]
+        turn.erase(f"migration/arriving/{arrival.client}")
+        turn.report(Migrated(arrival.client, self._core.identity))
+
+    def _look_later(self, client: Address, turn: Turn) -> None:
+        self._core.timers.at(turn.now_ns + ns(_LOOK_S), self._look, client)
+
+    def _look(self, turn: Turn, client: Address) -> None:
+        arrival = self._by_client.get(client)
+        if arrival is None:
+            return
+        if arrival.state is Arriving.REGISTERING:
+            subscriptions = self._core.subscriptions
+            # One that never comes loses its subscriptions in time, here and there.
+            here = arrival.connected or not subscriptions.of_client(client)
+            if here and subscriptions.settled(client):
+                self._step(arrival, Coming.REGISTERED)
+                self._keep(arrival, turn)
+                self._core.links.send(arrival.home, Arrived(client), turn)
+                self._settle(arrival, turn)
+                return
+            self._look_later(client, turn)
+
+    def _keep(self, arrival: _Arrival, turn: Turn) -> None:
+        turn.persist(f"migration/arriving/{arrival.client}", arrival.record())
+
+    def _step(self, arrival: _Arrival, event: Coming) -> bool:
+        following = ARRIVING.step(arrival.state, event)
+        if following is None:
+            return False
+        arrival.state = following
+        return True

@@ -1,0 +1,375 @@
+"""Clients that leave this broker for another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from distributary.broker.addresses import Address
+from distributary.broker.deliveries.queue import Queued
+from distributary.broker.encoding import encode, wire
+from distributary.broker.messages.migration import (
+    MoveNow,
+    Redirect,
+    RedirectEnd,
+    Release,
+    Replicate,
+    RequestToMove,
+    Reserve,
+)
+from distributary.broker.migration.states import LEAVING, Going, Leaving
+from distributary.broker.settings import ns
+from distributary.broker.subscriptions.local_subscription import (
+    LocalSubscription,
+    SubscriptionRecord,
+)
+from distributary.broker.turn import Turn
+from distributary.content import Publication
+
+if TYPE_CHECKING:
+    from distributary.broker.core import Core
+
+__all__ = ["DepartureRecord", "Departures"]
+
+# How often the state of what this broker waits for is looked at.
+_LOOK_S = 0.5
+# How often a client is asked before its silence counts as a no.
+_ASKED_MAX = 5
+
+
+@wire(660)
+@dataclass(frozen=True, slots=True)
+class DepartureRecord:
+    """A client that leaves, as it is kept.
+
+    Attributes
+    ----------
+    state
+        The number of a state of `Leaving`.
+    redirected
+        How much was redirected.
+    since_ns
+        When the client accepted.
+    arrived
+        Whether the target has said that the client has.
+    subscriptions
+        Those that it had here.
+    passed
+        The number of the last delivery of each subscription that the target has, or was sent.
+    """
+
+    client: str
+    target: str
+    state: int
+    redirected: int
+    since_ns: int
+    arrived: bool
+    prices: tuple[tuple[str, float], ...]
+    subscriptions: tuple[SubscriptionRecord, ...]
+    passed: tuple[tuple[str, int], ...]
+
+
+class _Departure:
+    """A client that leaves."""
+
+    def __init__(self, client: Address, target: str) -> None:
+        self.client = client
+        self.target = target
+        self.state = LEAVING.initial
+        self.redirected = 0
+        self.since_ns = 0
+        self.arrived = False
+        self.asked = 0
+        self.prices: tuple[tuple[str, float], ...] = ()
+        self.subscriptions: tuple[SubscriptionRecord, ...] = ()
+        self.passed: dict[str, int] = {}
+        self.ghosts: list[LocalSubscription] = []
+
+    def record(self) -> DepartureRecord:
+        return DepartureRecord(
+            self.client,
+            self.target,
+            self.state.value,
+            self.redirected,
+            self.since_ns,
+            self.arrived,
+            self.prices,
+            self.subscriptions,
+            tuple(sorted(self.passed.items())),
+        )
+
+
+class Departures:
+    """The clients that leave one broker."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._by_client: dict[Address, _Departure] = {}
+
+    # What is kept.
+
+    def load(self, record: DepartureRecord) -> None:
+        """Take back a client that was leaving."""
+        departure = self._by_client[record.client] = _Departure(record.client, record.target)
+        departure.state = Leaving(record.state)
+        departure.redirected = record.redirected
+        departure.since_ns = record.since_ns
+        departure.arrived = record.arrived
+        departure.prices = record.prices
+        departure.subscriptions = record.subscriptions
+        departure.passed = dict(record.passed)
+        if departure.state is Leaving.DRAINING:
+            departure.ghosts = _ghosts(record.subscriptions)
+
+    def start(self, turn: Turn) -> None:
+        """Go on where a crash has stopped it."""
+        for client in sorted(self._by_client):
+            departure = self._by_client[client]
+            if departure.state is Leaving.LEFT:
+                self._forget_later(departure, turn)
+                continue
+            # Whatever a crash may have left undone.
+            if departure.state is Leaving.REDIRECTING:
+                self._stop_publishing(client, turn)
+                self._catch_up(departure, turn)
+            elif departure.state is Leaving.DRAINING:
+                self._withdraw(client, turn)
+            self._look_later(client, turn)
+
+    def _keep(self, departure: _Departure, turn: Turn) -> None:
+        turn.persist(f"migration/leaving/{departure.client}", departure.record())
+
+    # What other parts ask.
+
+    def busy(self, client: Address) -> bool:
+        """Whether a client is being moved, or has been."""
+        return client in self._by_client
+
+    def has_left(self, client: Address) -> bool:
+        """Whether what comes for a client is for its new home."""
+        departure = self._by_client.get(client)
+        return departure is not None and departure.state in (
+            Leaving.REPLICATING,
+            Leaving.REDIRECTING,
+            Leaving.DRAINING,
+            Leaving.LEFT,
+        )
+
+    def keeps(self, client: Address) -> bool:
+        """Whether what is for a client that has left is kept here too, as it may come back."""
+        departure = self._by_client.get(client)
+        return departure is not None and departure.state in (
+            Leaving.REPLICATING,
+            Leaving.REDIRECTING,
+        )
+
+    def turn_away(self, client: Address, turn: Turn) -> None:
+        """Tell a client that has left where its home is, if that one is ready."""
+        departure = self._by_client[client]
+        if departure.state is not Leaving.REPLICATING:
+            self._show_way(departure, turn)
+
+    def _show_way(self, departure: _Departure, turn: Turn) -> None:
+        # Whoever comes from a home that is down should not be sent back to it.
+        if self._core.membership.is_alive(departure.target):
+            turn.send(departure.client, MoveNow(departure.target))
+
+    def ghosts(self, publication: Publication) -> list[LocalSubscription]:
+        """Return subscriptions that are withdrawn, and may still be sent something."""
+        return [
+            ghost
+            for client in sorted(self._by_client)
+            for ghost in self._by_client[client].ghosts
+            if ghost.filter.matches(publication)
+        ]
+
+    def redirect(self, client: Address, subscription: str, parcel: Queued, turn: Turn) -> None:
+        """Pass something for a client on to its new home, as soon as that one is ready."""
+        departure = self._by_client[client]
+        if departure.state is not Leaving.REPLICATING:
+            self._pass_on(departure, subscription, parcel, turn)
+
+    def _pass_on(
+        self, departure: _Departure, subscription: str, parcel: Queued, turn: Turn
+    ) -> None:
+        departure.redirected += 1
+        if parcel.number:
+            departure.passed[subscription] = parcel.number
+        self._keep(departure, turn)
+        message = Redirect(departure.client, departure.redirected, subscription, encode(parcel))
+        self._core.links.send(departure.target, message, turn)
+
+    def _catch_up(self, departure: _Departure, turn: Turn) -> None:
+        """Pass on what is kept here and the target has not been sent."""
+        kept = self._core.deliveries.export_client(departure.client)
+        for subscription, _, _, waiting in kept.queues:
+            for parcel in waiting:
+                if parcel.number > departure.passed.get(subscription, 0):
+                    self._pass_on(departure, subscription, parcel, turn)
+
+    # The steps.
+
+    def begin(
+        self, client: Address, target: str, prices: tuple[tuple[str, float], ...], turn: Turn
+    ) -> None:
+        """Try to move a client: reserve room for it first."""
+        departure = self._by_client[client] = _Departure(client, target)
+        departure.prices = prices
+        turn.send(target, self._request(client))
+        self._look_later(client, turn)
+
+    def _request(self, client: Address) -> Reserve:
+        return Reserve(client, tuple(one.id for one in self._core.subscriptions.of_client(client)))
+
+    def reserved(self, client: Address, target: str, granted: bool, turn: Turn) -> None:
+        """Go on when there is room."""
+        departure = self._departing(client, target)
+        if departure is None:
+            return
+        if not self._step(departure, Going.GRANTED if granted else Going.REFUSED, turn):
+            return
+        if departure.state is Leaving.ASKED:
+            turn.send(client, RequestToMove(target))
+
+    def answered(self, client: Address, target: str, accepted: bool, turn: Turn) -> None:
+        """Go on when the client agrees."""
+        departure = self._departing(client, target)
+        if departure is None:
+            return
+        # By now it may be the root of streams, which do not move.
+        agreed = accepted and not self._core.streams.announces(client)
+        if not self._step(departure, Going.ACCEPTED if agreed else Going.DECLINED, turn):
+            return
+        if departure.state is not Leaving.REPLICATING:
+            turn.send(target, Release(client))
+            return
+        core = self._core
+        deliveries = core.deliveries.export_client(client)
+        parts = (
+            ("advertisements", encode(core.rendezvous.advertisements.export_client(client))),
+            ("deliveries", encode(deliveries)),
+            ("publishing", encode(core.publishing.export_client(client))),
+            ("subscriptions", encode(core.subscriptions.export_client(client))),
+        )
+        departure.since_ns = turn.now_ns
+        departure.passed = {subscription: last for subscription, last, *_ in deliveries.queues}
+        self._keep(departure, turn)
+        core.links.send(target, Replicate(client, departure.prices, parts), turn)
+
+    def replicated(self, client: Address, target: str, stored: bool, turn: Turn) -> None:
+        """Tell the client where to connect, or keep it."""
+        departure = self._departing(client, target)
+        if departure is None:
+            return
+        if self._step(departure, Going.REPLICATED if stored else Going.REFUSED, turn) and stored:
+            self._stop_publishing(client, turn)
+            self._catch_up(departure, turn)
+            self._show_way(departure, turn)
+
+    def _stop_publishing(self, client: Address, turn: Turn) -> None:
+        self._core.publishing.drop_client(client, turn)
+        self._core.rendezvous.advertisements.drop_client(client, turn)
+
+    def arrived(self, client: Address, target: str, turn: Turn) -> None:
+        """Withdraw the subscriptions here, now that they are registered from there."""
+        departure = self._departing(client, target)
+        if departure is not None and departure.state is Leaving.REDIRECTING:
+            departure.arrived = True
+            self._keep(departure, turn)
+            self._drain(departure, turn)
+
+    def _drain(self, departure: _Departure, turn: Turn) -> None:
+        floor_ns = departure.since_ns + ns(self._core.settings.migration.redirect_s)
+        if not departure.arrived or turn.now_ns < floor_ns:
+            return
+        # As they are now: which ones cover them may have changed.
+        subscriptions = self._core.subscriptions.export_client(departure.client).subscriptions
+        departure.subscriptions = subscriptions
+        departure.ghosts = _ghosts(subscriptions)
+        self._step(departure, Going.ARRIVED, turn)
+        self._withdraw(departure.client, turn)
+
+    def _withdraw(self, client: Address, turn: Turn) -> None:
+        self._core.subscriptions.drop_client(client, turn)
+        self._core.deliveries.drop_client(client, turn)
+
+    def target_lost(self, broker: str, turn: Turn) -> None:
+        """Keep the clients that were to go to a broker that is lost for ever."""
+        for client in sorted(self._by_client):
+            departure = self._by_client[client]
+            if departure.target == broker:
+                self._step(departure, Going.TARGET_LOST, turn)
+
+    # Waiting.
+
+    def _look_later(self, client: Address, turn: Turn) -> None:
+        self._core.timers.at(turn.now_ns + ns(_LOOK_S), self._look, client)
+
+    def _look(self, turn: Turn, client: Address) -> None:
+        departure = self._by_client.get(client)
+        if departure is None:
+            return
+        if departure.state in (Leaving.RESERVING, Leaving.ASKED):
+            departure.asked += 1
+            if departure.asked > _ASKED_MAX:
+                turn.send(departure.target, Release(client))
+                self._step(departure, Going.SILENT, turn)
+                return
+            if departure.state is Leaving.ASKED:
+                turn.send(client, RequestToMove(departure.target))
+            else:
+                turn.send(departure.target, self._request(client))
+        elif departure.state is Leaving.REDIRECTING:
+            self._show_way(departure, turn)
+            self._drain(departure, turn)
+        elif departure.state is Leaving.DRAINING:
+            ids = [ghost.id for ghost in departure.ghosts]
+            if not self._core.subscriptions.withdrawing(ids):
+                self._step(departure, Going.DRAINED, turn)
+                departure.ghosts = []
+                end = RedirectEnd(client, departure.redirected)
+                self._core.links.send(departure.target, end, turn)
+                self._forget_later(departure, turn)
+                return
+        self._look_later(client, turn)
+
+    def _forget_later(self, departure: _Departure, turn: Turn) -> None:
+        """Tell whoever asks here where the client is, for as long as anything is remembered."""
+        kept_ns = ns(self._core.settings.content.retention_s)
+        self._core.timers.at(turn.now_ns + kept_ns, self._expire, departure)
+
+    def _expire(self, turn: Turn, departure: _Departure) -> None:
+        if self._by_client.get(departure.client) is departure:
+            self._step(departure, Going.EXPIRED, turn)
+
+    def returned(self, client: Address, turn: Turn) -> None:
+        """Forget that a client has left, as it comes back."""
+        departure = self._by_client.get(client)
+        if departure is not None:
+            self._step(departure, Going.RETURNED, turn)
+
+    def _departing(self, client: Address, target: str) -> _Departure | None:
+        departure = self._by_client.get(client)
+        return departure if departure is not None and departure.target == target else None
+
+    def _step(self, departure: _Departure, event: Going, turn: Turn) -> bool:
+        following = LEAVING.step(departure.state, event)
+        if following is None:
+            return False
+        durable, kept = self.has_left(departure.client), self.keeps(departure.client)
+        departure.state = following
+        if following in (Leaving.STAYING, Leaving.FORGOTTEN):
+            del self._by_client[departure.client]
+            if durable:
+                turn.erase(f"migration/leaving/{departure.client}")
+            if kept:
+                self._core.deliveries.resume_client(departure.client, turn)
+        elif self.has_left(departure.client):
+            self._keep(departure, turn)
+        return True
+
+
+def _ghosts(subscriptions: tuple[SubscriptionRecord, ...]) -> list[LocalSubscription]:
+    """Return subscriptions as they were; those to streams are not redirected."""
+    found = [LocalSubscription.from_record(record) for record in subscriptions]
+    return [local for local in found if local.subscription.tolerance is None]

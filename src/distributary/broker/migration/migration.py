@@ -1,0 +1,296 @@
+"""Moving clients to brokers at which they cost less.
+
+Periodically every broker tells the others what its clients publish and want, looks at its
+heaviest clients, tries every broker for each of them, and asks those to move that would save
+enough (Zhao and Wu, sections IV.D and V). Nothing is missed and nothing is seen twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from distributary.broker.addresses import Address, is_client
+from distributary.broker.deliveries.queue import Queued
+from distributary.broker.encoding import decode, wire
+from distributary.broker.membership import MembersChanged
+from distributary.broker.messages.migration import (
+    AcceptMove,
+    Arrived,
+    Connect,
+    Connected,
+    Redirect,
+    RedirectEnd,
+    RegisterClient,
+    Release,
+    Replicate,
+    Replicated,
+    Reserve,
+    Reserved,
+    Summarize,
+)
+from distributary.broker.migration.arrivals import ArrivalRecord, Arrivals, HeldRecord
+from distributary.broker.migration.choice import Summary, best_home
+from distributary.broker.migration.departures import DepartureRecord, Departures
+from distributary.broker.part import Handler, Part
+from distributary.broker.settings import ns
+from distributary.broker.subscriptions.local_subscription import LocalSubscription
+from distributary.broker.turn import Turn
+from distributary.content import Publication
+from distributary.errors import PeerMisbehaved
+
+if TYPE_CHECKING:
+    from distributary.broker.core import Core
+
+__all__ = ["Migration"]
+
+
+@wire(663)
+@dataclass(frozen=True, slots=True)
+class PricesRecord:
+    """What a unit of traffic costs a client at each broker, as it is kept."""
+
+    prices: tuple[tuple[str, float], ...]
+
+
+class Migration(Part):
+    """Moves clients to brokers at which they cost less."""
+
+    name = "migration"
+
+    def __init__(self, core: Core) -> None:
+        super().__init__(core)
+        self._departures = Departures(core)
+        self._arrivals = Arrivals(core)
+        self._prices: dict[Address, Mapping[str, float]] = {}
+        self._summaries: dict[str, Summary] = {}
+        self._published: dict[Address, Counter[int]] = {}
+        self._rates: dict[Address, dict[int, float]] = {}
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return who handles which kind of message."""
+        return {
+            RegisterClient: self._register,
+            Summarize: self._summarize,
+            Reserve: self._reserve,
+            Reserved: self._reserved,
+            Release: self._release,
+            AcceptMove: self._accept,
+            Replicate: self._replicate,
+            Replicated: self._replicated,
+            Arrived: self._arrived,
+            Connect: self._connect,
+            Redirect: self._redirect,
+            RedirectEnd: self._redirect_end,
+        }
+
+    def load(self, key: str, record: Any) -> None:
+        """Take back what was kept."""
+        if isinstance(record, PricesRecord):
+            self._prices[key.partition("/")[2]] = dict(record.prices)
+        elif isinstance(record, DepartureRecord):
+            self._departures.load(record)
+        else:
+            assert isinstance(record, ArrivalRecord | HeldRecord)
+            self._arrivals.load(key, record)
+
+    def start(self, turn: Turn) -> None:
+        """Look at clients from time to time."""
+        self._departures.start(turn)
+        self._arrivals.start(turn)
+        settings = self.core.settings.migration
+        if settings.enabled:
+            # Brokers that start together should not all look at the same moment.
+            first_s = settings.period_s * self.core.rng.uniform(0.5, 1.0)
+            self.core.timers.at(turn.now_ns + ns(first_s), self._look)
+
+    def members_changed(self, change: MembersChanged, turn: Turn) -> None:
+        """Do without brokers that are lost for ever."""
+        for broker in change.gone:
+            self._summaries.pop(broker, None)
+            self._departures.target_lost(broker, turn)
+            self._arrivals.home_lost(broker, turn)
+
+    # What other parts ask.
+
+    def turns_away(self, message: object, client: Address, turn: Turn) -> bool:
+        """Whether a client's message is for its new home; if so it is told where that is."""
+        if isinstance(message, Connect):
+            self._departures.returned(client, turn)
+        if not self._departures.has_left(client):
+            return False
+        self._departures.turn_away(client, turn)
+        return True
+
+    def has_left(self, client: Address) -> bool:
+        """Whether what comes for a client is to be redirected."""
+        return self._departures.has_left(client)
+
+    def keeps(self, client: Address) -> bool:
+        """Whether it is to be kept here as well, as the client may yet stay."""
+        return self._departures.keeps(client)
+
+    def redirect(self, subscription: str, parcel: Queued, turn: Turn) -> None:
+        """Pass something for a client that has left on to its new home."""
+        self._departures.redirect(parcel.client, subscription, parcel, turn)
+
+    def holds(self, client: Address) -> bool:
+        """Whether what roots send for a client has to wait for what its old home sends."""
+        return self._arrivals.holds(client)
+
+    def hold(self, subscription: str, parcel: Queued, turn: Turn) -> None:
+        """Keep something for a client until its old home has sent the last."""
+        self._arrivals.hold(parcel.client, subscription, parcel, turn)
+
+    def ghosts(self, publication: Publication) -> list[LocalSubscription]:
+        """Return subscriptions of clients that have left and may still be sent something."""
+        return self._departures.ghosts(publication)
+
+    def published(self, client: Address, cell: int, size_bytes: int) -> None:
+        """Note that a client has published something."""
+        if self.core.settings.migration.enabled:
+            self._published.setdefault(client, Counter())[cell] += size_bytes
+
+    # Choosing.
+
+    def _look(self, turn: Turn) -> None:
+        settings = self.core.settings.migration
+        period_ns = ns(settings.period_s)
+        self.core.timers.at(turn.now_ns + period_ns, self._look)
+        self._rates = {
+            client: {cell: size / settings.period_s for cell, size in sorted(sizes.items())}
+            for client, sizes in sorted(self._published.items())
+        }
+        self._published = {}
+        parties = {client: self._of_client(client) for client in self._movable()}
+        others = [peer for peer in self.core.membership.alive() if peer != self.core.identity]
+        own = self._crowd(None)
+        message = Summarize(
+            tuple(sorted(own.publishes.items())),
+            tuple(sorted(own.interests)),
+            tuple(sorted(own.prices.items())),
+        )
+        for peer in others:
+            turn.send(peer, message)
+        if any(peer not in self._summaries for peer in others):
+            return
+        heavy = sorted(parties, key=lambda client: (-self._traffic(parties[client]), client))
+        crowds = {peer: self._summaries[peer] for peer in others}
+        for client in heavy[: settings.clients]:
+            crowds[self.core.identity] = self._crowd(client)
+            choice = best_home(parties[client], self.core.identity, crowds, others)
+            if choice.home != self.core.identity and choice.saving >= settings.threshold:
+                prices = tuple(sorted(self._prices[client].items()))
+                self._departures.begin(client, choice.home, prices, turn)
+
+    def _movable(self) -> list[Address]:
+        return [
+            client
+            for client in sorted(self._prices)
+            if not self._departures.busy(client)
+            and not self._arrivals.holds(client)
+            and not self.core.streams.announces(client)
+        ]
+
+    def _of_client(self, client: Address) -> Summary:
+        interests = {
+            cell for local in self.core.subscriptions.of_client(client) for cell in local.cells
+        }
+        return Summary(
+            self._rates.get(client, {}), frozenset(interests), self._prices.get(client, {})
+        )
+
+    def _crowd(self, without: Address | None) -> Summary:
+        """Return all clients of this broker as one, except one of them."""
+        publishes: dict[int, float] = {}
+        for client, rates in sorted(self._rates.items()):
+            if client != without:
+                for cell, rate in rates.items():
+                    publishes[cell] = publishes.get(cell, 0.0) + rate
+        interests: set[int] = set()
+        for client in self.core.subscriptions.clients():
+            if client != without:
+                interests |= self._of_client(client).interests
+        membership = self.core.membership
+        prices = {
+            peer: membership.link_cost_to(peer)
+            for peer in membership.alive()
+            if peer != self.core.identity
+        }
+        return Summary(publishes, frozenset(interests), prices)
+
+    def _traffic(self, party: Summary) -> float:
+        """Return what a client sends and is sent, as far as is known."""
+        received = sum(
+            rate
+            for crowd in self._summaries.values()
+            for cell, rate in crowd.publishes.items()
+            if cell in party.interests
+        )
+        return sum(party.publishes.values()) + received
+
+    # What clients and brokers say.
+
+    def _register(self, message: RegisterClient, sender: Address, turn: Turn) -> None:
+        _check_client(sender)
+        self._prices[sender] = dict(message.prices)
+        turn.persist(f"migration/prices/{sender}", PricesRecord(message.prices))
+
+    def _summarize(self, message: Summarize, sender: Address, turn: Turn) -> None:
+        self._summaries[sender] = Summary(
+            dict(message.publishes), frozenset(message.interests), dict(message.prices)
+        )
+
+    def _reserve(self, message: Reserve, sender: Address, turn: Turn) -> None:
+        granted = self._arrivals.reserve(message.client, message.subscriptions, sender, turn)
+        turn.send(sender, Reserved(message.client, granted))
+
+    def _reserved(self, message: Reserved, sender: Address, turn: Turn) -> None:
+        self._departures.reserved(message.client, sender, message.granted, turn)
+
+    def _release(self, message: Release, sender: Address, turn: Turn) -> None:
+        self._arrivals.release(message.client, sender)
+
+    def _accept(self, message: AcceptMove, sender: Address, turn: Turn) -> None:
+        _check_client(sender)
+        self._departures.answered(sender, message.target, message.accepted, turn)
+
+    def _replicate(self, message: Replicate, sender: Address, turn: Turn) -> None:
+        self._departures.returned(message.client, turn)
+        if self._arrivals.replicate(message, sender, turn):
+            self._prices[message.client] = dict(message.prices)
+            turn.persist(f"migration/prices/{message.client}", PricesRecord(message.prices))
+
+    def _replicated(self, message: Replicated, sender: Address, turn: Turn) -> None:
+        self._departures.replicated(message.client, sender, message.stored, turn)
+        if message.stored:
+            self._prices.pop(message.client, None)
+            turn.erase(f"migration/prices/{message.client}")
+
+    def _arrived(self, message: Arrived, sender: Address, turn: Turn) -> None:
+        self._departures.arrived(message.client, sender, turn)
+
+    def _connect(self, message: Connect, sender: Address, turn: Turn) -> None:
+        _check_client(sender)
+        for subscription, number in message.received:
+            self.core.deliveries.resume(subscription, sender, number, turn)
+        self._arrivals.connected(sender, turn)
+        turn.send(sender, Connected(self.core.deliveries.acknowledged_by(sender)))
+
+    def _redirect(self, message: Redirect, sender: Address, turn: Turn) -> None:
+        parcel = decode(message.parcel)
+        if not isinstance(parcel, Queued):
+            raise PeerMisbehaved(f"a redirected {type(parcel).__name__}")
+        self._arrivals.redirected(
+            message.client, message.number, message.subscription, parcel, turn
+        )
+
+    def _redirect_end(self, message: RedirectEnd, sender: Address, turn: Turn) -> None:
+        self._arrivals.ended(message.client, message.count, turn)
+
+
+def _check_client(sender: Address) -> None:
+    if not is_client(sender):
+        raise PeerMisbehaved("only clients move")

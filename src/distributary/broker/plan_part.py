@@ -1,0 +1,222 @@
+"""Plan parts: the share of a placement plan that one broker and those below it carry out.
+
+Nodes stand in preorder with their depth, so that the part of a child is a slice of its
+parent's: a broker passes it on without rewriting it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from distributary.arrays import BoolArray
+from distributary.content import AdaptationGraph
+from distributary.placement import NOT_MADE, PlacementProblem, Plan
+from distributary.topology import DisseminationTree
+
+__all__ = ["RELAY", "Home", "PlanNode", "PlanPart", "Route", "Step"]
+
+Step = tuple[str, float, float]
+"""A broker on a way: its name, the cost of the link to it, the cost of converting there."""
+
+Route = tuple[Step, ...]
+"""The way to a home, without the broker at which it begins."""
+
+RELAY = -1
+
+
+class Home(NamedTuple):
+    """What a home needs to know about an item besides its content.
+
+    Attributes
+    ----------
+    after
+        The number of the item that must be done before this one; 0 when there is none.
+    registrations
+        Those that the item is sent for.
+    """
+
+    after: int
+    registrations: tuple[str, ...]
+
+
+class PlanNode(NamedTuple):
+    """What one broker does.
+
+    Attributes
+    ----------
+    broker, depth
+        Which one, and how far it is from the root of the tree.
+    link_cost, node_cost
+        Factors on its incoming link and on its conversions.
+    wants, receives
+        Indices of formats. What the root holds counts as received.
+    made
+        (from, to): its conversions.
+    after
+        As in `Home`; `RELAY` when nothing is for the broker itself.
+    registrations
+        As in `Home`.
+    """
+
+    broker: str
+    depth: int
+    link_cost: float
+    node_cost: float
+    wants: tuple[int, ...]
+    receives: tuple[int, ...]
+    made: tuple[tuple[int, int], ...]
+    after: int
+    registrations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPart:
+    """The share of a plan that one broker, the first node, and those below it carry out.
+
+    Attributes
+    ----------
+    formats
+        The formats that the plan may use; nodes name them by index.
+    nodes
+        In preorder.
+    """
+
+    formats: tuple[str, ...]
+    nodes: tuple[PlanNode, ...]
+
+    @classmethod
+    def of(cls, problem: PlacementProblem, plan: Plan, homes: Mapping[str, Home]) -> PlanPart:
+        """Return a whole plan.
+
+        Parameters
+        ----------
+        problem, plan
+            What was planned, and how.
+        homes
+            The brokers that get something for their own clients.
+        """
+        tree = problem.tree
+        link_costs, node_costs = tree.link_costs.tolist(), tree.node_costs.tolist()
+        wants, receives = _columns(problem.wants), _columns(plan.receives)
+        receives[0] = tuple(np.flatnonzero(problem.held).tolist())
+        made: list[list[tuple[int, int]]] = [[] for _ in tree.names]
+        for v, k in np.argwhere(plan.made_from != NOT_MADE).tolist():
+            made[v].append((int(plan.made_from[v, k]), k))
+        children: list[list[int]] = [[] for _ in tree.names]
+        for v, parent in enumerate(tree.parents.tolist()):
+            if parent >= 0:
+                children[parent].append(v)
+        nodes: list[PlanNode] = []
+        stack = [(0, 0)]
+        while stack:
+            v, depth = stack.pop()
+            home = homes.get(tree.names[v])
+            nodes.append(
+                PlanNode(
+                    tree.names[v],
+                    depth,
+                    link_costs[v],
+                    node_costs[v],
+                    wants[v],
+                    receives[v],
+                    tuple(made[v]),
+                    RELAY if home is None else home.after,
+                    () if home is None else home.registrations,
+                )
+            )
+            stack.extend((child, depth + 1) for child in reversed(children[v]))
+        return cls(problem.graph.names, tuple(nodes))
+
+    @property
+    def first(self) -> PlanNode:
+        """What the broker does that carries this part out."""
+        return self.nodes[0]
+
+    def children(self) -> list[PlanPart]:
+        """Return the parts of the first node's children."""
+        nodes = self.nodes
+        below = nodes[0].depth + 1
+        starts = [v for v, node in enumerate(nodes) if node.depth == below]
+        cuts = [*starts, len(nodes)]
+        return [PlanPart(self.formats, nodes[start:end]) for start, end in pairwise(cuts)]
+
+    def homes(self) -> dict[str, Home]:
+        """Return the brokers of this part that get something for their own clients."""
+        return {
+            node.broker: Home(node.after, node.registrations)
+            for node in self.nodes
+            if node.after != RELAY
+        }
+
+    def routes(self) -> dict[str, Route]:
+        """Return the way from the first node to every home, the first node itself left out."""
+        top = self.nodes[0].depth
+        way: list[Step] = []
+        routes: dict[str, Route] = {}
+        for node in self.nodes:
+            del way[max(0, node.depth - top - 1) :]
+            if node.depth > top:
+                way.append((node.broker, node.link_cost, node.node_cost))
+            if node.after != RELAY:
+                routes[node.broker] = tuple(way)
+        return routes
+
+    def problem(
+        self, graph: AdaptationGraph, *, alpha: float = 1.0, beta: float = 1.0
+    ) -> PlacementProblem:
+        """Return what this part solves: its first node holds what it receives.
+
+        Parameters
+        ----------
+        graph
+            With the formats of the part, in their order.
+        alpha, beta
+            What a unit of transmission and a unit of conversion are worth.
+        """
+        nodes = self.nodes
+        top = nodes[0].depth
+        last_at: dict[int, int] = {}
+        parents = np.empty(len(nodes), dtype=np.int64)
+        wants = np.zeros((len(nodes), len(self.formats)), dtype=np.bool_)
+        for v, node in enumerate(nodes):
+            parents[v] = last_at[node.depth - 1] if node.depth > top else -1
+            last_at[node.depth] = v
+            wants[v, list(node.wants)] = True
+        held = np.zeros(len(self.formats), dtype=np.bool_)
+        held[list(nodes[0].receives)] = True
+        link_costs = np.array([node.link_cost for node in nodes])
+        with np.errstate(divide="ignore"):
+            bandwidths = 1.0 / link_costs
+        tree = DisseminationTree(
+            tuple(node.broker for node in nodes),
+            parents,
+            link_costs,
+            np.array([node.node_cost for node in nodes]),
+            bandwidths,
+        )
+        return PlacementProblem(graph, tree, wants, held, alpha, beta)
+
+    def plan(self) -> Plan:
+        """Return what is done, for `problem`."""
+        shape = (len(self.nodes), len(self.formats))
+        receives = np.zeros(shape, dtype=np.bool_)
+        made_from = np.full(shape, NOT_MADE, dtype=np.int64)
+        for v, node in enumerate(self.nodes):
+            if v > 0:
+                receives[v, list(node.receives)] = True
+            for origin, target in node.made:
+                made_from[v, target] = origin
+        return Plan(receives, made_from)
+
+
+def _columns(rows: BoolArray) -> list[tuple[int, ...]]:
+    """Return the indices that are set in each row."""
+    found: list[list[int]] = [[] for _ in range(len(rows))]
+    for v, k in np.argwhere(rows).tolist():
+        found[v].append(k)
+    return [tuple(columns) for columns in found]

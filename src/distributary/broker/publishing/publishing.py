@@ -1,0 +1,326 @@
+"""Publishing: what a home broker does with what its clients publish.
+
+A publication is checked, numbered among those of its source in its cell, kept, and accepted.
+Then it is offered to the root of its cell until the root has taken it, and again whenever the
+cell has another root, as long as it is kept.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from distributary.broker.addresses import Address, is_client
+from distributary.broker.encoding import wire
+from distributary.broker.membership import MembersChanged
+from distributary.broker.messages.client import Accepted, Publish, Refused
+from distributary.broker.messages.content import Item, Offer, Settled, Taken
+from distributary.broker.part import Handler, Part
+from distributary.broker.publishing.intake import checked, item_of
+from distributary.broker.publishing.kept import (
+    CountRecord,
+    DroppedRecord,
+    Event,
+    Kept,
+    KeptRecord,
+    State,
+)
+from distributary.broker.retention import Retention
+from distributary.broker.settings import ns
+from distributary.broker.turn import Turn
+from distributary.content import Publication
+from distributary.errors import BadInput, PeerMisbehaved
+
+if TYPE_CHECKING:
+    from distributary.broker.core import Core
+
+__all__ = ["ClientPublications", "Publishing"]
+
+_DOUBLINGS_MAX = 3
+
+_Identity = tuple[str, str]
+
+
+@wire(603)
+@dataclass(frozen=True, slots=True)
+class ClientPublications:
+    """What a client that moves takes with it."""
+
+    client: str
+    counts: tuple[CountRecord, ...]
+    kept: tuple[KeptRecord, ...]
+    dropped: tuple[DroppedRecord, ...]
+
+
+class _Count:
+    """The numbers of a source in a cell, and the items with a number that are kept."""
+
+    __slots__ = ("client", "items", "last", "series")
+
+    def __init__(self, client: str, series: int, last: int = 0) -> None:
+        self.client = client
+        self.series = series
+        self.last = last
+        self.items: list[tuple[int, _Identity]] = []
+
+
+class Publishing(Part):
+    """What one broker does with what its clients publish."""
+
+    name = "publishing"
+
+    def __init__(self, core: Core) -> None:
+        super().__init__(core)
+        settings = core.settings
+        self._kept: dict[_Identity, Kept] = {}
+        self._dropped: dict[_Identity, str] = {}
+        self._counts: dict[tuple[str, int], _Count] = {}
+        self._repeat_ns = ns(settings.content.repeat_s)
+        self._kept_ns = ns(settings.content.retention_s)
+        self._repeating = Retention(core.timers, self._look_after)
+        self._forgetting = Retention(core.timers, self._forget)
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return who handles which kind of message."""
+        return {Publish: self._publish, Taken: self._taken, Settled: self._settled}
+
+    def load(self, key: str, record: Any) -> None:
+        """Take back a publication, a count, or that something was dropped."""
+        if isinstance(record, CountRecord):
+            place = (record.source, record.cell)
+            self._counts[place] = _Count(record.client, record.series, record.last)
+        elif isinstance(record, DroppedRecord):
+            self._dropped[record.source, record.id] = record.client
+        else:
+            assert isinstance(record, KeptRecord)
+            self._enter(Kept.from_record(record))
+
+    def start(self, turn: Turn) -> None:
+        """Offer again what no root, or another one than now, has answered."""
+        for identity in sorted(self._dropped):
+            self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
+        for kept in self._in_order():
+            identity = kept.item.identity
+            if kept.settled:
+                self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
+            kept.root_is(self._root_of(kept.item.cell))
+            if kept.state is State.OFFERED:
+                self._offer(kept, turn)
+
+    def members_changed(self, change: MembersChanged, turn: Turn) -> None:
+        """Offer what is kept of cells whose root is another one now."""
+        roots: dict[int, str] = {}
+        for kept in self._in_order():
+            cell = kept.item.cell
+            root = roots.get(cell)
+            if root is None:
+                root = roots[cell] = self._root_of(cell)
+            before = kept.state
+            kept.root_is(root)
+            if kept.state is State.OFFERED and before is not State.OFFERED:
+                self._offer(kept, turn)
+
+    # What clients publish.
+
+    def _publish(self, message: Publish, sender: Address, turn: Turn) -> None:
+        if not is_client(sender):
+            raise PeerMisbehaved("only clients publish")
+        try:
+            publication = checked(message)
+        except BadInput as error:
+            turn.send(sender, Refused("publication", str(error)))
+            return
+        identity = publication.identity
+        accepted = Accepted(*identity)
+        if identity in self._kept or identity in self._dropped:
+            turn.send(sender, accepted)
+            return
+        cell = self.core.settings.space.cell_of(publication)
+        if self.core.rendezvous.unwanted(cell, turn.now_ns):
+            self._dropped[identity] = sender
+            turn.persist(_dropped_key(identity), DroppedRecord(sender, *identity))
+            self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
+            turn.send(sender, accepted)
+            return
+        item = self._numbered(message, publication, cell, sender, turn)
+        kept = Kept(sender, item, message.blob)
+        self._enter(kept)
+        self.core.migration.published(sender, cell, item.size_bytes)
+        turn.persist(_kept_key(identity), kept.record())
+        turn.send(sender, accepted)
+        self._offer(kept, turn)
+
+    def _numbered(
+        self, message: Publish, publication: Publication, cell: int, client: str, turn: Turn
+    ) -> Item:
+        source = publication.source
+        count = self._counts.get((source, cell))
+        if count is None:
+            count = self._counts[source, cell] = _Count(client, turn.now_ns)
+        count.last += 1
+        turn.persist(
+            _count_key(source, cell), CountRecord(client, source, cell, count.series, count.last)
+        )
+        return item_of(
+            message,
+            publication,
+            cell=cell,
+            series=count.series,
+            number=count.last,
+            home=self.core.identity,
+            now_ns=turn.now_ns,
+        )
+
+    # What roots answer.
+
+    def _offer(self, kept: Kept, turn: Turn) -> None:
+        item = kept.item
+        patience_ns = self._repeat_ns << kept.repeats
+        kept.repeats = min(kept.repeats + 1, _DOUBLINGS_MAX)
+        self._repeating.keep(item.identity, turn.now_ns + patience_ns)
+        offer = Offer(item, kept.blob, self._first(item), kept.served)
+        self.core.links.route(self.core.rendezvous.key_of(item.cell), offer, turn)
+
+    def _first(self, item: Item) -> int:
+        """Return the lowest number that the root must have heard of before what follows."""
+        for number, identity in self._counts[item.source, item.cell].items:
+            if self._kept[identity].state is not State.SETTLED:
+                return number
+        return item.number
+
+    def _look_after(self, identity: _Identity, turn: Turn) -> None:
+        kept = self._kept.get(identity)
+        if kept is None:
+            return
+        kept.root_is(self._root_of(kept.item.cell))
+        if kept.state is State.OFFERED:
+            self._offer(kept, turn)
+        elif kept.state is State.TAKEN:
+            self._repeating.keep(identity, turn.now_ns + (self._repeat_ns << _DOUBLINGS_MAX))
+
+    def _taken(self, message: Taken, sender: Address, turn: Turn) -> None:
+        kept = self._kept.get((message.source, message.id))
+        if kept is not None:
+            kept.answered(sender, Event.TAKEN)
+
+    def _settled(self, message: Settled, sender: Address, turn: Turn) -> None:
+        identity = (message.source, message.id)
+        kept = self._kept.get(identity)
+        if kept is None:
+            return
+        if not kept.settled:
+            self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
+        kept.answered(sender, Event.SETTLED)
+        kept.served = tuple(sorted({*kept.served, *message.served}))
+        turn.persist(_kept_key(identity), kept.record())
+        kept.root_is(self._root_of(kept.item.cell))
+        if kept.state is State.OFFERED:
+            self._repeating.keep(identity, turn.now_ns + self._repeat_ns)
+
+    # What is kept.
+
+    def _root_of(self, cell: int) -> str:
+        return self.core.membership.root_of(self.core.rendezvous.key_of(cell))
+
+    def _enter(self, kept: Kept) -> None:
+        item = kept.item
+        self._kept[item.identity] = kept
+        count = self._counts[item.source, item.cell]
+        insort(count.items, (item.number, item.identity))
+
+    def _in_order(self) -> list[Kept]:
+        return sorted(self._kept.values(), key=lambda kept: (kept.item.sequence, kept.item.number))
+
+    def _forget(self, identity: _Identity, turn: Turn) -> None:
+        if self._dropped.pop(identity, None) is not None:
+            turn.erase(_dropped_key(identity))
+            return
+        kept = self._kept.get(identity)
+        if kept is None:
+            return
+        self._remove(kept, turn)
+        item = kept.item
+        count = self._counts[item.source, item.cell]
+        if not count.items:
+            # What is published next begins another series.
+            del self._counts[item.source, item.cell]
+            turn.erase(_count_key(item.source, item.cell))
+
+    def _remove(self, kept: Kept, turn: Turn) -> None:
+        item = kept.item
+        del self._kept[item.identity]
+        self._counts[item.source, item.cell].items.remove((item.number, item.identity))
+        turn.erase(_kept_key(item.identity))
+
+    # Clients that move.
+
+    def export_client(self, client: Address) -> ClientPublications:
+        """Return all that is kept for a client: its numbers and its publications."""
+        counts = [
+            CountRecord(client, source, cell, count.series, count.last)
+            for (source, cell), count in sorted(self._counts.items())
+            if count.client == client
+        ]
+        kept = [kept.record() for kept in self._in_order() if kept.client == client]
+        dropped = [
+            DroppedRecord(client, *identity)
+            for identity, whose in sorted(self._dropped.items())
+            if whose == client
+        ]
+        return ClientPublications(client, tuple(counts), tuple(kept), tuple(dropped))
+
+    def adopt_client(self, record: ClientPublications, turn: Turn) -> None:
+        """Take over all that another broker has kept for a client."""
+        for told in record.counts:
+            place = (told.source, told.cell)
+            if place not in self._counts:
+                self._counts[place] = _Count(told.client, told.series, told.last)
+                turn.persist(_count_key(*place), told)
+        for moved in record.kept:
+            identity = moved.item.identity
+            if identity in self._kept:
+                continue
+            kept = Kept.from_record(moved)
+            kept.item = moved.item._replace(home=self.core.identity)
+            self._enter(kept)
+            turn.persist(_kept_key(identity), kept.record())
+            if kept.settled:
+                self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
+        for gone in record.dropped:
+            identity = (gone.source, gone.id)
+            self._dropped[identity] = gone.client
+            turn.persist(_dropped_key(identity), gone)
+            self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
+        for kept in self._in_order():
+            if kept.client == record.client:
+                kept.root_is(self._root_of(kept.item.cell))
+                if kept.state is State.OFFERED:
+                    self._offer(kept, turn)
+
+    def drop_client(self, client: Address, turn: Turn) -> None:
+        """Forget all that is kept for a client, which has moved."""
+        for kept in self._in_order():
+            if kept.client == client:
+                self._remove(kept, turn)
+        for place in sorted(self._counts):
+            if self._counts[place].client == client:
+                del self._counts[place]
+                turn.erase(_count_key(*place))
+        for identity in sorted(self._dropped):
+            if self._dropped[identity] == client:
+                del self._dropped[identity]
+                turn.erase(_dropped_key(identity))
+
+
+def _kept_key(identity: _Identity) -> str:
+    return "publishing/kept/{}\n{}".format(*identity)
+
+
+def _dropped_key(identity: _Identity) -> str:
+    return "publishing/dropped/{}\n{}".format(*identity)
+
+
+def _count_key(source: str, cell: int) -> str:
+    return f"publishing/count/{source}\n{cell}"

@@ -1,0 +1,257 @@
+"""Relays: what every hop does with content on its way.
+
+A hop checks the plan against its own routing table, makes its conversions, hands to its own
+clients what is for them, and passes on to each child the part of the plan for its subtree,
+with the formats that the child is to receive. A portion without conversions is done with at
+once. One with conversions is kept until they are done; after a crash they are made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from distributary.broker.addresses import Address
+from distributary.broker.blob import Blob
+from distributary.broker.deliveries.finished import Arrival
+from distributary.broker.encoding import encode
+from distributary.broker.events import ConversionRefused, Converted
+from distributary.broker.formats import formats_of, inline_blob
+from distributary.broker.messages.content import ConversionLost, Portion, Probe, ProbeAnswer
+from distributary.broker.part import Handler, Part
+from distributary.broker.plan_part import PlanPart
+from distributary.broker.relays.job import HandledRecord, Job, JobRecord
+from distributary.broker.relays.refinement import other_hops, refined
+from distributary.broker.retention import Retention
+from distributary.broker.settings import ns
+from distributary.broker.telemetry import Refined
+from distributary.broker.turn import Turn
+
+if TYPE_CHECKING:
+    from distributary.broker.core import Core
+
+__all__ = ["Relays"]
+
+_Attempt = tuple[str, str, str, int]
+
+
+class Relays(Part):
+    """What one broker does with content on its way."""
+
+    name = "relays"
+
+    def __init__(self, core: Core) -> None:
+        super().__init__(core)
+        self._kept_ns = ns(core.settings.content.retention_s)
+        self._handled: dict[_Attempt, set[str]] = {}
+        self._forgetting = Retention(core.timers, self._forget)
+        self._loaded: list[Portion] = []
+        # Who waits for a conversion under way: by content and target.
+        self._making: dict[tuple[str, str], list[Job]] = {}
+        self._load = 0.0
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return who handles which kind of message."""
+        return {Portion: self._portion, Probe: self._probe}
+
+    def load(self, key: str, record: Any) -> None:
+        """Take back what was kept."""
+        if isinstance(record, JobRecord):
+            self._loaded.append(record.portion)
+        else:
+            assert isinstance(record, HandledRecord)
+            attempt = (record.source, record.id, record.root, record.attempt)
+            self._handled[attempt] = set(record.homes)
+
+    def start(self, turn: Turn) -> None:
+        """Make again what was not done."""
+        for attempt in sorted(self._handled):
+            self._forgetting.keep(attempt, turn.now_ns + self._kept_ns)
+        loaded, self._loaded = self._loaded, []
+        for portion in loaded:
+            self.carry_out(portion, turn)
+
+    @property
+    def node_cost(self) -> float:
+        """What a unit of conversion costs here now, conversions under way considered."""
+        growth = self.core.settings.content.load_growth
+        return self.core.membership.node_cost * (1.0 + growth * self._load)
+
+    # Portions.
+
+    def _portion(self, portion: Portion, sender: Address, turn: Turn) -> None:
+        if len(portion.plan.nodes) == 1:
+            # Nothing to pass on. Whether clients have it already is known where they are.
+            self.carry_out(portion, turn)
+            return
+        handled = self._handled.get(_attempt(portion))
+        if handled is None or not handled.issuperset(portion.plan.homes()):
+            self.carry_out(portion, turn)
+
+    def carry_out(self, portion: Portion, turn: Turn) -> None:
+        """Do what a plan says from this broker on."""
+        part = self._along_hops(portion, turn)
+        job = Job(portion, part)
+        if len(portion.plan.nodes) > 1:
+            handled = self._handled.get(_attempt(portion))
+            if handled is None:
+                handled = self._handled[_attempt(portion)] = set()
+                self._forgetting.keep(_attempt(portion), turn.now_ns + self._kept_ns)
+            handled.update(portion.plan.homes())
+        if job.waiting:
+            turn.persist(f"relays/job/{job.key}", JobRecord(portion))
+        self._go_on(job, turn)
+
+    def _along_hops(self, portion: Portion, turn: Turn) -> PlanPart:
+        """Return the plan, or another one where the next hops are not the plan's."""
+        part = portion.plan
+        if len(part.nodes) == 1:
+            return part
+        membership = self.core.membership
+
+        def next_hop(home: str) -> str | None:
+            return membership.next_hop(home) if membership.is_alive(home) else None
+
+        other = other_hops(part, next_hop)
+        if not other:
+            return part
+        lost = tuple(sorted({name for name, _ in portion.lost}))
+        planning = refined(
+            part,
+            other,
+            formats=formats_of(self.core.settings, portion.item, lost),
+            link_cost_to=membership.link_cost_to,
+            own_cost=self.node_cost,
+            settings=self.core.settings.content,
+        )
+        turn.report(Refined(portion.item.source, portion.item.id))
+        return planning.part
+
+    def _go_on(self, job: Job, turn: Turn) -> None:
+        """Do what can be done with what is in hand."""
+        for origin, target in job.startable():
+            self._make(job, origin, target, turn)
+        portion = job.portion
+        if job.own_ready():
+            job.own = False
+            first = job.part.first
+            self.core.deliveries.receive(
+                Arrival(
+                    portion.item,
+                    portion.root,
+                    portion.attempt,
+                    portion.lost,
+                    first.after,
+                    first.registrations,
+                    job.in_hand,
+                ),
+                turn,
+            )
+        for child in job.ready_children():
+            blobs = tuple(job.in_hand[child.formats[k]] for k in child.first.receives)
+            self.core.links.send(
+                child.first.broker,
+                Portion(portion.item, portion.root, portion.attempt, portion.lost, child, blobs),
+                turn,
+            )
+        if not job.making:
+            self._finish(job, turn)
+
+    def _finish(self, job: Job, turn: Turn) -> None:
+        portion = job.portion
+        item = portion.item
+        homes = tuple(job.left_out())
+        assert job.lost or not homes, "the plan does not make what it sends"
+        if homes:
+            self.core.links.send(
+                portion.root,
+                ConversionLost(item.source, item.id, portion.attempt, tuple(job.lost), homes),
+                turn,
+            )
+        # Last: a crash before this repeats what was done, and others tell it from new.
+        if len(portion.plan.nodes) > 1:
+            homes = tuple(sorted(self._handled[_attempt(portion)]))
+            turn.persist(_handled_key(_attempt(portion)), HandledRecord(*_attempt(portion), homes))
+        if job.part.first.made:
+            turn.erase(f"relays/job/{job.key}")
+
+    def _forget(self, attempt: _Attempt, turn: Turn) -> None:
+        if self._handled.pop(attempt, None) is not None:
+            turn.erase(_handled_key(attempt))
+
+    # Conversions.
+
+    def _make(self, job: Job, origin: str, target: str, turn: Turn) -> None:
+        item = job.portion.item
+        blob = job.in_hand[origin]
+        if blob is None:
+            blob = inline_blob(item.event, item.media_type)
+        waiting = self._making.get((blob.digest, target))
+        if waiting is not None:
+            waiting.append(job)
+            return
+        self._making[blob.digest, target] = [job]
+        formats = formats_of(self.core.settings, item)
+        places = formats.places
+        work = float(formats.graph.costs[places[origin], places[target]])
+        self._load += work
+        self.core.convert(turn, blob, target, self._converted, blob, target, work)
+
+    def _converted(
+        self,
+        turn: Turn,
+        answer: Converted | ConversionRefused,
+        blob: Blob,
+        target: str,
+        work: float,
+    ) -> None:
+        self._load -= work
+        for job in self._making.pop((blob.digest, target)):
+            job.making.discard(target)
+            if isinstance(answer, Converted):
+                job.in_hand[target] = answer.blob
+            else:
+                job.lost.append((target, answer.reason))
+            self._go_on(job, turn)
+
+    # Probes.
+
+    def _probe(self, probe: Probe, sender: Address, turn: Turn) -> None:
+        own = self.core.identity
+        step = (own, self.core.membership.link_cost_to(sender), self.node_cost)
+        steps = (*probe.steps, step)
+        if own in probe.homes:
+            turn.send(probe.root, ProbeAnswer(probe.source, probe.id, probe.attempt, steps))
+        self.pass_on_probe(
+            Probe(probe.source, probe.id, probe.attempt, probe.root, probe.homes, steps, b""),
+            turn,
+        )
+
+    def pass_on_probe(self, probe: Probe, turn: Turn) -> None:
+        """Send a probe on to its homes, one for each next hop."""
+        membership = self.core.membership
+        below: dict[str, list[str]] = {}
+        for home in probe.homes:
+            hop = membership.next_hop(home) if membership.is_alive(home) else None
+            if hop is not None:
+                below.setdefault(hop, []).append(home)
+        for hop in sorted(below):
+            turn.send(hop, self._padded(probe, tuple(below[hop])))
+
+    def _padded(self, probe: Probe, homes: tuple[str, ...]) -> Probe:
+        def made(padding: bytes) -> Probe:
+            return Probe(
+                probe.source, probe.id, probe.attempt, probe.root, homes, probe.steps, padding
+            )
+
+        missing = self.core.settings.content.probe_bytes - len(encode(made(b"")))
+        return made(bytes(max(0, missing)))
+
+
+def _attempt(portion: Portion) -> _Attempt:
+    item = portion.item
+    return item.source, item.id, portion.root, portion.attempt
+
+
+def _handled_key(attempt: _Attempt) -> str:
+    return "relays/handled/{}\n{}\n{}\n{}".format(*attempt)

@@ -1,0 +1,186 @@
+"""The registry: registrations that are stored, copied, and only then vouched for.
+
+Whoever is told something about a registration merges it by version, so that registrations,
+copies and hand-overs can arrive in any order, late or twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from distributary.broker.addresses import Address
+from distributary.broker.messages.rendezvous import (
+    CopiesKept,
+    Copy,
+    HandedOver,
+    Held,
+    Registration,
+)
+from distributary.broker.rendezvous.advertisers import Advertisers
+from distributary.broker.rendezvous.custody import Custody
+from distributary.broker.rendezvous.requests import Purpose, Requests
+from distributary.broker.rendezvous.table import Entry, Table
+from distributary.broker.settings import ns
+from distributary.broker.turn import Turn
+
+if TYPE_CHECKING:
+    from distributary.broker.core import Core
+
+__all__ = ["LEASE_PERIODS", "Registry"]
+
+LEASE_PERIODS = 3
+"""For how many periods something is kept that nobody renews."""
+
+
+class Registry:
+    """The registrations at one broker, and who waits for which of them to be safe."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self.table = Table()
+        self.custody = Custody(core)
+        self.advertisers = Advertisers(core, self.custody)
+        self._requests = Requests()
+        self.lease_ns = ns(LEASE_PERIODS * core.settings.subscriptions.registration_s)
+
+    def take(self, copy: Copy, turn: Turn, *, late: bool) -> Entry | None:
+        """Enter what was said; None when something later is known already.
+
+        Parameters
+        ----------
+        late
+            Whether what was published before may be owed to a registration that is new here.
+        """
+        taken = self.table.take(copy)
+        if taken is None:
+            return None
+        entry, new, changed = taken
+        entry.expires_ns = turn.now_ns + self.lease_ns
+        if changed:
+            self.table.keep(entry, turn)
+        if entry.registration is not None:
+            for cell in sorted(new):
+                self._arrived(cell, entry.registration, turn, late=late)
+        return entry
+
+    def take_all(
+        self, copies: Iterable[Copy], sender: Address, purpose: Purpose, turn: Turn
+    ) -> None:
+        """Enter what another broker has been told, and answer it when that is safe."""
+        stale: list[Held] = []
+        entries: list[Entry] = []
+        for copy in copies:
+            entry = self.take(self._with_own_path(copy), turn, late=True)
+            if entry is None:
+                stale.append(copy.held)
+            else:
+                entries.append(entry)
+                self._requests.add(entry, sender, purpose, copy.held.cells)
+        if stale:
+            self._core.links.send(sender, _receipt(purpose, stale), turn)
+        if purpose is Purpose.HAND_OVER:
+            self.copy_own(entries, turn)
+        self.settle(entries, turn)
+
+    def ask(
+        self, entry: Entry, asker: Address, purpose: Purpose, cells: Iterable[int], turn: Turn
+    ) -> None:
+        """Have a home answered once what it said is safe."""
+        self._requests.add(entry, asker, purpose, cells)
+        self.custody.copy([(entry, cells)], turn)
+        self.settle([entry], turn)
+
+    def kept(self, held: Iterable[Held], surrogate: str, turn: Turn) -> None:
+        """Note that a surrogate has copies, and answer whoever waited for that."""
+        entries: list[Entry] = []
+        for one in held:
+            entry = self.table.get((one.home, one.id))
+            if entry is not None and entry.version == one.version:
+                self.custody.kept(entry, one.cells, surrogate)
+                entries.append(entry)
+        self.settle(entries, turn)
+
+    def copy_own(self, entries: Iterable[Entry], turn: Turn, *, again: bool = False) -> None:
+        """Send surrogates what they lack of the cells of which this broker is the root."""
+        is_root = self.custody.is_root
+        own = [(entry, [c for c in sorted(entry.cells) if is_root(c)]) for entry in entries]
+        self.custody.copy(own, turn, again=again)
+
+    def settle(self, entries: Iterable[Entry], turn: Turn) -> None:
+        """Answer whoever waits for something that is true by now."""
+
+        def safe(entry: Entry, purpose: Purpose, cell: int) -> bool:
+            return self._safe(entry, purpose, cell, turn.now_ns)
+
+        receipts: dict[tuple[Address, Purpose], list[Held]] = {}
+        for entry in entries:
+            for request, cells in self._requests.settle(entry, safe):
+                if request.purpose in (Purpose.REGISTER, Purpose.WITHDRAW):
+                    self._core.rendezvous.tell(request.asker, request.answer(cells), turn)
+                else:
+                    held = Held(*entry.key, entry.version, cells)
+                    receipts.setdefault((request.asker, request.purpose), []).append(held)
+        for (asker, purpose), kept in receipts.items():
+            self._core.links.send(asker, _receipt(purpose, kept), turn)
+
+    def settle_cell(self, turn: Turn, cell: int) -> None:
+        """Answer whoever waits for something about a cell that is true by now."""
+        self.settle(self.table.in_cell(cell), turn)
+
+    def warn(self, cell: int, turn: Turn) -> None:
+        """See to it that nobody believes for long that a cell is not wanted."""
+        until_ns = self.advertisers.believed(cell, turn.now_ns)
+        if until_ns is not None:
+            self.advertisers.want(cell, turn)
+            self._core.timers.at(until_ns, self._waited, cell)
+
+    def _waited(self, turn: Turn, cell: int) -> None:
+        # It may have become longer in the meantime.
+        self.warn(cell, turn)
+        self.settle_cell(turn, cell)
+
+    def drop(self, entry: Entry, cells: set[int], turn: Turn) -> None:
+        """Forget a registration in some cells."""
+        self.table.drop(entry, cells)
+        self.table.keep(entry, turn)
+        if not entry.cells:
+            self.custody.forget(entry.key)
+            self._requests.forget(entry.key)
+
+    def _arrived(self, cell: int, registration: Registration, turn: Turn, *, late: bool) -> None:
+        self.warn(cell, turn)
+        if not self.custody.is_root(cell):
+            return
+        if registration.tolerance:
+            self._core.streams.registered(cell, registration, turn)
+        elif late:
+            self._core.dissemination.registered_late(cell, registration, turn)
+
+    def _safe(self, entry: Entry, purpose: Purpose, cell: int, now_ns: int) -> bool:
+        if entry.registration is not None and self.advertisers.believed(cell, now_ns) is not None:
+            return False
+        if purpose is Purpose.COPY:
+            return True
+        if purpose is Purpose.WITHDRAW and self._core.dissemination.owes(entry.key[0], cell):
+            # Whoever withdraws because its client has moved has to know when nothing is
+            # on its way any more. It asks again.
+            return False
+        if self.custody.is_root(cell):
+            return self.custody.safe(entry, cell)
+        # A home asks the root that there is now. A former root is told what is true.
+        return purpose is Purpose.HAND_OVER
+
+    def _with_own_path(self, copy: Copy) -> Copy:
+        """Keep the way on which a registration came here, which another broker's is not."""
+        known = self.table.get((copy.held.home, copy.held.id))
+        own = None if known is None or known.version != copy.held.version else known.registration
+        told = copy.registration
+        if own is None or told is None or own.path[-1].broker != self._core.identity:
+            return copy
+        return replace(copy, registration=replace(told, path=own.path))
+
+
+def _receipt(purpose: Purpose, held: list[Held]) -> CopiesKept | HandedOver:
+    return CopiesKept(tuple(held)) if purpose is Purpose.COPY else HandedOver(tuple(held))

@@ -1,0 +1,231 @@
+"""Rendezvous: registrations and publications of a cell meet at the root of its key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from distributary.broker.addresses import Address
+from distributary.broker.membership import MembersChanged
+from distributary.broker.messages.client import Advertise
+from distributary.broker.messages.rendezvous import (
+    AdvertiseCells,
+    Copies,
+    CopiesKept,
+    Copy,
+    Forget,
+    HandedOver,
+    Handover,
+    Held,
+    Interest,
+    InterestTaken,
+    Registration,
+)
+from distributary.broker.messages.subscriptions import Register, Withdraw, Withdrawn
+from distributary.broker.part import Handler, Part
+from distributary.broker.rendezvous.advertisements import AdvertisementRecord, Advertisements
+from distributary.broker.rendezvous.advertisers import AdvertiserRecord
+from distributary.broker.rendezvous.custody import Role
+from distributary.broker.rendezvous.registry import Registry
+from distributary.broker.rendezvous.requests import Purpose
+from distributary.broker.rendezvous.table import EntryRecord
+from distributary.broker.rendezvous.upkeep import Upkeep
+from distributary.broker.turn import Turn
+from distributary.content import Publication
+from distributary.errors import PeerMisbehaved
+
+if TYPE_CHECKING:
+    from distributary.broker.core import Core
+
+__all__ = ["Rendezvous"]
+
+
+class Rendezvous(Part):
+    """The registrations of the cells of which this broker is the root or the surrogate.
+
+    Attributes
+    ----------
+    advertisements
+        What publishers of this broker have advertised.
+    """
+
+    name = "rendezvous"
+
+    def __init__(self, core: Core) -> None:
+        super().__init__(core)
+        self.advertisements = Advertisements(core)
+        self._registry = Registry(core)
+        self._table = self._registry.table
+        self._custody = self._registry.custody
+        self._advertisers = self._registry.advertisers
+        self._keys: dict[int, str] = {}
+        self._upkeep = Upkeep(core, self._registry)
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return who handles which kind of message."""
+        return {
+            Register: self._register,
+            Withdraw: self._withdraw,
+            Copies: self._copies,
+            CopiesKept: self._copies_kept,
+            Handover: self._handover,
+            HandedOver: self._handed_over,
+            Forget: self._forget,
+            Advertise: self._advertise,
+            AdvertiseCells: self._advertise_cells,
+            Interest: self._interest,
+            InterestTaken: self._interest_taken,
+        }
+
+    def load(self, key: str, record: Any) -> None:
+        """Take back a registration, an advertiser or an advertisement."""
+        if isinstance(record, EntryRecord):
+            self._table.take(record.copy)
+        elif isinstance(record, AdvertiserRecord):
+            self._advertisers.load(record)
+        else:
+            assert isinstance(record, AdvertisementRecord)
+            self.advertisements.load(record)
+
+    def start(self, turn: Turn) -> None:
+        """Begin, or go on with what was kept."""
+        self._upkeep.start(turn)
+        self.advertisements.start(turn)
+
+    # What other parts ask.
+
+    def key_of(self, cell: int) -> str:
+        """Return the key of a cell, whose root is the cell's rendezvous broker."""
+        key = self._keys.get(cell)
+        if key is None:
+            digits = len(self.core.identity)
+            key = self._keys[cell] = self.core.settings.space.key(cell).hex()[:digits]
+        return key
+
+    def matches(self, cell: int, publication: Publication) -> list[Registration]:
+        """Return the registrations to content that a publication is for, in order."""
+        return self._table.matches(cell, publication, tolerance=False)
+
+    def followers(self, cell: int, publication: Publication) -> list[Registration]:
+        """Return the registrations with a tolerance that a stream object is for, in order."""
+        return self._table.matches(cell, publication, tolerance=True)
+
+    def unwanted(self, cell: int, now_ns: int) -> bool:
+        """Whether what is published here in a cell can be dropped: nobody wants it."""
+        return self.advertisements.unwanted(cell, now_ns)
+
+    def wanted(self, cell: int) -> bool:
+        """Whether somebody is registered in a cell here, or may be elsewhere.
+
+        As long as some broker is down, it may be that others cannot reach this one either,
+        and have found another root.
+        """
+        return not self._custody.complete or self._table.wanted(cell)
+
+    def tell(self, to: Address, message: object, turn: Turn) -> None:
+        """Send a message that will be asked for again if it gets lost."""
+        if to == self.core.identity:
+            self.core.handle(message, to, turn)
+        else:
+            turn.send(to, message)
+
+    # What homes say.
+
+    def _register(self, message: Register, sender: Address, turn: Turn) -> None:
+        cells = self._own(message.cells, turn)
+        if not cells:
+            return
+        registration = Registration(
+            sender,
+            message.id,
+            message.version,
+            message.filters,
+            message.profile,
+            message.tolerance,
+            message.since_ns,
+            message.confirmed,
+            self.core.links.path,
+        )
+        copy = Copy(Held(sender, message.id, message.version, cells), registration)
+        entry = self._registry.take(copy, turn, late=message.confirmed)
+        if entry is not None:
+            self._registry.ask(entry, sender, Purpose.REGISTER, cells, turn)
+
+    def _withdraw(self, message: Withdraw, sender: Address, turn: Turn) -> None:
+        cells = self._own(message.cells, turn)
+        if not cells:
+            return
+        copy = Copy(Held(sender, message.id, message.version, cells), None)
+        entry = self._registry.take(copy, turn, late=False)
+        if entry is None:
+            self.tell(sender, Withdrawn(message.id, message.version, cells), turn)
+        else:
+            self._registry.ask(entry, sender, Purpose.WITHDRAW, cells, turn)
+
+    def _own(self, cells: tuple[int, ...], turn: Turn) -> tuple[int, ...]:
+        """Return the cells of which this broker is the root; homes ask again for others."""
+        self._check(cells)
+        own = tuple(cell for cell in cells if self._custody.is_root(cell))
+        self._upkeep.act(own, turn)
+        return own
+
+    # What roots say to each other.
+
+    def _copies(self, message: Copies, sender: Address, turn: Turn) -> None:
+        self._learn(message, turn)
+        if message.advertisers:
+            self.core.links.send(sender, CopiesKept((), message.advertisers), turn)
+        self._registry.take_all(message.copies, sender, Purpose.COPY, turn)
+
+    def _copies_kept(self, message: CopiesKept, sender: Address, turn: Turn) -> None:
+        self._advertisers.kept(message.advertisers, sender, turn)
+        self._registry.kept(message.held, sender, turn)
+
+    def _handover(self, message: Handover, sender: Address, turn: Turn) -> None:
+        self._learn(message, turn)
+        self._registry.take_all(message.copies, sender, Purpose.HAND_OVER, turn)
+
+    def _handed_over(self, message: HandedOver, sender: Address, turn: Turn) -> None:
+        for held in message.held:
+            entry = self._table.get((held.home, held.id))
+            if entry is not None and entry.version <= held.version:
+                free = {c for c in held.cells if self._custody.role(c) is Role.NOBODY}
+                self._registry.drop(entry, free, turn)
+
+    def _forget(self, message: Forget, sender: Address, turn: Turn) -> None:
+        is_root = self._custody.is_root
+        for held in message.held:
+            entry = self._table.get((held.home, held.id))
+            if entry is not None and entry.version == held.version:
+                self._registry.drop(entry, {c for c in held.cells if not is_root(c)}, turn)
+
+    def _learn(self, message: Copies | Handover, turn: Turn) -> None:
+        for copy in message.copies:
+            self._check(copy.held.cells)
+        self._check(cell for cell, _ in message.advertisers)
+        self._advertisers.learn(message.advertisers, turn)
+
+    def members_changed(self, change: MembersChanged, turn: Turn) -> None:
+        """Hand over what others are to keep now, and copy to new surrogates."""
+        self.advertisements.members_changed(change, turn)
+        self._upkeep.members_changed(change, turn)
+
+    # Advertisements.
+
+    def _advertise(self, message: Advertise, sender: Address, turn: Turn) -> None:
+        self.advertisements.advertise(message, sender, turn)
+
+    def _advertise_cells(self, message: AdvertiseCells, sender: Address, turn: Turn) -> None:
+        self._advertisers.ask(sender, self._own(message.cells, turn), message.asked_ns, turn)
+
+    def _interest(self, message: Interest, sender: Address, turn: Turn) -> None:
+        self.advertisements.interest(message, sender, turn)
+
+    def _interest_taken(self, message: InterestTaken, sender: Address, turn: Turn) -> None:
+        self._advertisers.taken(message.cell, sender, message.told_ns)
+        self._registry.settle_cell(turn, message.cell)
+
+    def _check(self, cells: Iterable[int]) -> None:
+        count = self.core.settings.space.cell_count
+        if not all(0 <= cell < count for cell in cells):
+            raise PeerMisbehaved(f"a cell that is not among the {count} of the space")

@@ -1,0 +1,175 @@
+"""The rendezvous table: what was last said about every registration, by cell.
+
+A broker keeps the same table for cells of which it is the root and for those of which it is
+the surrogate, so that a surrogate that becomes the root has nothing to do but to serve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from distributary.broker.encoding import wire
+from distributary.broker.messages.rendezvous import Copy, Held, Registration
+from distributary.broker.subscriptions.matcher import Matcher
+from distributary.broker.subscriptions.reading import filter_of
+from distributary.broker.turn import Turn
+from distributary.content import Publication
+
+__all__ = ["Entry", "EntryKey", "EntryRecord", "Table"]
+
+EntryKey = tuple[str, str]
+"""(home, id of the subscription): what names a registration."""
+
+
+@wire(550)
+@dataclass(frozen=True, slots=True)
+class EntryRecord:
+    """A registration, or that it was withdrawn, as it is kept."""
+
+    copy: Copy
+
+
+class Entry:
+    """What was last said about a registration.
+
+    Attributes
+    ----------
+    registration
+        None when it was withdrawn: kept for a while, so that what was said before and comes
+        later is not believed.
+    cells
+        The cells in which it is kept here.
+    expires_ns
+        When it goes unless its home renews it.
+    """
+
+    __slots__ = ("cells", "expires_ns", "key", "registration", "version")
+
+    def __init__(self, key: EntryKey, version: int, registration: Registration | None) -> None:
+        self.key = key
+        self.version = version
+        self.registration = registration
+        self.cells: set[int] = set()
+        self.expires_ns = 0
+
+    def copy(self, cells: set[int] | None = None) -> Copy:
+        """Return it as it is told to others, for some of its cells or for all."""
+        told = self.cells if cells is None else cells & self.cells
+        return Copy(Held(*self.key, self.version, tuple(sorted(told))), self.registration)
+
+
+class Table:
+    """Registrations by name and by cell."""
+
+    def __init__(self) -> None:
+        self._entries: dict[EntryKey, Entry] = {}
+        self._by_cell: dict[int, dict[EntryKey, Entry]] = {}
+        self._matchers: dict[tuple[int, bool], Matcher[EntryKey]] = {}
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Go through all entries in the order of their names."""
+        for key in sorted(self._entries):
+            yield self._entries[key]
+
+    def get(self, key: EntryKey) -> Entry | None:
+        """Return what is known of a registration."""
+        return self._entries.get(key)
+
+    def cells(self) -> list[int]:
+        """Return the cells of which anything is kept, in order."""
+        return sorted(self._by_cell)
+
+    def in_cell(self, cell: int) -> list[Entry]:
+        """Return what is kept of a cell, in the order of names."""
+        found = self._by_cell.get(cell, {})
+        return [found[key] for key in sorted(found)]
+
+    def wanted(self, cell: int) -> bool:
+        """Whether anybody is registered in a cell."""
+        return any(matcher for matcher in self._both(cell))
+
+    def matches(
+        self, cell: int, publication: Publication, *, tolerance: bool
+    ) -> list[Registration]:
+        """Return the registrations of a cell that a publication passes, in order."""
+        matcher = self._matchers.get((cell, tolerance))
+        if matcher is None:
+            return []
+        found: list[Registration] = []
+        for key in matcher.match(publication):
+            registration = self._entries[key].registration
+            assert registration is not None
+            found.append(registration)
+        return found
+
+    def take(self, copy: Copy) -> tuple[Entry, set[int], bool] | None:
+        """Enter what was said about a registration.
+
+        Returns
+        -------
+            The entry, the cells that are new in it and whether anything has changed; None
+            when something later was said already.
+        """
+        held = copy.held
+        key = (held.home, held.id)
+        entry = self._entries.get(key)
+        if entry is not None and entry.version > held.version:
+            return None
+        if entry is None or entry.version < held.version:
+            if entry is not None:
+                self.drop(entry, set(entry.cells))
+            entry = self._entries[key] = Entry(key, held.version, copy.registration)
+            changed = True
+        else:
+            changed = _newer(entry.registration, copy.registration)
+            if changed:
+                entry.registration = copy.registration
+        new = set(held.cells) - entry.cells
+        entry.cells |= new
+        for cell in sorted(new):
+            self._enter(entry, cell)
+        return entry, new, changed or bool(new)
+
+    def drop(self, entry: Entry, cells: set[int]) -> None:
+        """Forget an entry in some cells, and altogether when none is left."""
+        for cell in cells & entry.cells:
+            found = self._by_cell[cell]
+            del found[entry.key]
+            if not found:
+                del self._by_cell[cell]
+            for matcher in self._both(cell):
+                matcher.discard(entry.key)
+        entry.cells -= cells
+        if not entry.cells:
+            self._entries.pop(entry.key, None)
+
+    def keep(self, entry: Entry, turn: Turn) -> None:
+        """Make durable what is known of a registration now."""
+        key = "rendezvous/r/{}/{}".format(*entry.key)
+        if entry.cells:
+            turn.persist(key, EntryRecord(entry.copy()))
+        else:
+            turn.erase(key)
+
+    def _enter(self, entry: Entry, cell: int) -> None:
+        self._by_cell.setdefault(cell, {})[entry.key] = entry
+        registration = entry.registration
+        if registration is not None:
+            place = (cell, registration.tolerance)
+            matcher = self._matchers.setdefault(place, Matcher())
+            matcher.put(entry.key, filter_of(registration.filters))
+
+    def _both(self, cell: int) -> Iterator[Matcher[EntryKey]]:
+        for tolerance in (False, True):
+            matcher = self._matchers.get((cell, tolerance))
+            if matcher is not None:
+                yield matcher
+
+
+def _newer(known: Registration | None, told: Registration | None) -> bool:
+    """Whether what is told says more than what is known, at the same version."""
+    if known is None or told is None or known == told:
+        return False
+    # What was sent before the client got its confirmation may arrive after it.
+    return told.confirmed or not known.confirmed

@@ -1,0 +1,261 @@
+"""Settings: what all brokers of an overlay agree on.
+
+Times are in seconds here, for people, and in nanoseconds everywhere else.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from distributary.content import AdaptationGraph, ContentSpace
+from distributary.content.calibrated_graph import graph_for
+
+__all__ = [
+    "AdaptationSettings",
+    "ContentSettings",
+    "LinkSettings",
+    "MembershipSettings",
+    "MigrationSettings",
+    "Settings",
+    "StreamSettings",
+    "SubscriptionSettings",
+    "graph_of",
+    "ns",
+]
+
+_NS_PER_SECOND = 1_000_000_000
+
+
+def ns(seconds: float) -> int:
+    """Return seconds in nanoseconds."""
+    return round(seconds * _NS_PER_SECOND)
+
+
+@dataclass(frozen=True)
+class MembershipSettings:
+    """How brokers keep track of each other.
+
+    Attributes
+    ----------
+    period_s
+        How often a broker asks one other whether it is there.
+    answer_s
+        How long it waits for an answer before it asks by way of others.
+    suspicion_s
+        How long a broker that does not answer has before it counts as down.
+    lost_s
+        How long a broker is down before it counts as lost for ever.
+    gossip_s
+        How long news are collected before they are passed on.
+    """
+
+    period_s: float = 2.0
+    answer_s: float = 0.5
+    suspicion_s: float = 4.0
+    lost_s: float = 300.0
+    gossip_s: float = 0.1
+
+
+@dataclass(frozen=True)
+class LinkSettings:
+    """How messages that must arrive are sent again.
+
+    Attributes
+    ----------
+    retry_s, retry_s_max
+        How long a hop waits for an acknowledgement at first, and at most.
+    """
+
+    retry_s: float = 0.5
+    retry_s_max: float = 8.0
+
+
+@dataclass(frozen=True)
+class SubscriptionSettings:
+    """How subscriptions are kept.
+
+    Attributes
+    ----------
+    lease_s
+        How long a subscription lives that its client does not renew.
+    registration_s
+        How often a home broker renews what it has registered at rendezvous brokers.
+    covering
+        Whether what a wider subscription of the same device covers is kept back.
+    interest_s
+        How long a home broker may rely on nobody wanting what a publisher advertised.
+    clock_skew_s
+        By how much the clocks of two brokers may differ.
+    confirm_s
+        After how long a home broker asks again that was not answered, at first.
+    client_max
+        How many subscriptions a client may have.
+    """
+
+    lease_s: float = 120.0
+    registration_s: float = 40.0
+    covering: bool = True
+    interest_s: float = 20.0
+    clock_skew_s: float = 1.0
+    confirm_s: float = 2.0
+    client_max: int = 10_000
+
+
+@dataclass(frozen=True)
+class ContentSettings:
+    """How content is planned and delivered.
+
+    Attributes
+    ----------
+    tree
+        Where the tree comes from that is planned on: `estimated` from the paths of
+        registrations, or `discovered` by a probe.
+    method
+        One of `placement.METHODS`.
+    alpha, beta
+        What a unit of transmission and a unit of conversion are worth.
+    load_growth
+        By how much a conversion under way makes a broker dearer to the next plan; 0 plans
+        without regard to load.
+    repeat_s
+        After how long without confirmation content is planned and sent again.
+    retention_s
+        How long a publication, and the knowledge that it was handled, are kept.
+    compare
+        Whether every plan is compared with converting at the root and at the leaves.
+    probe_bytes
+        What a probe takes on a link.
+    probe_s
+        How long a root waits for answers to a probe; a way that it has not heard of by then
+        is taken from a registration.
+    """
+
+    tree: str = "estimated"
+    method: str = "auto"
+    alpha: float = 1.0
+    beta: float = 1.0
+    load_growth: float = 0.0
+    repeat_s: float = 10.0
+    retention_s: float = 180.0
+    compare: bool = True
+    probe_bytes: int = 100
+    probe_s: float = 2.0
+
+
+@dataclass(frozen=True)
+class StreamSettings:
+    """How streams of values are carried.
+
+    Attributes
+    ----------
+    approach
+        `tree-each`: every object has a tree. `one-tree`: all objects of a publisher's home
+        share one.
+    conflate
+        Whether a newer version replaces an older one that waits for the processor.
+    pulse_s
+        How often a parent tells a child what it has sent last, so that losses show.
+    silence_s
+        After how long without a word from its parent a child looks for another.
+    fanout
+        With how many children a broker sends further ones on to one of these. Adaptation
+        and plans do not keep to it.
+    """
+
+    approach: str = "tree-each"
+    conflate: bool = True
+    pulse_s: float = 5.0
+    silence_s: float = 16.0
+    fanout: int = 8
+
+
+@dataclass(frozen=True)
+class AdaptationSettings:
+    """How stream trees adapt; Zhou, Ooi and Tan, sections 3.2 and 4.2.
+
+    Attributes
+    ----------
+    enabled
+        Whether they do.
+    window_s
+        How long statistics are collected before they are looked at.
+    round_s
+        How often a root sends a token.
+    tau
+        By which share a figure must change to be told to the parent.
+    hold_s
+        After how long a hold that nobody released ends by itself.
+    """
+
+    enabled: bool = True
+    window_s: float = 50.0
+    round_s: float = 200.0
+    tau: float = 0.2
+    hold_s: float = 20.0
+
+
+@dataclass(frozen=True)
+class MigrationSettings:
+    """How clients are moved to cheaper brokers.
+
+    Attributes
+    ----------
+    enabled
+        Whether they are.
+    period_s
+        How often a broker looks at its heaviest clients.
+    clients
+        How many it looks at.
+    threshold
+        The least share of its cost that a client must save to be moved.
+    redirect_s
+        The least time for which the old broker passes on what still arrives.
+    capacity
+        How many clients a broker takes.
+    """
+
+    enabled: bool = False
+    period_s: float = 30.0
+    clients: int = 3
+    threshold: float = 0.1
+    redirect_s: float = 10.0
+    capacity: int = 1_000_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that brokers of an overlay agree on.
+
+    Attributes
+    ----------
+    space
+        The content space; its cells have rendezvous brokers.
+    graph
+        The calibrated adaptation graph as JSON, see `content.calibrated_graph`; brokers
+        that convert nothing have one without formats.
+    """
+
+    space: ContentSpace = field(default_factory=ContentSpace.default)
+    graph: str = '{"formats": [], "conversions": []}'
+    membership: MembershipSettings = field(default_factory=MembershipSettings)
+    links: LinkSettings = field(default_factory=LinkSettings)
+    subscriptions: SubscriptionSettings = field(default_factory=SubscriptionSettings)
+    content: ContentSettings = field(default_factory=ContentSettings)
+    streams: StreamSettings = field(default_factory=StreamSettings)
+    adaptation: AdaptationSettings = field(default_factory=AdaptationSettings)
+    migration: MigrationSettings = field(default_factory=MigrationSettings)
+
+    def graph_for(self, content_bytes: int) -> AdaptationGraph:
+        """Return the adaptation graph for content of this many bytes."""
+        return graph_of(self.graph, content_bytes)
+
+
+@lru_cache(maxsize=4096)
+def graph_of(text: str, content_bytes: int) -> AdaptationGraph:
+    """Return the adaptation graph of a calibration for content of this many bytes."""
+    document = json.loads(text)
+    if not document["formats"]:
+        return AdaptationGraph.from_conversions([], [])
+    return graph_for(document, content_bytes)

@@ -1,0 +1,258 @@
+"""Objects that are announced or followed at one broker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from distributary.broker.addresses import Address
+from distributary.broker.messages.client import Changed
+from distributary.broker.messages.host import PlantTree
+from distributary.broker.messages.streams import FollowObject
+from distributary.broker.streams.amounts import amounts_of
+from distributary.broker.streams.announcements import name_of, read_object
+from distributary.broker.streams.forest import tree_name
+from distributary.broker.streams.records import ObjectRecord, TreeRecord
+from distributary.broker.streams.stream import Copy, Follower, ObjectName, Stream
+from distributary.broker.telemetry import CopyChanged
+from distributary.broker.turn import Turn
+from distributary.content.publication import Publication
+from distributary.errors import BadInput, quoted
+
+if TYPE_CHECKING:
+    from distributary.broker.core import Core
+    from distributary.broker.streams.demands import Demands
+    from distributary.broker.streams.flow import Flow
+    from distributary.broker.streams.forest import Forest
+    from distributary.broker.streams.tree import Tree
+    from distributary.broker.streams.uplinks import Uplinks
+
+__all__ = ["Objects"]
+
+# Numbers have to fit into eight bytes on the wire.
+_NUMBER_MAX: Final = 2**63 - 1
+_NS_PER_SECOND: Final = 1_000_000_000
+
+
+class Objects:
+    """The objects of this broker's clients, and those that its clients follow."""
+
+    def __init__(
+        self, core: Core, forest: Forest, flow: Flow, demands: Demands, uplinks: Uplinks
+    ) -> None:
+        self._core = core
+        self._forest = forest
+        self._flow = flow
+        self._demands = demands
+        self._uplinks = uplinks
+        self._clients: dict[ObjectName, Address] = {}
+
+    def announced(self) -> list[Stream]:
+        """Return the objects that clients of this broker have announced."""
+        return [self._forest.streams[name] for name in sorted(self._clients)]
+
+    def open(self, event: str, publication: Publication, client: Address, turn: Turn) -> Stream:
+        """Become the root of an object's tree."""
+        name = name_of(publication)
+        stream = self._forest.streams.get(name)
+        if stream is None or not stream.tree.owned:
+            if stream is not None:
+                self._uproot(stream, self._core.identity, turn)
+            stream = self._plant(name, self._core.identity)
+            self._note(stream, event, publication)
+            self._forest.keep_tree(stream.tree, turn)
+        if name not in self._clients:
+            stream.since_ns = turn.now_ns
+        self._clients[name] = client
+        self._keep(stream, turn)
+        self._refresh(stream, turn)
+        return stream
+
+    def announced_by(self, client: Address) -> bool:
+        """Whether a client has opened some of the objects here."""
+        return client in self._clients.values()
+
+    def change(self, message: Changed, turn: Turn) -> None:
+        """Take a new version from an object's publisher.
+
+        Raises
+        ------
+        BadInput
+            When the object was not announced here, or a number is out of range.
+        """
+        stream = self._forest.streams.get((message.source, message.subject))
+        if stream is None or not stream.tree.owned or stream.event is None:
+            raise BadInput("subject", f"{quoted(message.subject)} was not announced")
+        if not 0 <= message.sequence <= _NUMBER_MAX:
+            raise BadInput("sequence", f"must be between 0 and {_NUMBER_MAX:,}")
+        if abs(message.time_ns) > _NUMBER_MAX:
+            raise BadInput("time", "is out of range")
+        if message.sequence > stream.held:
+            copy = Copy(message.sequence, message.time_ns, message.values)
+            self._keep(stream, turn, copy)
+            self._flow.take(stream, copy, turn)
+
+    def follow(self, message: FollowObject, publication: Publication, turn: Turn) -> None:
+        """Learn of an object that own subscriptions may follow."""
+        name = name_of(publication)
+        stream = self._forest.streams.get(name)
+        followers = self._followers(publication, stream)
+        if stream is None or stream.tree.root != message.root:
+            if stream is not None:
+                if message.since_ns < stream.since_ns:
+                    return
+                self._uproot(stream, message.root, turn)
+            if not followers:
+                return
+            stream = self._plant(name, message.root)
+        stream.since_ns = message.since_ns
+        if followers:
+            self._note(stream, message.event, publication)
+        self._set_followers(stream, followers, turn)
+        tree = stream.tree
+        if tree.name not in self._forest.trees:
+            return
+        self._forest.keep_tree(tree, turn)
+        if not tree.owned and tree.parent is None and tree.attempt is None:
+            self._uplinks.seek(tree, tree.root, turn)
+
+    def plant(self, message: PlantTree, turn: Turn) -> None:
+        """Take one's place in a tree that was planned beforehand."""
+        if message.tree in self._forest.trees:
+            return
+        tree = self._forest.tree(message.tree, message.root)
+        tree.planted = True
+        tree.expected = frozenset(message.children)
+        for event in message.objects:
+            publication = read_object(event)
+            stream = self._forest.stream(tree, name_of(publication))
+            self._note(stream, event, publication)
+            if tree.owned:
+                self._keep(stream, turn)
+            self._refresh(stream, turn)
+        self._forest.keep_tree(tree, turn)
+        if message.parent is not None:
+            self._uplinks.seek(tree, message.parent, turn)
+
+    def refresh_all(self, turn: Turn) -> None:
+        """Find out anew which own subscriptions follow which object."""
+        for stream in list(self._forest.streams.values()):
+            if stream.event is not None:
+                self._refresh(stream, turn)
+
+    def restore(self, record: ObjectRecord) -> None:
+        """Take back an object of a client of this broker."""
+        publication = read_object(record.event)
+        tree = self._forest.tree(record.tree, self._core.identity)
+        stream = self._forest.stream(tree, name_of(publication))
+        self._note(stream, record.event, publication)
+        stream.since_ns = record.since_ns
+        if record.client:
+            self._clients[stream.name] = record.client
+        if record.sequence >= 0:
+            stream.copy = Copy(record.sequence, record.time_ns, record.values)
+
+    def restore_tree(self, record: TreeRecord) -> None:
+        """Take back a place in a tree."""
+        tree = self._forest.restore_tree(record)
+        for event in record.events:
+            publication = read_object(event)
+            self._note(self._forest.stream(tree, name_of(publication)), event, publication)
+
+    def resume(self, turn: Turn) -> None:
+        """Find one's place again, after everything kept has been taken back."""
+        for tree in list(self._forest.trees.values()):
+            for stream in list(tree.streams.values()):
+                if stream.publication is not None:
+                    stream.followers = self._followers(stream.publication, stream)
+            self._demands.reconsider(tree, list(tree.streams.values()), turn)
+            if tree.name not in self._forest.trees:
+                continue
+            if not tree.owned and tree.parent is None and tree.attempt is None:
+                self._uplinks.seek(tree, tree.recorded_parent or tree.root, turn, insist=True)
+
+    def root_gone(self, root: str, turn: Turn) -> None:
+        """Give up the trees of a root that is lost for ever."""
+        for tree in [tree for tree in self._forest.trees.values() if tree.root == root]:
+            self._give_up(tree, turn)
+
+    def rate(self, now_ns: int, *, since_ns: int) -> None:
+        """Turn what was counted since a time into rates."""
+        for stream in self._forest.streams.values():
+            stream.rate = _per_second(stream.count, now_ns - since_ns)
+            stream.count = 0
+            for branch in stream.branches:
+                branch.rate = _per_second(branch.count, now_ns - branch.since_ns)
+                branch.count = 0
+                branch.since_ns = now_ns
+
+    def _plant(self, name: ObjectName, root: str) -> Stream:
+        """Put an object into the tree of a root."""
+        return self._forest.stream(self._forest.tree(self._tree_name(name, root), root), name)
+
+    def _uproot(self, stream: Stream, root: str, turn: Turn) -> None:
+        """Take an object out of its tree, because it has another root now."""
+        if self._clients.pop(stream.name, None) is not None:
+            turn.erase(_key(stream))
+        stream.followers = []
+        stream.event = stream.publication = None
+        if stream.tree.name == self._tree_name(stream.name, root):
+            # Those below hear of the new root as we have.
+            self._give_up(stream.tree, turn)
+        else:
+            self._demands.reconsider(stream.tree, [stream], turn)
+
+    def _tree_name(self, name: ObjectName, root: str) -> str:
+        approach = self._core.settings.streams.approach
+        return tree_name(name, root=root, approach=approach)
+
+    def _give_up(self, tree: Tree, turn: Turn) -> None:
+        for link in list(tree.children.values()):
+            self._forest.remove_child(link, turn)
+        for stream in list(tree.streams.values()):
+            self._forest.remove(stream)
+        self._uplinks.leave(tree, turn)
+
+    def _note(self, stream: Stream, event: str, publication: Publication) -> None:
+        stream.event = event
+        stream.publication = publication
+
+    def _keep(self, stream: Stream, turn: Turn, copy: Copy | None = None) -> None:
+        copy = stream.copy if copy is None else copy
+        assert stream.event is not None
+        client = self._clients.get(stream.name, "")
+        version = (-1, 0, ()) if copy is None else (copy.sequence, copy.time_ns, copy.values)
+        record = ObjectRecord(stream.event, client, stream.tree.name, stream.since_ns, *version)
+        turn.persist(_key(stream), record)
+
+    def _refresh(self, stream: Stream, turn: Turn) -> None:
+        assert stream.publication is not None
+        self._set_followers(stream, self._followers(stream.publication, stream), turn)
+
+    def _set_followers(self, stream: Stream, followers: list[Follower], turn: Turn) -> None:
+        if followers != stream.followers:
+            if stream.copy is not None and not stream.followers:
+                turn.report(CopyChanged(*stream.name, stream.copy.sequence))
+            stream.followers = followers
+            self._demands.reconsider(stream.tree, [stream], turn)
+
+    def _followers(self, publication: Publication, stream: Stream | None) -> list[Follower]:
+        """Return the own subscriptions that follow an object, as they were if they were."""
+        known = {} if stream is None else {f.id: f for f in stream.followers}
+        found: list[Follower] = []
+        for local in self._core.subscriptions.streaming(publication):
+            tolerance = local.subscription.tolerance
+            assert tolerance is not None
+            amounts = amounts_of(tolerance)
+            follower = known.get(local.id)
+            if follower is None or (follower.client, follower.amounts) != (local.client, amounts):
+                follower = Follower(local.id, local.client, amounts)
+            found.append(follower)
+        return found
+
+
+def _key(stream: Stream) -> str:
+    return f"streams/object/{stream.name[0]} {stream.name[1]}"
+
+
+def _per_second(count: int, elapsed_ns: int) -> float:
+    return count * _NS_PER_SECOND / elapsed_ns if elapsed_ns > 0 else 0.0

@@ -1,0 +1,200 @@
+"""Stream objects as one broker sees them: its copy, and who is to have it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from distributary.broker.addresses import Address
+from distributary.broker.messages.streams import Amounts, Values
+from distributary.broker.streams.amounts import NOTHING, Rules, smallest
+from distributary.content.divergence import Version
+from distributary.content.publication import Publication
+
+if TYPE_CHECKING:
+    from distributary.broker.streams.links import ChildLink
+    from distributary.broker.streams.tree import Tree
+
+__all__ = ["Branch", "Copy", "Follower", "ObjectName", "Stream", "needs"]
+
+ObjectName: TypeAlias = tuple[str, str]
+"""(`source`, `subject`)."""
+
+
+class Copy:
+    """One version of an object with all its values."""
+
+    __slots__ = ("_versions", "sequence", "time_ns", "values")
+
+    def __init__(self, sequence: int, time_ns: int, values: Values) -> None:
+        self.sequence = sequence
+        self.time_ns = time_ns
+        self.values = values
+        self._versions: dict[str, Version] = {}
+
+    def version(self, pointer: str) -> Version:
+        """Return what a tolerance about one pointer looks at."""
+        known = self._versions.get(pointer)
+        if known is None:
+            value = next((value for place, value in self.values if place == pointer), None)
+            known = self._versions[pointer] = Version(value, self.sequence, self.time_ns)
+        return known
+
+
+def needs(rules: Rules, copy: Copy, last: Copy) -> bool:
+    """Whether somebody who was sent `last` needs a newer copy."""
+    for pointer, rule in rules:
+        if rule.forwards(copy.version(pointer), last.version(pointer)):
+            return True
+    return False
+
+
+class Follower:
+    """A subscription of this broker's own client that follows an object.
+
+    Attributes
+    ----------
+    last
+        What its client was sent last.
+    repeats
+        How often that is still sent again, since clients do not answer.
+    wait
+        After how many pulses.
+    """
+
+    __slots__ = ("amounts", "client", "id", "last", "repeats", "rules", "wait")
+
+    def __init__(self, identifier: str, client: Address, amounts: Amounts) -> None:
+        self.id = identifier
+        self.client = client
+        self.amounts = amounts
+        self.rules: Rules = ()
+        self.last: Copy | None = None
+        self.repeats = 0
+        self.wait = 0
+
+
+class Branch:
+    """One object on the way to one child.
+
+    Attributes
+    ----------
+    number
+        What the child calls the object.
+    last
+        The version that the child holds as far as is known; None sends it whatever there is.
+    least
+        The child holds this change number already, or needs it: nothing older helps it.
+    key, kept
+        Under which the last update is kept, and whether there is one.
+    count, since_ns, rate
+        Updates since a time, and updates per second before that.
+    """
+
+    __slots__ = (
+        "amounts",
+        "count",
+        "kept",
+        "key",
+        "last",
+        "least",
+        "link",
+        "number",
+        "rate",
+        "rules",
+        "since_ns",
+        "stream",
+    )
+
+    def __init__(self, link: ChildLink, stream: Stream, number: int, now_ns: int) -> None:
+        self.link = link
+        self.stream = stream
+        self.number = number
+        self.amounts: Amounts = NOTHING
+        self.rules: Rules = ()
+        self.last: Copy | None = None
+        self.least = -1
+        self.key = f"streams/sent/{link.peer}/{link.number}/{number}"
+        self.kept = False
+        self.count = 0
+        self.since_ns = now_ns
+        self.rate = 0.0
+
+    def holds(self, held: int, least: int) -> None:
+        """Learn what the child has, which may be something else than it was sent."""
+        copy = self.stream.copy
+        if self.last is None or self.last.sequence != held:
+            self.last = copy if copy is not None and copy.sequence == held else None
+        if least > held:
+            self.last = None
+        self.least = max(held, least)
+
+
+class Stream:
+    """A stream object at one broker.
+
+    Attributes
+    ----------
+    number
+        What this broker calls it on links to its parents.
+    event, publication
+        What its versions have in common; None at a broker that only passes it on.
+    since_ns
+        Since when the tree has its root where it is, by the root's clock.
+    copy
+        The newest version that has come here.
+    asked
+        The effective tolerance: the smallest amounts of followers and branches.
+    kept
+        What the parent keeps to for certain; None at the root of the tree.
+    wanted
+        The least change number that somebody below needs; -1 when the copy is new enough.
+    waiting
+        Whether it is waiting for the processor.
+    count, rate
+        As for branches: versions that some follower needed.
+    """
+
+    __slots__ = (
+        "asked",
+        "branches",
+        "copy",
+        "count",
+        "event",
+        "followers",
+        "kept",
+        "name",
+        "number",
+        "publication",
+        "rate",
+        "since_ns",
+        "tree",
+        "waiting",
+        "wanted",
+    )
+
+    def __init__(self, name: ObjectName, tree: Tree, number: int) -> None:
+        self.name = name
+        self.tree = tree
+        self.number = number
+        self.event: str | None = None
+        self.publication: Publication | None = None
+        self.since_ns = 0
+        self.copy: Copy | None = None
+        self.asked: Amounts = NOTHING
+        self.kept: Amounts | None = None
+        self.branches: list[Branch] = []
+        self.followers: list[Follower] = []
+        self.wanted = -1
+        self.waiting = False
+        self.count = 0
+        self.rate = 0.0
+
+    @property
+    def held(self) -> int:
+        """The change number of the copy; -1 when there is none."""
+        return -1 if self.copy is None else self.copy.sequence
+
+    def effective(self) -> Amounts:
+        """Return the smallest amounts of all who are to have it from here."""
+        everybody: list[Follower | Branch] = [*self.followers, *self.branches]
+        return smallest(receiver.amounts for receiver in everybody)

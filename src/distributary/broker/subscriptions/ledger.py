@@ -1,0 +1,172 @@
+"""The ledger: all subscriptions of a broker's clients, kept and found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from distributary.broker.addresses import Address
+from distributary.broker.encoding import wire
+from distributary.broker.subscriptions.covering import Covering
+from distributary.broker.subscriptions.local_subscription import (
+    LocalSubscription,
+    SubscriptionRecord,
+)
+from distributary.broker.subscriptions.matcher import Matcher
+from distributary.broker.subscriptions.reading import cell_mask_of, cells_of
+from distributary.broker.turn import Turn
+from distributary.content import ContentSpace, Publication
+
+__all__ = ["Ledger", "VersionRecord", "WithdrawalRecord"]
+
+
+@wire(541)
+@dataclass(frozen=True, slots=True)
+class VersionRecord:
+    """The last version that was used."""
+
+    version: int
+
+
+@wire(542)
+@dataclass(frozen=True, slots=True)
+class WithdrawalRecord:
+    """A registration that not all roots have forgotten yet."""
+
+    id: str
+    version: int
+    cells: tuple[int, ...]
+
+
+class Ledger:
+    """Subscriptions by id, by client and by what they match.
+
+    Parameters
+    ----------
+    space
+        The content space.
+
+    Attributes
+    ----------
+    covering
+        Which of them are included in others' registrations.
+    withdrawals
+        Registrations that not all roots have forgotten yet, by version.
+    """
+
+    def __init__(self, space: ContentSpace) -> None:
+        self._space = space
+        self._by_id: dict[str, LocalSubscription] = {}
+        self._by_client: dict[Address, dict[str, LocalSubscription]] = {}
+        self._content: Matcher[str] = Matcher()
+        self._streams: Matcher[str] = Matcher()
+        self._version = 0
+        self.covering = Covering()
+        self.withdrawals: dict[int, WithdrawalRecord] = {}
+
+    def __iter__(self) -> Iterator[LocalSubscription]:
+        """Go through all, those that are ending included, by id; changes do not matter."""
+        return iter([self._by_id[key] for key in sorted(self._by_id)])
+
+    def load(self, record: Any) -> None:
+        """Take back what was kept."""
+        if isinstance(record, VersionRecord):
+            self._version = record.version
+        elif isinstance(record, WithdrawalRecord):
+            self.withdrawals[record.version] = record
+        else:
+            assert isinstance(record, SubscriptionRecord)
+            self.enter(LocalSubscription.from_record(record))
+
+    def get(self, subscription_id: str) -> LocalSubscription | None:
+        """Return a subscription, which may be ending."""
+        return self._by_id.get(subscription_id)
+
+    def clients(self) -> list[Address]:
+        """Return the clients that have subscriptions, in order."""
+        return sorted(client for client in self._by_client if self.of_client(client))
+
+    def of_client(self, client: Address) -> list[LocalSubscription]:
+        """Return the subscriptions of a client that have not ended, by id."""
+        own = self._by_client.get(client, {})
+        return [own[key] for key in sorted(own) if own[key].live]
+
+    def count(self, client: Address) -> int:
+        """Return how many subscriptions a client has."""
+        return len(self._by_client.get(client, {}))
+
+    def matching(self, publication: Publication) -> list[LocalSubscription]:
+        """Return the confirmed subscriptions to content that a publication passes, by id."""
+        return [self._by_id[key] for key in self._content.match(publication)]
+
+    def streaming(self, publication: Publication) -> list[LocalSubscription]:
+        """Return the subscriptions with a tolerance that a publication passes, by id."""
+        return [self._by_id[key] for key in self._streams.match(publication)]
+
+    def enter(self, local: LocalSubscription) -> None:
+        """Add a subscription."""
+        local.cells = cells_of(local.reading.filters, self._space)
+        local.cell_mask = cell_mask_of(local.reading.filters, self._space)
+        self._by_id[local.id] = local
+        self._by_client.setdefault(local.client, {})[local.id] = local
+        self.covering.cover(local, local.coverer)
+        self.changed(local)
+
+    def changed(self, local: LocalSubscription) -> None:
+        """Note a subscription's state: what it may be sent, and whom it covers."""
+        self.covering.changed(local)
+        if not local.live:
+            self._content.discard(local.id)
+            self._streams.discard(local.id)
+        elif local.subscription.tolerance is not None:
+            self._streams.put(local.id, local.filter)
+        elif local.confirmed:
+            self._content.put(local.id, local.filter)
+
+    def keep(self, local: LocalSubscription, turn: Turn) -> None:
+        """Make durable what is known of a subscription now."""
+        self.changed(local)
+        turn.persist(_key(local), local.record())
+
+    def forget(self, local: LocalSubscription, turn: Turn) -> None:
+        """Remove a subscription."""
+        self.changed(local)
+        self.covering.cover(local, None)
+        del self._by_id[local.id]
+        own = self._by_client[local.client]
+        del own[local.id]
+        if not own:
+            del self._by_client[local.client]
+        turn.erase(_key(local))
+
+    def next_version(self, turn: Turn) -> int:
+        """Return a version that is later than all before."""
+        self._version += 1
+        turn.persist("subscriptions/version", VersionRecord(self._version))
+        return self._version
+
+    def withdraw(self, local: LocalSubscription, turn: Turn) -> WithdrawalRecord:
+        """Put a withdrawal in the place of a subscription that has ended."""
+        version = self.next_version(turn)
+        withdrawal = WithdrawalRecord(local.id, version, local.cells)
+        self.withdrawals[version] = withdrawal
+        turn.persist(f"subscriptions/w/{version}", withdrawal)
+        self.forget(local, turn)
+        return withdrawal
+
+    def withdrawing(self, ids: set[str]) -> bool:
+        """Whether some of these are ending, or not all roots have forgotten them."""
+        ending = (self._by_id.get(key) for key in ids)
+        return any(local is not None and not local.live for local in ending) or any(
+            withdrawal.id in ids for withdrawal in self.withdrawals.values()
+        )
+
+    def withdrawn(self, version: int, turn: Turn) -> None:
+        """Note that all roots have forgotten a registration."""
+        del self.withdrawals[version]
+        turn.erase(f"subscriptions/w/{version}")
+
+
+def _key(local: LocalSubscription) -> str:
+    return f"subscriptions/s/{local.id}"

@@ -1,0 +1,76 @@
+"""The Python processes on executors: each of them runs many tasks, one after the other.
+
+Spark collects garbage after every task. With our packages loaded that takes a tenth of a
+second, longer than many a task. What is loaded stays until the process ends, so that there
+is nothing to find in it: it is kept out of those collections.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+__all__ = ["mapped", "settle", "task_count", "unsettle"]
+
+# A client of Spark Connect does not see the cores.
+_CORES_ELSEWHERE = 16
+
+# How many modules were loaded when everything in this process was last set aside.
+_settled = 0
+
+
+def mapped(
+    frame: DataFrame,
+    function: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]],
+    schema: StructType | str,
+) -> DataFrame:
+    """Return `frame.mapInArrow(function, schema)`, run in processes that have settled.
+
+    Parameters
+    ----------
+    frame
+        The rows that the function gets.
+    function
+        Takes the batches of a partition and yields those of the result.
+    schema
+        The columns of the result.
+    """
+
+    def settled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
+        yield from function(batches)
+
+    return frame.mapInArrow(settled, schema)
+
+
+def task_count(spark: SparkSession, *, per_core: int) -> int:
+    """Return into how many tasks work is cut that Spark would cut by bytes.
+
+    It makes one task of a few bytes that take minutes, or that become many.
+    """
+    if hasattr(spark, "_jvm"):
+        return per_core * int(spark.sparkContext.defaultParallelism)
+    return per_core * _CORES_ELSEWHERE
+
+
+def settle() -> None:
+    """Keep all that this process has loaded by now out of later collections."""
+    global _settled
+    if len(sys.modules) > _settled:
+        gc.collect()
+        gc.freeze()
+        _settled = len(sys.modules)
+
+
+def unsettle() -> None:
+    """Let go of what was kept, so that what is no longer used can be found; then `settle`."""
+    global _settled
+    gc.unfreeze()
+    _settled = 0

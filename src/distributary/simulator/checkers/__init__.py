@@ -1,0 +1,1 @@
+"""Checkers: they watch a run from outside and say what it got wrong."""

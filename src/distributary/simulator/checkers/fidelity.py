@@ -1,0 +1,159 @@
+"""Fidelity: for how long copies of stream objects were outside of their tolerances.
+
+Nothing changes between two events, so the time outside is a sum of intervals and exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from distributary.content import Tolerance, Version, outside
+
+__all__ = ["Fidelity", "Following"]
+
+_NS_PER_SECOND = 1e9
+
+
+@dataclass(eq=False)
+class Following:
+    """One follower of one object.
+
+    Attributes
+    ----------
+    copy
+        The copy that it has; None until the first one, from when on it counts.
+    begun_ns
+        Since when it counts.
+    outside_since_ns
+        Since when its copy is outside; None when it is not.
+    """
+
+    follower: str
+    object: tuple[str, str]
+    tolerance: Tolerance
+    copy: Version | None = None
+    begun_ns: int | None = None
+    outside_since_ns: int | None = None
+
+
+class Fidelity:
+    """Follows sources and copies, and adds up the time for which they are apart.
+
+    Parameters
+    ----------
+    window_ns
+        The width of the windows of the series.
+
+    Attributes
+    ----------
+    intervals
+        Every interval outside: (follower, object, from, until).
+    """
+
+    def __init__(self, window_ns: int) -> None:
+        self._window_ns = window_ns
+        self._versions: dict[tuple[str, str], dict[int, Mapping[str, Version]]] = {}
+        self._current: dict[tuple[str, str], int] = {}
+        self._of_object: dict[tuple[str, str], list[Following]] = {}
+        self._of_follower: dict[str, dict[tuple[str, str], list[Following]]] = {}
+        self._outside: dict[int, int] = {}
+        self._counted: dict[int, int] = {}
+        self.intervals: list[tuple[str, tuple[str, str], int, int]] = []
+
+    def follow(self, follower: str, thing: tuple[str, str], tolerance: Tolerance) -> Following:
+        """Count a follower of an object, from its first copy on."""
+        following = Following(follower, thing, tolerance)
+        self._of_object.setdefault(thing, []).append(following)
+        self._of_follower.setdefault(follower, {}).setdefault(thing, []).append(following)
+        return following
+
+    def unfollow(self, follower: str, now_ns: int) -> None:
+        """Count a follower no more."""
+        for thing, followings in self._of_follower.pop(follower, {}).items():
+            for following in followings:
+                self._of_object[thing].remove(following)
+                self._close(following, now_ns)
+
+    def changed(
+        self, thing: tuple[str, str], sequence: int, versions: Mapping[str, Version], now_ns: int
+    ) -> None:
+        """An object changes at its source; versions are by the pointer of their value."""
+        self._versions.setdefault(thing, {})[sequence] = versions
+        self._current[thing] = sequence
+        for following in self._of_object.get(thing, ()):
+            self._look(following, now_ns)
+
+    def copied(self, follower: str, thing: tuple[str, str], sequence: int, now_ns: int) -> None:
+        """A follower gets a copy of an object."""
+        for following in self._of_follower.get(follower, {}).get(thing, ()):
+            following.copy = self._versions[thing][sequence][following.tolerance.value]
+            if following.begun_ns is None:
+                following.begun_ns = now_ns
+            self._look(following, now_ns)
+
+    def finish(self, now_ns: int) -> None:
+        """Close what is still open."""
+        for follower in sorted(self._of_follower):
+            self.unfollow(follower, now_ns)
+
+    def without_copy(self) -> list[Following]:
+        """Return the followers that have no copy at all."""
+        return [following for following in self._all() if following.copy is None]
+
+    def outside_now(self) -> list[Following]:
+        """Return the followers whose copies are outside."""
+        return [f for f in self._all() if f.outside_since_ns is not None]
+
+    def _all(self) -> Iterator[Following]:
+        for things in self._of_follower.values():
+            for followings in things.values():
+                yield from followings
+
+    def series(self) -> list[tuple[float, float]]:
+        """Return (time in seconds, share of time outside) for each window that counts."""
+        return [
+            (window * self._window_ns / _NS_PER_SECOND, self._outside.get(window, 0) / counted)
+            for window, counted in sorted(self._counted.items())
+            if counted
+        ]
+
+    def average(self) -> float:
+        """Return the share of time outside over the whole run."""
+        counted = sum(self._counted.values())
+        return sum(self._outside.values()) / counted if counted else 0.0
+
+    def _look(self, following: Following, now_ns: int) -> None:
+        """See whether a copy is outside now."""
+        if following.begun_ns is None:
+            return
+        version = self._versions[following.object][self._current[following.object]]
+        pointer = following.tolerance.value
+        is_outside = outside(following.tolerance, version[pointer], following.copy)
+        if is_outside and following.outside_since_ns is None:
+            following.outside_since_ns = now_ns
+        elif not is_outside and following.outside_since_ns is not None:
+            self._count_outside(following, now_ns)
+
+    def _count_outside(self, following: Following, now_ns: int) -> None:
+        since_ns = following.outside_since_ns
+        assert since_ns is not None
+        following.outside_since_ns = None
+        if now_ns > since_ns:
+            self.intervals.append((following.follower, following.object, since_ns, now_ns))
+            self._spread(self._outside, since_ns, now_ns)
+
+    def _close(self, following: Following, now_ns: int) -> None:
+        if following.begun_ns is not None:
+            if following.outside_since_ns is not None:
+                self._count_outside(following, now_ns)
+            self._spread(self._counted, following.begun_ns, now_ns)
+
+    def _spread(self, windows: dict[int, int], since_ns: int, until_ns: int) -> None:
+        """Add an interval to the windows that it lies in."""
+        width = self._window_ns
+        while since_ns < until_ns:
+            window = since_ns // width
+            end_ns = min(until_ns, (window + 1) * width)
+            windows[window] = windows.get(window, 0) + end_ns - since_ns
+            since_ns = end_ns

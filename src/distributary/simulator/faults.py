@@ -1,0 +1,260 @@
+"""Faults: what goes wrong in a run, by the scenario's word and at the seed's choice."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from distributary.broker.blob import Blob
+from distributary.broker.settings import ns
+from distributary.simulator.conversions import Conversion, Convert
+from distributary.simulator.network import Disturbance, SimulatedNetwork
+from distributary.simulator.scenario import Fault
+from distributary.simulator.world import World
+
+__all__ = ["Faults", "Misfortune", "planned_faults"]
+
+_LASTING_S = 15.0
+_MIXED_KINDS = ("drop", "duplicate", "reorder", "delay", "partition", "crash", "torn", "slow")
+_NS_PER_MS = 1e6
+
+
+@dataclass(frozen=True)
+class Misfortune:
+    """One fault with nothing left to chance but single messages.
+
+    Attributes
+    ----------
+    fault
+        What the scenario says.
+    brokers
+        The brokers concerned; empty for all.
+    until_s
+        When it is over; the fault's own time for those that last for ever.
+    """
+
+    fault: Fault
+    brokers: tuple[str, ...]
+    until_s: float
+
+
+def planned_faults(
+    faults: Sequence[Fault], brokers: Sequence[str], spared: Sequence[str], rng: random.Random
+) -> list[Misfortune]:
+    """Return what goes wrong, in the order of the scenario.
+
+    Parameters
+    ----------
+    faults
+        What the scenario says; a mix becomes as many faults as it counts.
+    brokers
+        All brokers.
+    spared
+        Those that chance does not choose.
+    rng
+        Chooses brokers, and times within a mix.
+    """
+    single: list[Fault] = []
+    for fault in faults:
+        single.extend(_mixed(fault, rng) if fault.kind == "mix" else (fault,))
+    planned = []
+    for fault in single:
+        until_s = fault.at_s + _LASTING_S if fault.until_s is None else fault.until_s
+        if fault.kind in ("lost", "skew"):
+            until_s = fault.at_s
+        planned.append(Misfortune(fault, _concerned(fault, brokers, spared, rng), until_s))
+    return planned
+
+
+def _mixed(fault: Fault, rng: random.Random) -> list[Fault]:
+    assert fault.until_s is not None
+    found = []
+    for _ in range(5 if fault.count is None else fault.count):
+        begin, end = sorted(rng.uniform(fault.at_s, fault.until_s) for _ in range(2))
+        kind = rng.choice(_MIXED_KINDS)
+        count = 1 if kind in ("crash", "torn", "slow") else None
+        found.append(
+            replace(
+                fault,
+                kind=kind,
+                at_s=begin,
+                until_s=min(end, begin + _LASTING_S),
+                count=count,
+                share=rng.uniform(0.1, 0.5) if kind == "partition" else None,
+            )
+        )
+    return found
+
+
+def _concerned(
+    fault: Fault, brokers: Sequence[str], spared: Sequence[str], rng: random.Random
+) -> tuple[str, ...]:
+    if fault.brokers:
+        return tuple(brokers[k] for k in fault.brokers)
+    if fault.share is not None:
+        count = round(fault.share * len(brokers))
+    elif fault.count is not None:
+        count = fault.count
+    elif fault.kind in ("partition", "crash", "torn", "lost", "slow"):
+        count = 1
+    else:
+        return ()
+    able = [broker for broker in brokers if broker not in spared]
+    return tuple(sorted(rng.sample(able, min(count, len(able)))))
+
+
+class Faults:
+    """Makes a run's faults happen.
+
+    Parameters
+    ----------
+    world, network
+        Where they happen.
+    planned
+        What happens.
+    rng
+        Decides how far each clock is off.
+    first
+        What a broker that comes back is told first.
+    on_lost
+        Called with each broker that is lost for ever, when it has gone down.
+
+    Attributes
+    ----------
+    lost
+        The brokers that are never coming back, with the time at which they went.
+    refused
+        The digests of content and formats into which it could not be converted.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        network: SimulatedNetwork,
+        planned: Sequence[Misfortune],
+        rng: random.Random,
+        *,
+        first: Callable[[str], tuple[object, ...]],
+        on_lost: Callable[[str], None],
+    ) -> None:
+        self._first = first
+        self._on_lost = on_lost
+        self._world = world
+        self._network = network
+        self._planned = planned
+        self._rng = rng
+        self._crashes: dict[str, int] = {}
+        self.lost: dict[str, int] = {}
+        self.refused: set[tuple[str, str]] = set()
+
+    @property
+    def last_s(self) -> float:
+        """When the last fault is over."""
+        return max((planned.until_s for planned in self._planned), default=0.0)
+
+    def schedule(self) -> None:
+        """Have everything happen at its time."""
+        for planned in self._planned:
+            begin, end = ns(planned.fault.at_s), ns(planned.until_s)
+            match planned.fault.kind:
+                case "drop" | "duplicate" | "reorder" | "delay" | "partition":
+                    disturbance = _disturbance(planned)
+                    self._world.at(begin, self._network.disturbances.append, disturbance)
+                    self._world.at(end, self._network.disturbances.remove, disturbance)
+                case "crash":
+                    for broker in planned.brokers:
+                        self._world.at(begin, self._crash, broker)
+                        self._world.at(end, self._restart, broker)
+                case "torn":
+                    for broker in planned.brokers:
+                        self._world.at(begin, self._tear, broker, end)
+                case "lost":
+                    for broker in planned.brokers:
+                        self._world.at(begin, self._lose, broker)
+                case "slow":
+                    for broker in planned.brokers or tuple(self._world.nodes):
+                        self._world.at(begin, self._slow, broker, planned.fault.factor)
+                        self._world.at(end, self._slow, broker, 1.0 / planned.fault.factor)
+                case "skew":
+                    for broker in planned.brokers or tuple(self._world.nodes):
+                        off_ns = ns(self._rng.random() * planned.fault.seconds)
+                        self._world.at(begin, self._skew, broker, off_ns)
+                case "conversion":
+                    self._world.at(begin, self._spoil, planned, end)
+
+    def _crash(self, broker: str) -> None:
+        # A broker may be down already by another fault: it comes back with the last.
+        self._crashes[broker] = self._crashes.get(broker, 0) + 1
+        if self._world.nodes[broker].broker is not None:
+            self._world.crash(broker)
+
+    def _restart(self, broker: str) -> None:
+        self._crashes[broker] -= 1
+        if self._crashes[broker] == 0 and broker not in self.lost:
+            self._world.restart(broker, *self._first(broker))
+
+    def _tear(self, broker: str, end_ns: int) -> None:
+        node = self._world.nodes[broker]
+        if node.broker is None or node.tear is not None:
+            return
+
+        def torn() -> None:
+            self._crashes[broker] = self._crashes.get(broker, 0) + 1
+            self._world.at(end_ns, self._restart, broker)
+
+        self._world.tear(broker, torn)
+        self._world.at(end_ns - 1, self._spare, broker)
+
+    def _spare(self, broker: str) -> None:
+        self._world.nodes[broker].tear = None
+
+    def _lose(self, broker: str) -> None:
+        self._world.crash(broker)
+        self.lost[broker] = self._world.now_ns
+        self._on_lost(broker)
+
+    def _slow(self, broker: str, factor: float) -> None:
+        self._world.nodes[broker].slowness *= factor
+
+    def _skew(self, broker: str, off_ns: int) -> None:
+        self._world.nodes[broker].skew_ns = off_ns
+
+    def _spoil(self, planned: Misfortune, end_ns: int) -> None:
+        healthy = self._world.convert
+        self._world.convert = self._spoilt(healthy, planned, end_ns)
+
+    def _spoilt(self, healthy: Convert, planned: Misfortune, end_ns: int) -> Convert:
+        def convert(broker: str, blob: Blob, target: str) -> Conversion:
+            if (
+                self._world.now_ns < end_ns
+                and (not planned.brokers or broker in planned.brokers)
+                and self._fails(blob, target, planned.fault.rate)
+            ):
+                self.refused.add((blob.digest, target))
+                return Conversion(0.01, None, "the scenario has it fail")
+            return healthy(broker, blob, target)
+
+        return convert
+
+    def _fails(self, blob: Blob, target: str, rate: float) -> bool:
+        # A conversion that failed once fails everywhere: the content is what is wrong.
+        chance = random.Random(f"{self._world.seed}/{blob.digest}/{target}")
+        return chance.random() < rate
+
+
+def _disturbance(planned: Misfortune) -> Disturbance:
+    fault = planned.fault
+    brokers = frozenset(planned.brokers) or None
+    late_ns = fault.extra_ms * _NS_PER_MS
+    match fault.kind:
+        case "drop":
+            return Disturbance(brokers, drop=fault.rate)
+        case "duplicate":
+            return Disturbance(brokers, duplicate=fault.rate)
+        case "reorder":
+            return Disturbance(brokers, late=fault.rate, late_ns=late_ns)
+        case "delay":
+            return Disturbance(brokers, delay_ns=late_ns)
+        case _:
+            return Disturbance(brokers or frozenset(), cut=True)

@@ -1,0 +1,135 @@
+"""The network: delay, bandwidth and loss of every link, and what disturbs it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from distributary.broker.addresses import Address
+from distributary.simulator.places import Places
+from distributary.simulator.scenario import OverlayTable
+
+__all__ = ["Disturbance", "SimulatedNetwork"]
+
+_NS_PER_MS = 1e6
+# A megabit per second is a bit per microsecond.
+_NS_PER_BYTE_AT_ONE_MBPS = 8_000.0
+
+
+@dataclass(frozen=True, eq=False)
+class Disturbance:
+    """What happens to messages for a while.
+
+    Attributes
+    ----------
+    brokers
+        Only messages from or to these are concerned, or those between them and others when
+        it is a `cut`; None for all.
+    cut
+        Whether nothing passes between these brokers and the others.
+    drop, duplicate, late
+        The shares of messages that are lost, that come twice, and that are held up, each by
+        up to `late_ns`: later ones overtake them.
+    delay_ns
+        By how much everything is late.
+    """
+
+    brokers: Collection[Address] | None = None
+    cut: bool = False
+    drop: float = 0.0
+    duplicate: float = 0.0
+    late: float = 0.0
+    late_ns: float = 0.0
+    delay_ns: float = 0.0
+
+
+class SimulatedNetwork:
+    """Links between all brokers, and between clients and brokers.
+
+    Messages on one link are sent one after the other, each taking the time that its size
+    takes; then they travel. So they stay in order unless something disturbs them.
+
+    Parameters
+    ----------
+    places
+        Where the brokers are.
+    overlay
+        What their links are like.
+    rng
+        Decides which messages are lost, repeated or late.
+
+    Attributes
+    ----------
+    disturbances
+        What goes on at the moment.
+    delay_factor
+        On all delays between brokers.
+    """
+
+    def __init__(self, places: Places, overlay: OverlayTable, rng: random.Random) -> None:
+        self._index = {identity: k for k, identity in enumerate(places.identifiers)}
+        self._delays: list[list[int]] = places.delays_ns.tolist()
+        self._rng = rng
+        self._byte_ns = _byte_ns(overlay.bandwidth_mbps)
+        self._loss = overlay.loss
+        self._access_ns = round(overlay.access_delay_ms * _NS_PER_MS)
+        self._access_byte_ns = _byte_ns(overlay.access_mbps)
+        self._access_loss = overlay.access_loss
+        self._free_ns: dict[tuple[Address, Address], int] = {}
+        self.disturbances: list[Disturbance] = []
+        self.delay_factor = 1.0
+
+    def arrivals(
+        self, sender: Address, to: Address, size_bytes: int, now_ns: int
+    ) -> tuple[int, ...]:
+        """Return when a message arrives: nothing when it is lost, twice when it is repeated."""
+        one, other = self._index.get(sender), self._index.get(to)
+        if one is not None and other is not None:
+            delay_ns = self._delays[one][other]
+            if self.delay_factor != 1.0:
+                delay_ns = round(delay_ns * self.delay_factor)
+            byte_ns, loss = self._byte_ns, self._loss
+        else:
+            delay_ns, byte_ns, loss = self._access_ns, self._access_byte_ns, self._access_loss
+        sent_ns = now_ns
+        if byte_ns > 0.0:
+            free_ns = self._free_ns.get((sender, to), 0)
+            sent_ns = max(now_ns, free_ns) + round(size_bytes * byte_ns)
+            self._free_ns[sender, to] = sent_ns
+        if loss > 0.0 and self._rng.random() < loss:
+            return ()
+        if not self.disturbances:
+            return (sent_ns + delay_ns,)
+        return self._disturbed(sender, to, sent_ns + delay_ns)
+
+    def _disturbed(self, sender: Address, to: Address, at_ns: int) -> tuple[int, ...]:
+        rng = self._rng
+        copies = 1
+        for disturbance in self.disturbances:
+            brokers = disturbance.brokers
+            if brokers is not None:
+                if disturbance.cut:
+                    if (
+                        sender in self._index
+                        and to in self._index
+                        and (sender in brokers) != (to in brokers)
+                    ):
+                        return ()
+                    continue
+                if sender not in brokers and to not in brokers:
+                    continue
+            if disturbance.drop > 0.0 and rng.random() < disturbance.drop:
+                return ()
+            if disturbance.duplicate > 0.0 and rng.random() < disturbance.duplicate:
+                copies = 2
+            at_ns += round(disturbance.delay_ns)
+            if disturbance.late > 0.0 and rng.random() < disturbance.late:
+                at_ns += round(rng.random() * disturbance.late_ns)
+        if copies == 1:
+            return (at_ns,)
+        return at_ns, at_ns + round(rng.random() * self._access_ns) + 1
+
+
+def _byte_ns(mbps: float) -> float:
+    return _NS_PER_BYTE_AT_ONE_MBPS / mbps if mbps > 0.0 else 0.0

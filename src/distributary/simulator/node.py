@@ -1,0 +1,81 @@
+"""Nodes: one broker with its disk, its clock, its processor and its converter."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TypeAlias
+
+from distributary.broker.addresses import Address
+from distributary.broker.broker import Broker
+from distributary.broker.effects import Effect
+
+__all__ = ["Job", "Node"]
+
+Job: TypeAlias = int | tuple[Address, object]
+"""What waits for a processor: a ticket, or a message with its sender."""
+
+
+class Node:
+    """One broker and all that it stands on; the broker is None while it is down.
+
+    The processor does one thing at a time and takes jobs in the order in which they come.
+    While it takes time over one, whatever else the broker wants done waits behind it:
+    effects are carried out in order.
+
+    Attributes
+    ----------
+    journal
+        The disk: records by key.
+    skew_ns
+        By how much its clock is ahead.
+    life
+        How often it has gone down.
+    service_ns
+        The mean time of each kind of work, by its name.
+    message_ns
+        The mean time of taking a message; with 0 messages do not wait for the processor.
+    slowness
+        A factor on all times.
+    node_cost
+        A factor on the time of conversions.
+    tear
+        What to do when the broker goes down in the middle of its next turn; None when it
+        is not to.
+    """
+
+    def __init__(self, identity: str) -> None:
+        self.identity = identity
+        self.broker: Broker | None = None
+        self.journal: dict[str, object] = {}
+        self.skew_ns = 0
+        self.life = 0
+        self.wake_ns: int | None = None
+        self.service_ns: dict[str, float] = {}
+        self.message_ns = 0.0
+        self.slowness = 1.0
+        self.node_cost = 1.0
+        self.tear: Callable[[], None] | None = None
+        self.busy = False
+        self.waiting_effects: deque[Effect] = deque()
+        self.jobs: deque[Job] = deque()
+        self.converter_free_ns = 0
+        self._clock_ns = 0
+
+    def clock_ns(self, now_ns: int) -> int:
+        """Return what its own clock says; it may stand still but never goes back."""
+        own_ns = now_ns + self.skew_ns
+        if own_ns > self._clock_ns:
+            self._clock_ns = own_ns
+        return self._clock_ns
+
+    def go_down(self) -> None:
+        """Lose everything but the disk."""
+        self.broker = None
+        self.life += 1
+        self.wake_ns = None
+        self.tear = None
+        self.busy = False
+        self.waiting_effects.clear()
+        self.jobs.clear()
+        self.converter_free_ns = 0

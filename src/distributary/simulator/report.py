@@ -1,0 +1,145 @@
+"""Reports: what a run came to, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from distributary.broker.telemetry import Planned
+from distributary.simulator.simulation import Simulation
+
+__all__ = ["report_of", "summary_lines"]
+
+_PERCENTILES = (50, 90, 99, 100)
+_NS_PER_SECOND = 1e9
+_SHOWN_MAX = 5
+
+
+def report_of(simulation: Simulation) -> dict[str, object]:
+    """Return the report of a run that is over.
+
+    Nothing in it depends on how long the run took, so that the same seed and commit give the
+    same report.
+    """
+    once, world = simulation.exactly_once, simulation.world
+    moves: dict[str, int] = {}
+    for adapted in simulation.adapted:
+        moves[adapted.move] = moves.get(adapted.move, 0) + 1
+    return {
+        "scenario": simulation.scenario.name,
+        "seed": simulation.seed,
+        "log_hash": world.log_hash,
+        "violations": [violation.document() for violation in simulation.violations],
+        "deliveries": {
+            "owed": once.owed,
+            "made": once.made,
+            "duplicates": once.duplicates,
+            "extra": once.extra,
+            "excused": simulation.ledger.excused,
+            "undeliverable": once.undeliverable,
+            "repeated": sum(s.repeats for s in simulation.content.subscribers),
+        },
+        "messages": world.tally.messages(),
+        "bytes": world.tally.bytes(),
+        "cost": _costs(simulation.planned),
+        "loss_of_fidelity": [
+            {"at_s": at_s, "loss": loss} for at_s, loss in simulation.streams.at_brokers.series()
+        ],
+        "loss_of_fidelity_mean": simulation.streams.at_brokers.average(),
+        "delays_s": _delays(simulation),
+        "matching": _matching(simulation),
+        "plans": len(simulation.planned),
+        "refinements": simulation.refined,
+        "adaptations": {"count": len(simulation.adapted), "moves": dict(sorted(moves.items()))},
+        "tree_links": simulation.trees.links,
+        "migrations": simulation.migrated,
+        "brokers": simulation.scenario.overlay.brokers,
+        "events": world.events,
+        "virtual_s": world.now_ns / _NS_PER_SECOND,
+    }
+
+
+def summary_lines(report: dict[str, object]) -> list[str]:
+    """Return what a person wants to know of a report first."""
+    deliveries, cost = report["deliveries"], report["cost"]
+    assert isinstance(deliveries, dict)
+    assert isinstance(cost, dict)
+    messages, sizes, delays = report["messages"], report["bytes"], report["delays_s"]
+    assert isinstance(messages, dict)
+    assert isinstance(sizes, dict)
+    assert isinstance(delays, dict)
+    rows = [
+        (
+            "deliveries",
+            f"{deliveries['made']:,} of {deliveries['owed']:,} owed, "
+            f"{deliveries['duplicates']:,} twice, {deliveries['extra']:,} more",
+        ),
+        ("messages", f"{sum(messages.values()):,} with {sum(sizes.values()) / 1e6:,.1f} MB"),
+    ]
+    if delays["count"]:
+        rows.append(("delay", f"{delays['p50']:.3f} s in the middle, {delays['p99']:.3f} s p99"))
+    if cost["total"]:
+        rows.append(("cost", f"{cost['total']:,.1f}{_against(cost)}"))
+    if report["loss_of_fidelity"]:
+        rows.append(("loss of fidelity", f"{report['loss_of_fidelity_mean']:.4%}"))
+    violations = report["violations"]
+    assert isinstance(violations, list)
+    rows.append(("violations", f"{len(violations):,}"))
+    rows += [("", f"{v['checker']} at {v['at_s']} s: {v['what']}") for v in violations[:_SHOWN_MAX]]
+    width = max(len(name) for name, _ in rows)
+    return [f"{name:<{width}}  {value}" for name, value in rows]
+
+
+def _against(cost: dict[str, object]) -> str:
+    """Return how a cost compares with that of the two simple plans, if it was compared."""
+    words = []
+    for key, name in (("all_in_root", "in the root"), ("all_in_leaves", "in the leaves")):
+        other = cost[key]
+        assert isinstance(other, dict)
+        if other["total"]:
+            words.append(f"{other['total']:,.1f} all {name}")
+    return f" ({', '.join(words)})" if words else ""
+
+
+def _costs(planned: Sequence[Planned]) -> dict[str, object]:
+    own = _cost((plan.transmission, plan.conversion) for plan in planned)
+    return {
+        **own,
+        "all_in_root": _cost(p.all_in_root for p in planned if p.all_in_root is not None),
+        "all_in_leaves": _cost(p.all_in_leaves for p in planned if p.all_in_leaves is not None),
+    }
+
+
+def _cost(pairs: Iterable[tuple[float, float]]) -> dict[str, float]:
+    transmission = conversion = 0.0
+    for sent, converted in pairs:
+        transmission += sent
+        conversion += converted
+    return {
+        "transmission": transmission,
+        "conversion": conversion,
+        "total": transmission + conversion,
+    }
+
+
+def _delays(simulation: Simulation) -> dict[str, float]:
+    """Return how long deliveries took from the publisher to the subscriber."""
+    took = sorted(
+        (copy.at_ns - copy.published.sent_ns) / _NS_PER_SECOND
+        for copy in simulation.ledger.got.values()
+        if copy.media_type is not None
+    )
+    if not took:
+        return {"count": 0}
+    found: dict[str, float] = {"count": len(took), "mean": sum(took) / len(took)}
+    for percentile in _PERCENTILES:
+        found[f"p{percentile}"] = took[max(0, -(-len(took) * percentile // 100) - 1)]
+    return found
+
+
+def _matching(simulation: Simulation) -> float:
+    """Return the share of registered subscriptions that a publication matched."""
+    published = simulation.ledger.published.values()
+    count = len(simulation.content.subscribers)
+    if not published or not count:
+        return 0.0
+    return sum(len(entry.owed) for entry in published) / (len(published) * count)

@@ -1,0 +1,267 @@
+"""Scenarios: an overlay, what is published and wanted in it, and what goes wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from distributary.broker.settings import Settings
+from distributary.simulator.tables import bounded, fraction, one_of, pair
+
+__all__ = [
+    "FAULT_KINDS",
+    "SMALL_BROKERS_MAX",
+    "AdaptationTable",
+    "ContentTable",
+    "Fault",
+    "OverlayTable",
+    "Scenario",
+    "Shift",
+    "WorkloadTable",
+]
+
+SMALL_BROKERS_MAX = 64
+_BROKERS_MAX = 4096
+_COUNT_MAX = 1_000_000
+_SECONDS_MAX = 1e6
+_MILLISECONDS_MAX = 1e6
+
+FAULT_KINDS = (
+    "drop",
+    "duplicate",
+    "reorder",
+    "delay",
+    "partition",
+    "crash",
+    "lost",
+    "slow",
+    "skew",
+    "torn",
+    "conversion",
+    "mix",
+)
+
+
+@dataclass(frozen=True)
+class OverlayTable:
+    """`[overlay]`: brokers, the network between them, and how fast they are.
+
+    Attributes
+    ----------
+    topology, file, unit, round_trip
+        Where delays come from: random places in a square, a power-law network of routers, a
+        GML file, or a file of measured delays in some unit.
+    delay_ms_mean
+        What the delays between brokers are scaled to on average; those of files stay as they
+        are unless it is given.
+    bandwidth_mbps
+        Of each link between two brokers; 0 is without limit.
+    loss
+        The share of messages between brokers that get lost.
+    heterogeneity
+        How much brokers and links differ in cost: `none`, `weak` or `strong`.
+    access_delay_ms, access_mbps, access_loss
+        The same for the link between a client and its home.
+    message_ms, filter_ms, send_ms
+        The mean times to take a message, to compare a version for a child, and to send it.
+    join
+        Whether brokers start together, or one after the other by way of those there.
+    """
+
+    brokers: int = bounded(32, 1, _BROKERS_MAX)
+    topology: str = one_of("unit-square", "unit-square", "power-law", "gml", "delays")
+    file: str | None = None
+    unit: str = one_of("ms", "s", "ms", "us")
+    round_trip: bool = False
+    routers: int = bounded(3_500, 2, 50_000)
+    delay_ms_mean: float | None = bounded(None, 0.0, _MILLISECONDS_MAX)
+    bandwidth_mbps: float = bounded(0.0, 0.0, 1e6)
+    loss: float = fraction(0.0)
+    heterogeneity: str = one_of("none", "none", "weak", "strong")
+    access_delay_ms: float = bounded(2.0, 0.0, _MILLISECONDS_MAX)
+    access_mbps: float = bounded(0.0, 0.0, 1e6)
+    access_loss: float = fraction(0.0)
+    message_ms: float = bounded(0.0, 0.0, _MILLISECONDS_MAX)
+    filter_ms: float = bounded(0.0, 0.0, _MILLISECONDS_MAX)
+    send_ms: float = bounded(0.0, 0.0, _MILLISECONDS_MAX)
+    join: str = one_of("together", "together", "one-by-one")
+
+
+@dataclass(frozen=True)
+class ContentTable:
+    """`[content]`: what is published, and how it is planned.
+
+    Attributes
+    ----------
+    graph
+        The calibrated adaptation graph: `none`, `map`, `video`, or a file.
+    formats
+        The formats of it that are used; all of them unless given.
+    source
+        The format in which content is published.
+    megabytes
+        The least and the most that a publication has.
+    share
+        The share of publications that carry content beside the event.
+    """
+
+    graph: str = "none"
+    formats: tuple[str, ...] = ()
+    source: str | None = None
+    megabytes: tuple[float, float] = pair((0.6, 2.0), 1e-6, 1e4)
+    share: float = fraction(1.0)
+    tree: str = one_of("estimated", "estimated", "discovered")
+    method: str = "auto"
+    alpha: float = bounded(1.0, 0.0, 1e6)
+    beta: float = bounded(1.0, 0.0, 1e6)
+    load_growth: float = bounded(0.0, 0.0, 1e6)
+    compare: bool = True
+
+
+@dataclass(frozen=True)
+class Shift:
+    """`[workload.shift]`: what changes at some time; factors on what was before."""
+
+    at_s: float = bounded(0.0, 0.0, _SECONDS_MAX)
+    load: float = bounded(1.0, 0.0, 1e6)
+    delays: float = bounded(1.0, 0.0, 1e6)
+    tolerances: float = bounded(1.0, 1e-6, 1e6)
+    rates: float = bounded(1.0, 0.0, 1e6)
+
+
+@dataclass(frozen=True)
+class WorkloadTable:
+    """`[workload]`: clients, and what they do.
+
+    Attributes
+    ----------
+    begin_s, duration_s, settle_s
+        When publishing begins, until when clients are active, and how long after that, or
+        after the last fault, everything owed must have arrived.
+    subscriptions, publishers, publications
+        How many there are; subscriptions are as many as brokers unless given.
+    matching
+        The share of the subscriptions that a publication matches, on average.
+    types, skew
+        How many types of events there are, and how unevenly they are published: the k-th
+        in proportion to `k ** -skew`.
+    originals
+        The share of subscribers without a device profile.
+    advertise
+        Whether publishers say beforehand what they will publish.
+    late, unsubscribing, leaving
+        The shares of subscriptions that come during the run, that are withdrawn in its
+        second half, and whose clients go away without a word in its first.
+    storm_at_s, storm_publications
+        When many publications come at once, and how many.
+    register_prices
+        Whether clients tell their homes what a unit of traffic costs them at each broker,
+        so that they can be moved.
+    reattach_s
+        After how long the clients of a broker that is lost for ever go to another.
+    objects, interest, rates, tolerances, divergences
+        Stream objects, the share of brokers with a follower for each, changes per second
+        (least and most), amounts tolerated, and the divergences by which.
+    stream_publishers
+        How many clients publish the objects.
+    """
+
+    begin_s: float = bounded(10.0, 0.0, _SECONDS_MAX)
+    duration_s: float = bounded(60.0, 0.0, _SECONDS_MAX)
+    settle_s: float = bounded(60.0, 0.0, _SECONDS_MAX)
+    subscriptions: int | None = bounded(None, 0, _COUNT_MAX)
+    publishers: int = bounded(4, 0, _COUNT_MAX)
+    publications: int = bounded(0, 0, _COUNT_MAX)
+    matching: float = fraction(0.1)
+    types: int = bounded(12, 1, 4096)
+    skew: float = bounded(1.0, 0.0, 10.0)
+    originals: float = fraction(0.2)
+    advertise: bool = False
+    late: float = fraction(0.0)
+    unsubscribing: float = fraction(0.0)
+    leaving: float = fraction(0.0)
+    storm_at_s: float = bounded(0.0, 0.0, _SECONDS_MAX)
+    storm_publications: int = bounded(0, 0, _COUNT_MAX)
+    register_prices: bool = False
+    reattach_s: float = bounded(10.0, 0.0, _SECONDS_MAX)
+    objects: int = bounded(0, 0, 100_000)
+    interest: float = fraction(0.6)
+    rates: tuple[float, float] = pair((0.01, 0.03), 0.0, 1e4)
+    tolerances: tuple[float, float] = pair((0.02, 0.4), 1e-9, 1e9)
+    divergences: tuple[str, ...] = ("absolute",)
+    stream_publishers: int = bounded(1, 1, _COUNT_MAX)
+    shift: Shift | None = None
+
+
+@dataclass(frozen=True)
+class AdaptationTable:
+    """`[adaptation]`: how stream trees adapt; what is not given is as the settings have it."""
+
+    enabled: bool = True
+    window_s: float = bounded(50.0, 0.0, _SECONDS_MAX)
+    round_s: float = bounded(200.0, 0.0, _SECONDS_MAX)
+    tau: float = bounded(0.2, 0.0, 1e3)
+    hold_s: float = bounded(20.0, 0.0, _SECONDS_MAX)
+    approach: str = one_of("tree-each", "tree-each", "one-tree")
+    conflate: bool = True
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One of `[[fault]]`.
+
+    Attributes
+    ----------
+    kind
+        `drop`, `duplicate`, `reorder`, `delay`: messages of the brokers concerned, of all
+        unless said, at a rate. `partition`: the brokers concerned are cut off from the
+        others. `crash`: they go down and come back. `torn`: the same, in the middle of a
+        turn. `lost`: they never come back. `slow`: everything takes them longer by a factor.
+        `skew`: their clocks are off by up to `seconds`. `conversion`: conversions fail at a
+        rate. `mix`: `count` of these at random.
+    at_s, until_s
+        When it begins and ends.
+    brokers, count, share
+        Which brokers are concerned: by index, or so many at random, or a share of them.
+    rate
+        The share of messages, or of conversions, concerned.
+    extra_ms
+        By how much messages are late, at most.
+    """
+
+    kind: str = one_of(None, *FAULT_KINDS)
+    at_s: float = bounded(0.0, 0.0, _SECONDS_MAX)
+    until_s: float | None = bounded(None, 0.0, _SECONDS_MAX)
+    brokers: tuple[int, ...] = bounded((), 0, _BROKERS_MAX)
+    count: int | None = bounded(None, 0, _COUNT_MAX)
+    share: float | None = fraction(None)
+    rate: float = fraction(0.1)
+    extra_ms: float = bounded(500.0, 0.0, _MILLISECONDS_MAX)
+    factor: float = bounded(20.0, 0.0, 1e6)
+    seconds: float = bounded(0.5, 0.0, 3600.0)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """All that a run follows from, with a seed.
+
+    Attributes
+    ----------
+    name
+        The name of its file, without the suffix.
+    path
+        The file; other files that it names stand beside it.
+    size
+        `small`: at most 64 brokers and a few seconds. `large`: anything.
+    settings
+        What its brokers agree on.
+    """
+
+    name: str
+    path: Path
+    size: str
+    settings: Settings
+    overlay: OverlayTable = field(default_factory=OverlayTable)
+    content: ContentTable = field(default_factory=ContentTable)
+    workload: WorkloadTable = field(default_factory=WorkloadTable)
+    faults: tuple[Fault, ...] = ()

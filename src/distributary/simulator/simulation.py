@@ -1,0 +1,308 @@
+"""Simulations: one run of a scenario with a seed, from the first broker to the last check."""
+
+from __future__ import annotations
+
+import random
+import traceback
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from distributary.broker.encoding import encode
+from distributary.broker.messages.host import ServiceTimes
+from distributary.broker.part import Part
+from distributary.broker.settings import ns
+from distributary.broker.telemetry import Adapted, Migrated, Misbehaved, Planned, Refined
+from distributary.simulator.checkers.ends import Ends
+from distributary.simulator.checkers.exactly_once import ExactlyOnce
+from distributary.simulator.checkers.holds import Holds
+from distributary.simulator.checkers.ledger import Ledger
+from distributary.simulator.checkers.order import Order
+from distributary.simulator.checkers.roots import Roots
+from distributary.simulator.checkers.selection import Selection
+from distributary.simulator.checkers.tolerances import Tolerances
+from distributary.simulator.checkers.trees import Trees
+from distributary.simulator.checkers.violation import Violation
+from distributary.simulator.conversions import Convert
+from distributary.simulator.faults import Faults, planned_faults
+from distributary.simulator.network import SimulatedNetwork
+from distributary.simulator.places import find_places
+from distributary.simulator.scenario import Scenario
+from distributary.simulator.workload.content_clients import ContentClients
+from distributary.simulator.workload.stream_clients import StreamClients
+from distributary.simulator.world import World
+
+__all__ = ["Observe", "Simulation"]
+
+Observe = Callable[[str, int, int], None]
+"""Told the stage a run is in, how far it is, and how far it goes."""
+
+_CHUNK_S = 1.0
+_WINDOWS = 60
+_KEYS_MAX = 64
+# After this long without a fault everybody knows who is there, if nothing is wrong.
+_QUIET_S = 25.0
+_NS_PER_MS = 1e6
+
+
+class Simulation:
+    """One run of a scenario.
+
+    Parameters
+    ----------
+    scenario
+        What happens.
+    seed
+        Decides everything that the scenario does not say.
+    parts
+        Classes that stand in for parts of brokers.
+    convert
+        What becomes of conversions, in place of what the graph says.
+
+    Attributes
+    ----------
+    world
+        Where it happens.
+    violations
+        What went wrong; known after `run`.
+    planned, refined, adapted, migrated
+        What brokers reported.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        seed: int,
+        parts: Mapping[str, type[Part]] | None = None,
+        convert: Convert | None = None,
+    ) -> None:
+        self.scenario = scenario
+        self.seed = seed
+        overlay, workload = scenario.overlay, scenario.workload
+        rng = np.random.default_rng(np.random.SeedSequence([seed, 0]))
+        self.places = find_places(overlay, scenario.path.parent, rng)
+        self.network = SimulatedNetwork(self.places, overlay, random.Random(f"{seed}/network"))
+        self.world = World(scenario.settings, self.network, seed=seed, parts=parts, convert=convert)
+        self.ledger = Ledger(scenario.settings.space.cell_of)
+        chance = random.Random(f"{seed}/workload")
+        brokers = self.places.identifiers
+        self.content = ContentClients(self.world, scenario, self.ledger, self.places, chance)
+        window_ns = max(1, ns(workload.duration_s / _WINDOWS))
+        self.streams = StreamClients(self.world, scenario, self.ledger, brokers, window_ns, chance)
+        self._chance = random.Random(f"{seed}/faults")
+        planned = planned_faults(scenario.faults, brokers, sorted(self.streams.homes), self._chance)
+        self.faults = Faults(
+            self.world,
+            self.network,
+            planned,
+            self._chance,
+            first=self._first,
+            on_lost=self._lost,
+        )
+        self.exactly_once = ExactlyOnce(self.ledger)
+        self.selection = Selection(
+            self.ledger, scenario.settings, lambda name: name in self._refused_formats()
+        )
+        self.order = Order(self.ledger)
+        self.ends = Ends(self.ledger)
+        self.trees = Trees()
+        takes_time = (
+            bool(self.places.delays_ns.any())
+            or max(overlay.access_delay_ms, overlay.filter_ms, overlay.send_ms) > 0.0
+            or max(overlay.message_ms, overlay.loss, overlay.access_loss) > 0.0
+        )
+        self.tolerances = Tolerances(
+            self.streams.at_clients, without_delay=not (takes_time or planned)
+        )
+        self.holds = Holds(ns(scenario.settings.adaptation.hold_s), faultless=not planned)
+        if self.streams.objects:
+            self.world.listeners.append(self.holds.listen)
+        self.violations: list[Violation] = []
+        self.planned: list[Planned] = []
+        self.refined = 0
+        self.adapted: list[Adapted] = []
+        self.migrated = 0
+        self.world.watchers += [self.streams.watch, self.trees.watch, self._watch]
+        self._service_s = self._service_times(rng)
+        self._start_brokers()
+
+    @property
+    def end_ns(self) -> int:
+        """When everything owed must have arrived."""
+        workload = self.scenario.workload
+        return ns(max(workload.duration_s, self.faults.last_s) + workload.settle_s)
+
+    def run(self, observe: Observe | None = None) -> None:
+        """Let everything happen, and check it.
+
+        It ends when everything owed has arrived and all has been quiet for a while, or else
+        at `end_ns`.
+        """
+        self.content.schedule()
+        self.streams.schedule()
+        self.faults.schedule()
+        self._schedule_shift()
+        workload = self.scenario.workload
+        active_ns = ns(max(workload.duration_s, self.faults.last_s))
+        quiet_ns = min(active_ns + ns(_QUIET_S), self.end_ns)
+        try:
+            while self.world.now_ns < self.end_ns:
+                self.world.run_until(min(self.world.now_ns + ns(_CHUNK_S), self.end_ns))
+                if observe is not None:
+                    observe("simulating", self.world.now_ns // 10**9, self.end_ns // 10**9)
+                if self.world.now_ns >= quiet_ns and self._is_settled():
+                    break
+        except Exception as error:
+            # Whatever a broker raises is a fault of the protocol, and has a seed.
+            at = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{at.filename.rpartition('distributary/')[2]}:{at.lineno}"
+            self._complain("broker", f"{type(error).__name__} at {place}: {error}")
+        else:
+            self._check()
+        checkers = (
+            self.exactly_once,
+            self.selection,
+            self.order,
+            self.ends,
+            self.trees,
+            self.tolerances,
+            self.holds,
+        )
+        for checker in checkers:
+            self.violations += checker.violations
+        self.violations.sort(key=lambda violation: violation.at_ns)
+
+    def _check(self) -> None:
+        now_ns = self.world.now_ns
+        keys = Roots(self.world, self._keys())
+        checkers = (self.exactly_once, self.selection, self.order, self.ends, self.holds, keys)
+        for checker in checkers:
+            checker.finish(now_ns)
+        self.trees.finish(now_ns, self.streams.homes, set(self.faults.lost))
+        self.tolerances.finish(now_ns)
+        self.streams.at_brokers.finish(now_ns)
+        self.streams.at_clients.finish(now_ns)
+        self.violations += keys.violations
+
+    def _is_settled(self) -> bool:
+        """Whether everything owed has arrived, so that waiting on shows nothing new."""
+        got = self.ledger.got
+        return all(
+            entry.accepted_ns is not None
+            and all((subscription_id, entry.identity) in got for subscription_id in entry.owed)
+            for entry in self.ledger.published.values()
+        ) and not (self.streams.at_clients.without_copy() or self.streams.at_clients.outside_now())
+
+    def _keys(self) -> list[str]:
+        space = self.scenario.settings.space
+        digits = len(self.places.identifiers[0])
+        count = min(space.cell_count, _KEYS_MAX, max(4, 4096 // len(self.places.identifiers)))
+        return [space.key(cell).hex()[:digits] for cell in range(count)]
+
+    def _start_brokers(self) -> None:
+        overlay = self.scenario.overlay
+        for index, identity in enumerate(self.places.identifiers):
+            if overlay.join == "together":
+                self._add(identity)
+            else:
+                gap_ns = ns(self.scenario.workload.begin_s * 0.25) // overlay.brokers
+                self.world.at(index * gap_ns, self._add, identity)
+
+    def _add(self, identity: str) -> None:
+        node = self.world.add(identity, *self._first(identity))
+        index = self.places.identifiers.index(identity)
+        node.message_ns = self.scenario.overlay.message_ms * _NS_PER_MS
+        node.node_cost = float(self.places.node_costs[index])
+        self._set_service(identity, 1.0)
+
+    def _first(self, identity: str) -> tuple[object, ...]:
+        """Return what a broker is told before it starts, or starts again."""
+        index = self.places.identifiers.index(identity)
+        if self.scenario.overlay.join == "together":
+            return (self.places.surroundings(index, members=self.places.identifiers),)
+        contact = self.places.identifiers[0] if index else None
+        return (self.places.surroundings(index, members=(), contact=contact),)
+
+    def _service_times(self, rng: np.random.Generator) -> dict[str, tuple[float, float]]:
+        """Return the mean filter and send times of brokers in seconds; roots are the fastest."""
+        overlay = self.scenario.overlay
+        factors = rng.uniform(0.2, 1.8, size=(overlay.brokers, 2))
+        homes = self.streams.homes
+        return {
+            identity: (
+                overlay.filter_ms / 1e3 * (0.2 if identity in homes else row[0]),
+                overlay.send_ms / 1e3 * (0.2 if identity in homes else row[1]),
+            )
+            for identity, row in zip(self.places.identifiers, factors.tolist(), strict=True)
+        }
+
+    def _set_service(self, identity: str, factor: float) -> None:
+        filter_s, send_s = (factor * seconds for seconds in self._service_s[identity])
+        if filter_s > 0.0 or send_s > 0.0:
+            node = self.world.nodes[identity]
+            node.service_ns = {"filter": filter_s * 1e9, "send": send_s * 1e9}
+            self.world.tell(identity, ServiceTimes(filter_s, send_s), sender="!")
+
+    def _schedule_shift(self) -> None:
+        shift = self.scenario.workload.shift
+        if shift is not None:
+            self.world.at(ns(shift.at_s), self._shift)
+
+    def _shift(self) -> None:
+        shift = self.scenario.workload.shift
+        assert shift is not None
+        if shift.load != 1.0:
+            # A shift moves load: half of the brokers get busier by as much as others get idle.
+            for index, identity in enumerate(self.places.identifiers):
+                self._set_service(identity, shift.load if index % 2 else 1.0 / shift.load)
+        self.network.delay_factor *= shift.delays
+        if shift.tolerances != 1.0:
+            self.streams.change_tolerances(shift.tolerances)
+        if shift.rates != 1.0:
+            self.streams.change_rates(shift.rates)
+
+    def _lost(self, broker: str) -> None:
+        """Have the clients of a lost broker go elsewhere."""
+        clients = [
+            client
+            for client in (*self.content.subscribers, *self.content.publishers)
+            if client.home == broker
+        ]
+        followers = [client for client in self.streams.followers if client.home == broker]
+        self.ledger.broker_lost(
+            broker,
+            {client.address for client in (*clients, *followers)},
+            is_kept_elsewhere=self._kept_elsewhere(broker),
+        )
+        at_ns = self.world.now_ns + ns(self.scenario.workload.reattach_s)
+        up = [i for i, node in sorted(self.world.nodes.items()) if node.broker is not None]
+        for client in (*clients, *followers):
+            self.world.at(at_ns, client.reattach, self._chance.choice(up))
+
+    def _kept_elsewhere(self, broker: str) -> Callable[[tuple[str, str]], bool]:
+        disks = b"\n".join(
+            encode(record)
+            for identity, node in sorted(self.world.nodes.items())
+            if identity != broker
+            for record in node.journal.values()
+        )
+        return lambda identity: identity[1].encode() in disks
+
+    def _refused_formats(self) -> set[str]:
+        return {target for _, target in self.faults.refused}
+
+    def _watch(self, broker: str, record: object, now_ns: int) -> None:
+        if isinstance(record, Planned):
+            self.planned.append(record)
+        elif isinstance(record, Refined):
+            self.refined += 1
+        elif isinstance(record, Adapted):
+            self.adapted.append(record)
+        elif isinstance(record, Migrated):
+            self.migrated += 1
+        elif isinstance(record, Misbehaved):
+            self._complain("broker", f"{broker} says of {record.peer}: {record.problem}")
+
+    def _complain(self, checker: str, what: str) -> None:
+        self.violations.append(Violation(checker, self.world.now_ns, what))

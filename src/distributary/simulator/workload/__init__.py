@@ -1,0 +1,1 @@
+"""What clients do in a run: subscribe, publish, follow streams, come and go."""

@@ -1,0 +1,156 @@
+"""The clients of a run that publish content and ask for it."""
+
+from __future__ import annotations
+
+import random
+
+from distributary.broker.blob import Blob
+from distributary.broker.settings import ns
+from distributary.content import Subscription
+from distributary.simulator.checkers.ledger import Ledger
+from distributary.simulator.places import Places
+from distributary.simulator.scenario import Scenario
+from distributary.simulator.workload.interests import Interests, profile
+from distributary.simulator.workload.publisher import Publisher
+from distributary.simulator.workload.subscriber import Subscriber
+from distributary.simulator.world import World
+
+__all__ = ["ContentClients", "source_format"]
+
+# Clients do not all come in the same instant.
+_ARRIVAL_SHARE = 0.4
+_MEGABYTE = 1e6
+_NS_PER_MS = 1e6
+
+
+class ContentClients:
+    """Subscribers and publishers, and all that they do.
+
+    Parameters
+    ----------
+    world
+        Where they are.
+    scenario
+        How many there are, and what they do.
+    ledger
+        Where they write what they do.
+    places
+        Where the brokers are at which they can be at home.
+    rng
+        Decides what the scenario does not say.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        scenario: Scenario,
+        ledger: Ledger,
+        places: Places,
+        rng: random.Random,
+    ) -> None:
+        brokers = places.identifiers
+        self._world = world
+        self._scenario = scenario
+        self._rng = rng
+        workload = scenario.workload
+        self._interests = Interests(
+            matching=workload.matching, types=workload.types, skew=workload.skew, rng=rng
+        )
+        self._source = source_format(scenario)
+        homes = rng.sample(list(brokers), len(brokers))
+        count = len(brokers) if workload.subscriptions is None else workload.subscriptions
+        if not (workload.publications or workload.storm_publications):
+            count = 0 if workload.subscriptions is None else count
+        self.subscribers = [
+            Subscriber(world, f"s{k:05d}", homes[k % len(homes)], ledger) for k in range(count)
+        ]
+        if workload.register_prices:
+            for subscriber in self.subscribers:
+                subscriber.prices = _prices(places, rng.randrange(len(brokers)))
+        self.publishers = [
+            Publisher(world, f"p{k:05d}", rng.choice(brokers), f"/publisher/{k}", ledger)
+            for k in range(workload.publishers)
+        ]
+
+    def schedule(self) -> None:
+        """Have everybody do everything at its time."""
+        self._schedule_subscriptions()
+        if self._scenario.workload.advertise:
+            rates = self._interests.rates(self._scenario.settings.space, 1.0)
+            for publisher in self.publishers:
+                self._world.at(0, publisher.advertise, rates)
+        self._schedule_publications()
+
+    def _schedule_subscriptions(self) -> None:
+        rng, workload = self._rng, self._scenario.workload
+        formats = self._scenario.settings.graph_for(round(_MEGABYTE)).names
+        begin, end = ns(workload.begin_s), ns(workload.duration_s)
+        for subscriber in self.subscribers:
+            document: dict[str, object] = {
+                "id": f"sub-{subscriber.address[1:]}",
+                "filters": self._interests.filters(),
+            }
+            if formats and rng.random() >= workload.originals:
+                document["profile"] = profile(formats, rng)
+            subscription = Subscription.parse(document)
+            at_ns = round(rng.random() * begin * _ARRIVAL_SHARE)
+            if rng.random() < workload.late:
+                at_ns = round(rng.uniform(begin, begin + 0.7 * (end - begin)))
+            self._world.at(at_ns, subscriber.subscribe, subscription)
+            chance, middle = rng.random(), (begin + end) / 2
+            if chance < workload.unsubscribing:
+                later_ns = round(rng.uniform(max(at_ns, middle), end))
+                self._world.at(later_ns, subscriber.unsubscribe, subscription.id)
+            elif chance < workload.unsubscribing + workload.leaving:
+                # Early enough for something to be published after the lease has ended.
+                later_ns = round(rng.uniform(at_ns, max(at_ns, middle)))
+                self._world.at(later_ns, subscriber.leave)
+
+    def _schedule_publications(self) -> None:
+        rng, workload = self._rng, self._scenario.workload
+        times = sorted(
+            ns(rng.uniform(workload.begin_s, workload.duration_s))
+            for _ in range(workload.publications)
+        )
+        times += [ns(workload.storm_at_s)] * workload.storm_publications
+        for number, at_ns in enumerate(sorted(times)):
+            publisher = rng.choice(self.publishers)
+            has_content = self._source is not None and rng.random() < self._scenario.content.share
+            identifier = f"event-{number:07d}"
+            publication = self._interests.event(
+                source=publisher.source,
+                identifier=identifier,
+                now_ns=at_ns,
+                media_type=self._source if has_content else None,
+            )
+            blob = None
+            if has_content:
+                assert self._source is not None
+                low, high = self._scenario.content.megabytes
+                # Few sizes, so that graphs for them are made once.
+                steps = round(rng.random() * 16.0) / 16.0
+                size_bytes = round((low + (high - low) * steps) * _MEGABYTE)
+                blob = Blob.imagined(self._source, size_bytes, identifier)
+            self._world.at(at_ns, publisher.publish, publication, blob)
+
+
+def _prices(places: Places, near: int) -> tuple[tuple[str, float], ...]:
+    """Return what a unit of traffic costs at each broker for a client near one of them."""
+    delays_ms = (places.delays_ns[near] / _NS_PER_MS).tolist()
+    return tuple(sorted(zip(places.identifiers, delays_ms, strict=True)))
+
+
+def source_format(scenario: Scenario) -> str | None:
+    """Return the format in which content is published; None when there is no content.
+
+    Unless the scenario says, it is the one from which most others can be made, and the
+    largest of these.
+    """
+    if scenario.content.source is not None:
+        return scenario.content.source
+    graph = scenario.settings.graph_for(round(_MEGABYTE))
+    if not graph.names:
+        return None
+    counts = graph.makeable.sum(axis=1).tolist()
+    best = max(range(len(counts)), key=lambda k: (counts[k], float(graph.sizes[k]), -k))
+    return graph.names[best]

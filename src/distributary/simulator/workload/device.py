@@ -1,0 +1,107 @@
+"""Devices: clients as they are anywhere, attached to a home broker over a link that may lose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from distributary.broker.addresses import Address, client_address
+from distributary.broker.messages import migration
+from distributary.broker.settings import ns
+from distributary.simulator.world import World
+
+__all__ = ["Device"]
+
+_REPEAT_S = 1.0
+_REPEAT_S_MAX = 8.0
+
+
+class Device:
+    """A client that repeats what is not answered, and goes where its home sends it.
+
+    Parameters
+    ----------
+    world
+        Where it is.
+    name
+        What it is called.
+    home
+        The broker that it is attached to.
+    """
+
+    def __init__(self, world: World, name: str, home: str) -> None:
+        self.world = world
+        self.address: Address = client_address(name)
+        self.home = home
+        self._lost: set[str] = set()
+        self._open: dict[tuple[str, ...], object] = {}
+        self._handlers: dict[type, Callable[[Any], object]] = {
+            migration.RequestToMove: self._asked_to_move,
+            migration.MoveNow: self._move,
+            migration.Connected: self._connected,
+        }
+        world.clients[self.address] = self
+
+    def handle(self, kind: type, handler: Callable[[Any], object]) -> None:
+        """Have messages of a kind handled."""
+        self._handlers[kind] = handler
+
+    def receive(self, message: object, *, sender: Address, now_ns: int) -> None:
+        """Take a message; what an earlier home still says is not heard."""
+        if sender == self.home or isinstance(message, migration.MoveNow):
+            handler = self._handlers.get(type(message))
+            assert handler is not None, f"a client got a {type(message).__name__}"
+            handler(message)
+
+    def send(self, message: object) -> None:
+        """Send a message to the home broker; it may get lost."""
+        self.world.send(self.address, self.home, message)
+
+    def request(self, message: object, *key: str) -> None:
+        """Send a message again and again until `answered` is called with the same key."""
+        if key not in self._open:
+            self._open[key] = message
+            self._repeat(key, message, _REPEAT_S)
+
+    def answered(self, *key: str) -> bool:
+        """Note an answer; say whether it was waited for."""
+        return self._open.pop(key, None) is not None
+
+    def reattach(self, home: str) -> None:
+        """Go to another home because the first one is lost for ever."""
+        self._lost.add(self.home)
+        self.attach(home)
+
+    def attach(self, home: str) -> None:
+        """Go to another home, and ask it for what was not answered."""
+        self.answered("connect")
+        self.home = home
+        self.request(migration.Connect(self.received_numbers()), "connect")
+        for key, message in list(self._open.items()):
+            if key != ("connect",):
+                self.send(message)
+
+    @property
+    def connecting(self) -> bool:
+        """Whether a home that it has gone to has not answered."""
+        return ("connect",) in self._open
+
+    def received_numbers(self) -> tuple[tuple[str, int], ...]:
+        """Return the number of the last delivery of each subscription."""
+        return ()
+
+    def _repeat(self, key: tuple[str, ...], message: object, wait_s: float) -> None:
+        if self._open.get(key) is message:
+            self.send(message)
+            following_s = min(2.0 * wait_s, _REPEAT_S_MAX)
+            self.world.at(self.world.now_ns + ns(wait_s), self._repeat, key, message, following_s)
+
+    def _asked_to_move(self, message: migration.RequestToMove) -> None:
+        self.send(migration.AcceptMove(message.target, accepted=True))
+
+    def _move(self, message: migration.MoveNow) -> None:
+        if message.target != self.home and message.target not in self._lost:
+            self.attach(message.target)
+
+    def _connected(self, message: migration.Connected) -> None:
+        self.answered("connect")

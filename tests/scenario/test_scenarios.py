@@ -1,0 +1,61 @@
+"""The scenarios that come along: safety under faults, and afterwards everything owed arrives.
+
+A failure prints the command that shows it again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from distributary.simulator import Simulation, read_scenario, report_of
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+PATHS = sorted(SCENARIOS.glob("*.toml"))
+SMALL = [path for path in PATHS if read_scenario(path).size == "small"]
+LARGE = [path for path in PATHS if path not in SMALL]
+SEEDS = 10
+SEEDS_FULL = 200
+
+
+def check(path: Path, seed: int) -> dict[str, object]:
+    simulation = Simulation(read_scenario(path), seed=seed)
+    simulation.run()
+    report = report_of(simulation)
+    replay = f"distributary simulate scenarios/{path.name} --seed {seed}"
+    assert report["violations"] == [], f"replay: {replay}"
+    deliveries = report["deliveries"]
+    assert isinstance(deliveries, dict)
+    assert deliveries["made"] == deliveries["owed"]
+    assert deliveries["duplicates"] == 0
+    # A run in which nothing happens proves nothing.
+    assert deliveries["owed"] > 0 or report["loss_of_fidelity"]
+    return report
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
+def test_a_small_scenario_keeps_what_must_hold(path: Path, seed: int) -> None:
+    check(path, seed)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(SEEDS, SEEDS_FULL))
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
+def test_a_small_scenario_keeps_it_with_many_seeds(path: Path, seed: int) -> None:
+    check(path, seed)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("path", LARGE, ids=lambda path: path.stem)
+def test_a_large_scenario_keeps_it_too(path: Path, seed: int) -> None:
+    check(path, seed)
+
+
+@pytest.mark.parametrize("path", [SCENARIOS / "churn.toml", SCENARIOS / "stream-small.toml"])
+def test_the_same_seed_gives_the_same_report(path: Path) -> None:
+    one, other = check(path, 3), check(path, 3)
+    assert one == other
+    assert one["log_hash"] != check(path, 4)["log_hash"]

@@ -1,0 +1,277 @@
+"""Clients get what is theirs, numbered, until they have acknowledged it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.broker_overlays import SECOND
+from tests.content_worlds import JPEG, PDF, SETTINGS, ContentWorld
+
+from distributary.broker.deliveries import Deliveries
+from distributary.broker.deliveries.queue import Queue, Queued
+from distributary.broker.encoding import decode, encode
+from distributary.broker.messages.client import Acknowledge, Delivery, Subscribe, Unsubscribe
+from distributary.broker.messages.content import AskServed, Served
+from distributary.broker.turn import Turn
+from distributary.content import parse_event
+from distributary.content.publication import ORIGINAL_TYPE
+
+MAPS = ({"exact": {"type": "map"}},)
+
+
+class Slow:
+    """A client that notes what it gets, and acknowledges only when it is told to."""
+
+    def __init__(self, world: ContentWorld, home: str, *, renews: bool = True) -> None:
+        self.world, self.home = world, home
+        self.got: list[Any] = []
+        world.world.clients["@slow"] = self
+
+    def receive(self, message: object, *, sender: str, now_ns: int) -> None:
+        self.got.append(message)
+
+    def say(self, message: object) -> None:
+        self.world.world.send("@slow", self.home, message)
+
+    def deliveries(self) -> list[Delivery]:
+        return [message for message in self.got if isinstance(message, Delivery)]
+
+
+def part_of(world: ContentWorld, broker: str) -> Deliveries:
+    running = world.world.nodes[broker].broker
+    assert running is not None
+    return running.core.deliveries
+
+
+def queued(part: Deliveries) -> list[int]:
+    return [number for _, queue in part._queues for number in sorted(queue.waiting)]
+
+
+def slow_world(subscription: str = '{"id": "s", "filters": []}') -> tuple[ContentWorld, Slow]:
+    world = ContentWorld(4)
+    client = Slow(world, world.members[0])
+    client.say(Subscribe(subscription))
+    world.run_s(3)
+    return world, client
+
+
+def entries(world: ContentWorld, broker: str) -> list[str]:
+    journal = world.world.nodes[broker].journal
+    return sorted(key for key in journal if key.startswith("deliveries/entry/"))
+
+
+def test_deliveries_are_numbered_and_sent_until_they_are_acknowledged() -> None:
+    world, client = slow_world()
+    for number in range(3):
+        world.publish(f"map {number}", world.members[1])
+    world.run_s(5)
+    numbers = [delivery.number for delivery in client.deliveries()]
+    assert sorted(set(numbers)) == [1, 2, 3]
+    assert len(numbers) > 3
+    client.say(Acknowledge("s", 2))
+    world.run_s(1)
+    client.got.clear()
+    world.run_s(20)
+    assert {delivery.number for delivery in client.deliveries()} == {3}
+    assert entries(world, world.members[0]) == ["deliveries/entry/s/3"]
+    client.say(Acknowledge("s", 3))
+    world.run_s(1)
+    client.got.clear()
+    world.run_s(20)
+    assert client.deliveries() == []
+    assert entries(world, world.members[0]) == []
+
+
+def test_numbers_go_on_after_a_crash() -> None:
+    world, client = slow_world()
+    home = world.members[0]
+    world.publish("map 0", world.members[1])
+    world.run_s(3)
+    client.say(Acknowledge("s", 1))
+    world.publish("map 1", world.members[1])
+    world.run_s(3)
+    world.world.crash(home)
+    world.run_s(1)
+    client.got.clear()
+    world.overlay.restart(home)
+    world.publish("map 2", world.members[1])
+    world.run_s(8)
+    events = {d.number: parse_event(d.event).id for d in client.deliveries()}
+    assert events == {2: "map 1", 3: "map 2"}
+
+
+def test_nobody_acknowledges_for_another_or_more_than_there_is() -> None:
+    world, client = slow_world()
+    world.publish("map 0", world.members[1])
+    world.run_s(3)
+    world.world.send("@stranger", world.members[0], Acknowledge("s", 1))
+    world.run_s(1)
+    assert entries(world, world.members[0]) == ["deliveries/entry/s/1"]
+    client.say(Acknowledge("s", 7))
+    world.run_s(1)
+    world.publish("map 1", world.members[1])
+    world.run_s(3)
+    assert entries(world, world.members[0]) == ["deliveries/entry/s/2"]
+
+
+def test_what_waits_for_a_subscription_that_has_ended_is_forgotten() -> None:
+    world, client = slow_world()
+    world.publish("map 0", world.members[1])
+    world.run_s(3)
+    client.say(Unsubscribe("s"))
+    world.run_s(20)
+    assert entries(world, world.members[0]) == []
+
+
+def test_converted_content_comes_beside_an_event_that_says_what_it_was() -> None:
+    world, client = slow_world('{"id": "s", "filters": [], "profile": {"accept": ["image/jpeg"]}}')
+    world.publish("map", world.members[1])
+    world.run_s(6)
+    delivery = client.deliveries()[0]
+    event = parse_event(delivery.event)
+    assert delivery.blob is not None
+    assert delivery.blob.media_type == JPEG
+    assert event.media_type == JPEG
+    assert event.attributes[ORIGINAL_TYPE] == PDF
+    assert event.identity == ("/maps", "map")
+
+
+def test_a_home_says_again_that_it_has_been_served_when_it_is_asked() -> None:
+    world, _ = slow_world()
+    world.publish("map", world.members[1])
+    world.run_s(3)
+    part, root = part_of(world, world.members[0]), world.root_of()
+    known = part._items.get(("/maps", "map"))
+    assert known is not None
+    turn = Turn(world.world.now_ns)
+    part._asked(AskServed("/maps", "map", known.attempt), root, turn)
+    part._asked(AskServed("/maps", "map", known.attempt + 1), root, turn)
+    part._asked(AskServed("/maps", "map", known.attempt), "another", turn)
+    part._asked(AskServed("/maps", "unheard of", 1), root, turn)
+    (effect,) = turn.effects
+    assert effect.message == Served("/maps", "map", known.attempt)  # type: ignore[union-attr]
+
+
+def test_who_subscribes_after_a_publication_does_not_get_it() -> None:
+    world = ContentWorld(4)
+    world.subscribe("before", world.members[0], MAPS)
+    world.run_s(3)
+    world.publish("map", world.members[1])
+    world.run_s(5)
+    world.subscribe("after", world.members[0], MAPS)
+    world.subscribe("elsewhere", world.members[2], MAPS)
+    # The root is another one for a while, and is offered the publication again.
+    world.world.crash(world.root_of())
+    world.run_s(30)
+    assert world.got("before") == [("map", PDF)]
+    assert world.got("after") == []
+    assert world.got("elsewhere") == []
+
+
+def test_subscriptions_that_another_covers_get_theirs() -> None:
+    world = ContentWorld(4)
+    home = world.members[0]
+    world.subscribe("wide", home, MAPS, client="one")
+    world.run_s(3)
+    low = [*MAPS, {"range": {"level": {"max": 10}}}]
+    world.subscribe("narrow", home, low, client="two")
+    world.run_s(3)
+    world.publish("low", world.members[1], level=3)
+    world.publish("high", world.members[1], level=30)
+    world.run_s(5)
+    assert world.got("narrow") == [("low", PDF)]
+    world.subscribers["one"].unsubscribe("wide")
+    world.publish("low too", world.members[1], level=4)
+    world.run_s(10)
+    assert world.got("narrow") == [("low", PDF), ("low too", PDF)]
+    assert world.violations() == []
+
+
+def test_a_client_takes_its_queue_and_what_it_has_got_along() -> None:
+    world, client = slow_world()
+    old, new = world.members[0], world.members[2]
+    for number in range(3):
+        world.publish(f"map {number}", world.members[1])
+    world.run_s(3)
+    client.say(Acknowledge("s", 1))
+    world.run_s(1)
+    record = decode(encode(part_of(world, old).export_client("@slow")))
+    assert [waiting.number for waiting in record.queues[0][3]] == [2, 3]
+    part = part_of(world, new)
+    turn = Turn(world.world.now_ns)
+    subscriptions = part_of(world, old).core.subscriptions.export_client("@slow")
+    part.core.subscriptions.adopt_client(subscriptions, turn)
+    part.adopt_client(record, turn)
+    assert part_of(world, old).export_client("@nobody").queues == ()
+    again = Queued("@slow", 0, "/maps", "map 1", "{}", None, PDF, None)
+    fresh = Queued("@slow", 0, "/maps", "map 9", "{}", None, PDF, None)
+    part.hand("s", again, turn)
+    part.hand("s", fresh, turn)
+    part.hand("s", fresh, turn)
+    assert queued(part) == [2, 3, 4]
+    part.resume("s", "@slow", 3, turn)
+    assert queued(part) == [4]
+    part.resume("s", "@another", 4, turn)
+    assert queued(part) == [4]
+    dropped = Turn(world.world.now_ns)
+    part_of(world, old).drop_client("@slow", dropped)
+    assert list(part_of(world, old)._queues) == []
+    assert len(dropped.effects) == 3
+
+
+def test_what_a_crash_has_left_in_a_queue_counts_as_got() -> None:
+    """Effects are carried out one by one, and a crash can come between any two."""
+    world, _ = slow_world()
+    home = world.members[0]
+    world.publish("map", world.members[1])
+    world.run_s(3)
+    world.world.crash(home)
+    journal = world.world.nodes[home].journal
+    for key in [key for key in journal if key.startswith("deliveries/item/")]:
+        del journal[key]
+    world.overlay.restart(home)
+    known = part_of(world, home)._items.get(("/maps", "map"))
+    assert known is not None
+    assert known.subscriptions == ("s",)
+
+
+def test_who_has_got_what_is_known_for_longer_than_roots_send_it() -> None:
+    world, client = slow_world()
+    home, root = world.members[0], world.root_of()
+    world.publish("map", world.members[1])
+    world.run_s(3)
+    client.say(Acknowledge("s", 1))
+    retention_s = SETTINGS.content.retention_s
+    world.run_s(1.5 * retention_s)
+    assert part_of(world, home)._items.get(("/maps", "map")) is not None
+    if root != home:
+        # A root that is away may not know that it has been served.
+        world.world.crash(root)
+        world.run_s(10)
+        assert world.overlay.membership(home).status(root).name == "DOWN"
+    world.run_s(4 * retention_s)
+    assert part_of(world, home)._items.get(("/maps", "map")) is None
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 9])
+def test_a_queue_forgets_what_is_acknowledged(number: int) -> None:
+    queue = Queue("@c")
+    for place in (1, 2, 3):
+        queue.put(Queued("@c", place, "/s", str(place), "{}", None, PDF, None))
+    done = queue.acknowledge(number)
+    assert done == [place for place in (1, 2, 3) if place <= number]
+    assert sorted(queue.waiting) == [place for place in (1, 2, 3) if place > number]
+    assert queue.last == max(3, number)
+
+
+def test_a_client_that_is_slow_is_asked_less_and_less_often() -> None:
+    world, client = slow_world()
+    world.publish("map", world.members[1])
+    world.run_s(10)
+    early = len(client.deliveries())
+    world.run_s(60)
+    late = len(client.deliveries()) - early
+    assert early >= 4
+    assert late <= 60 / SETTINGS.links.retry_s_max + 1
+    assert world.world.now_ns > 70 * SECOND

@@ -1,0 +1,77 @@
+"""Messages as bytes: what the bytes are, and what is refused."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from distributary.broker.blob import Blob
+from distributary.broker.encoding import MESSAGE_BYTES_MAX, decode, encode, kind_name, kinds
+from distributary.broker.messages.client import Accepted, Publish, Subscribe
+from distributary.broker.messages.host import Leave
+from distributary.broker.messages.membership import Gossip, News, Status
+from distributary.errors import PeerMisbehaved
+
+
+def packed(number: int, fields: object) -> bytes:
+    return b"\x01" + number.to_bytes(2, "big") + msgspec.msgpack.encode(fields)
+
+
+def test_a_message_is_a_version_a_kind_and_its_fields() -> None:
+    assert encode(Accepted("a", "b")) == b"\x01\x00\xcf" + b"\x92" + b"\xa1a" + b"\xa1b"
+
+
+def test_one_field_and_none_are_lists_too() -> None:
+    assert encode(Subscribe("x")) == b"\x01\x00\xc8" + b"\x91" + b"\xa1x"
+    assert encode(Leave()) == b"\x01\x00\x04" + b"\x90"
+
+
+def test_what_is_nested_comes_back_with_its_types() -> None:
+    message = Publish("{}", Blob.of("text/plain", b"hello"))
+    assert decode(encode(message)) == message
+    gossip = Gossip((News("0123", 4, Status.SUSPECT),))
+    assert decode(encode(gossip)) == gossip
+
+
+def test_kinds_are_listed_with_their_numbers_and_names() -> None:
+    assert kinds()[207] is Accepted
+    assert kind_name(Accepted("a", "b")) == "Accepted"
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"", "cut short"),
+        (b"\x01\x00", "cut short"),
+        (b"\x02" + encode(Leave())[1:], "version 2"),
+        (b"\x00" + encode(Leave())[1:], "version 0"),
+        (b"\x01\xff\xfe\x90", "unknown kind 65534"),
+        (b"\x01\x00\x00\x90", "unknown kind 0"),
+        (packed(207, ["a"]), "broken Accepted"),
+        (packed(207, ["a", "b", "c"]), "broken Accepted"),
+        (packed(207, ["a", 1]), "broken Accepted"),
+        (packed(207, ["a", None]), "broken Accepted"),
+        (packed(207, {"source": "a", "id": "b"}), "broken Accepted"),
+        (packed(207, "ab"), "broken Accepted"),
+        (packed(4, [1]), "broken Leave"),
+        (packed(16, [[{"identity": "0", "incarnation": 0, "status": 9}]]), "broken Gossip"),
+        (packed(16, [[{"identity": "0", "incarnation": 0.5, "status": 1}]]), "broken Gossip"),
+        (packed(16, [[{"identity": "0", "incarnation": 0}]]), "broken Gossip"),
+        (b"\x01\x00\xcf\x92\xa1\xff\xa1b", "broken Accepted"),
+        (b"\x01\x00\xcf\xc1", "broken Accepted"),
+        (b"\x01\x00\xcf" + b"\x91" * 100_000, "broken Accepted"),
+    ],
+)
+def test_what_is_not_a_message_is_refused_with_the_reason(data: bytes, problem: str) -> None:
+    with pytest.raises(PeerMisbehaved, match=problem):
+        decode(data)
+
+
+def test_a_message_that_is_too_large_is_refused_before_it_is_read() -> None:
+    with pytest.raises(PeerMisbehaved, match="at most"):
+        decode(bytes(MESSAGE_BYTES_MAX + 1))
+
+
+def test_what_has_no_number_cannot_be_encoded() -> None:
+    with pytest.raises(KeyError):
+        encode(News("0123", 0, Status.ALIVE))

@@ -1,0 +1,140 @@
+"""What one publisher publishes in one cell is taken, and handed to clients, in order."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.content_worlds import JPEG, PDF, ContentWorld
+
+from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
+from distributary.broker.dissemination.sequence import Sequence
+from distributary.broker.dissemination.task import Pending, Task
+from distributary.broker.messages.content import Item, Offer
+
+MAPS = ({"exact": {"type": "map"}},)
+
+
+def item(number: int) -> Item:
+    return Item("/s", str(number), 0, 1, number, "home", 0, "{}", PDF, 1, inline=False)
+
+
+def taken(sequence: Sequence, offer: Offer) -> list[int]:
+    found: list[int] = []
+    if sequence.is_new(offer):
+        while (ready := sequence.ready()) is not None:
+            sequence.add(Task(ready.item, None))
+            found.append(ready.item.number)
+    return found
+
+
+@given(st.integers(1, 5), st.integers(1, 8), st.randoms(use_true_random=False))
+def test_a_root_takes_items_in_order_however_they_come(first: int, count: int, rng: object) -> None:
+    """The property: repeated and overtaken offers change neither order nor number."""
+    numbers = list(range(first, first + count)) * 2
+    rng.shuffle(numbers)  # type: ignore[attr-defined]
+    sequence = Sequence()
+    found = [
+        number
+        for offered in numbers
+        for number in taken(sequence, Offer(item(offered), None, first, ()))
+    ]
+    assert found == list(range(first, first + count))
+
+
+def test_a_root_does_not_wait_for_what_is_not_offered_any_more() -> None:
+    sequence = Sequence()
+    assert taken(sequence, Offer(item(3), None, 1, ())) == []
+    assert taken(sequence, Offer(item(4), None, 1, ())) == []
+    assert taken(sequence, Offer(item(5), None, 4, ())) == [4, 5]
+    assert taken(sequence, Offer(item(3), None, 3, ())) == []
+
+
+def test_an_item_follows_the_last_one_that_its_home_has_not_confirmed() -> None:
+    sequence = Sequence()
+    tasks = [Task(item(number), None) for number in range(1, 5)]
+    for task in tasks:
+        sequence.add(task)
+        sequence.open(task)
+        task.pending["home"] = Pending(0)
+    assert [sequence.before(task, "home") for task in tasks] == [0, 1, 2, 3]
+    del tasks[2].pending["home"]
+    assert sequence.before(tasks[3], "home") == 2
+    assert sequence.before(tasks[3], "other") == 0
+    for task in tasks[:3]:
+        sequence.settle(task)
+    assert sequence.before(tasks[3], "home") == 0
+    sequence.remove(tasks[3])
+    assert sorted(sequence.tasks) == [1, 2, 3]
+
+
+def arrival(number: int, after: int, *, attempt: int = 1) -> Arrival:
+    return Arrival(item(number), "root", attempt, (), after, ("s",), {})
+
+
+def finish(items: FinishedItems, number: int) -> list[int]:
+    items.put(Finished("/s", str(number), 0, 1, number, "root", 1, ()))
+    return [released.item.number for released in items.released(item(number))]
+
+
+@given(st.permutations(range(1, 7)), st.data())
+def test_a_home_hands_out_in_order_however_items_come(
+    order: list[int], data: st.DataObject
+) -> None:
+    """The property: nothing overtakes what it is said to follow, and nothing is stuck."""
+    after = {number: data.draw(st.sampled_from([0, number - 1])) for number in order}
+    items = FinishedItems()
+    done: list[int] = []
+    for number in order:
+        ready = [arrival(number, after[number])]
+        while ready:
+            following = ready.pop()
+            if items.holds_back(following):
+                continue
+            done.append(following.item.number)
+            items.put(Finished("/s", str(done[-1]), 0, 1, done[-1], "root", 1, ()))
+            ready.extend(reversed(items.released(following.item)))
+    assert sorted(done) == list(range(1, 7))
+    for number, before in after.items():
+        assert before == 0 or done.index(before) < done.index(number)
+
+
+def test_an_item_that_is_held_back_twice_is_handed_out_once() -> None:
+    items = FinishedItems()
+    assert items.holds_back(arrival(2, 1))
+    assert items.holds_back(arrival(2, 1))
+    assert items.holds_back(arrival(2, 1, attempt=2))
+    assert finish(items, 1) == [2, 2], "one for each attempt"
+    assert finish(items, 1) == []
+
+
+def test_what_waits_for_an_item_that_never_comes_is_forgotten() -> None:
+    items = FinishedItems()
+    assert items.holds_back(arrival(2, 1))
+    items.abandon(item(2).sequence, 1)
+    assert finish(items, 1) == []
+
+
+def test_an_item_that_takes_longer_is_not_overtaken() -> None:
+    world = ContentWorld(6)
+    world.subscribe("s", world.members[0], MAPS, accept=[JPEG])
+    world.run_s(3)
+    # Twenty seconds of conversion, and then one of hardly any.
+    world.publish("large", world.members[1], megabytes=50.0)
+    world.publish("small", world.members[1], megabytes=0.01)
+    world.run_s(15)
+    assert world.got("s") == []
+    world.run_s(25)
+    assert world.got("s") == [("large", JPEG), ("small", JPEG)]
+    assert world.violations() == []
+    assert world.once.made == 2
+
+
+def test_sources_and_cells_do_not_wait_for_each_other() -> None:
+    world = ContentWorld(6)
+    world.subscribe("s", world.members[0], accept=[JPEG])
+    world.run_s(4)
+    world.publish("large", world.members[1], megabytes=50.0)
+    world.publish("other cell", world.members[1], kind="other", media_type=JPEG)
+    world.publish("other source", world.members[2], source="/other", media_type=JPEG)
+    world.run_s(15)
+    assert sorted(world.got("s")) == [("other cell", JPEG), ("other source", JPEG)]

@@ -1,0 +1,350 @@
+"""Registrations are at the root and at the surrogate of a cell, whatever becomes of either."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.broker_overlays import MS, SECOND, Overlay
+from tests.broker_subscribers import (
+    Subscriber,
+    assert_in_cells,
+    cell_of,
+    core_of,
+    event,
+    held_cells,
+    holders,
+    key_of,
+    settings_with,
+)
+
+from distributary.broker.dissemination import Dissemination
+from distributary.broker.links import Step
+from distributary.broker.messages.host import Leave
+from distributary.broker.messages.rendezvous import Copies, Copy, Held, Registration
+from distributary.broker.messages.subscriptions import Register
+from distributary.broker.rendezvous.table import Table
+from distributary.broker.subscriptions.matcher import Matcher
+from distributary.broker.turn import Turn
+from distributary.errors import PeerMisbehaved
+from distributary.filters import Filter
+from distributary.topology import root_among
+
+ALARM = {"exact": {"type": "alarm"}}
+
+
+def roles(overlay: Overlay, kind: str = "alarm") -> tuple[int, str, str]:
+    """The cell of a type, its root and its surrogate among those that are up."""
+    cell = cell_of(overlay, event(kind))
+    key, up = key_of(overlay, cell), sorted(overlay.up())
+    root = root_among(up, key)
+    return cell, root, root_among([one for one in up if one != root], key)
+
+
+def third(overlay: Overlay) -> str:
+    """A broker that is neither root nor surrogate of alarms."""
+    _, root, surrogate = roles(overlay)
+    return next(one for one in overlay.members if one not in (root, surrogate))
+
+
+def served(overlay: Overlay, identity: str, kind: str = "alarm") -> list[tuple[str, str]]:
+    """Whom a broker would send an alarm to."""
+    publication = event(kind)
+    found = core_of(overlay, identity).rendezvous.matches(
+        cell_of(overlay, publication), publication
+    )
+    return [(registration.home, registration.id) for registration in found]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nothing_is_confirmed_that_is_not_on_two_disks(seed: int) -> None:
+    """Under loss, and with a crash of the root or the surrogate at any moment."""
+    overlay = Overlay(7, seed=seed)
+    overlay.network.loss, overlay.network.spread_ns = 0.15, 200 * MS
+    home = third(overlay)
+    cell, root, surrogate = roles(overlay)
+    client = Subscriber(overlay, "@a", home)
+    counts: list[int] = []
+    client.on_confirmed = lambda name: counts.append(len(holders(overlay, home, name, cell)))
+    client.subscribe("s", ALARM)
+    victim = (root, surrogate)[seed % 2]
+    overlay.run_s(0.02 + 0.03 * (seed // 2))
+    overlay.world.crash(victim)
+    overlay.run_s(25)
+    assert len(counts) == 1
+    assert counts[0] >= 2
+    overlay.restart(victim)
+    overlay.network.loss = 0.0
+    overlay.run_s(20)
+    assert_in_cells(overlay, home, "s", {cell})
+
+
+def test_the_surrogate_of_a_root_that_is_lost_serves_at_once() -> None:
+    overlay = Overlay(9)
+    home = third(overlay)
+    client = Subscriber(overlay, "@a", home)
+    client.subscribe("s", ALARM)
+    overlay.run_s(2)
+    cell, root, surrogate = roles(overlay)
+    assert served(overlay, surrogate) == [(home, "s")]
+    overlay.world.crash(root)
+    overlay.world.crash(home)
+    overlay.run_s(8)
+    # Nobody has registered anything again, as the home is away too.
+    assert roles(overlay)[1] == surrogate
+    assert core_of(overlay, surrogate).membership.next_hop(key_of(overlay, cell)) is None
+    assert served(overlay, surrogate) == [(home, "s")]
+    assert_in_cells(overlay, home, "s", {cell})
+
+
+def test_a_root_that_comes_back_learns_what_it_missed() -> None:
+    overlay = Overlay(9)
+    home = third(overlay)
+    client = Subscriber(overlay, "@a", home)
+    client.subscribe("old", ALARM)
+    client.subscribe("kept", ALARM)
+    overlay.run_s(2)
+    cell, root, _ = roles(overlay)
+    overlay.world.crash(root)
+    overlay.run_s(5)
+    client.unsubscribe("old")
+    client.subscribe("new", ALARM, {"exact": {"subject": "x"}})
+    client.subscribe("other", {"exact": {"type": "alarm"}}, profile={"accept": ["text/plain"]})
+    overlay.run_s(2)
+    assert sorted(client.confirmed) == ["kept", "new", "other"]
+    overlay.world.crash(home)
+    overlay.run_s(5)
+    overlay.restart(root)
+    overlay.run_s(5)
+    assert roles(overlay)[1] == root
+    # From the surrogate, as the home is away.
+    assert served(overlay, root) == [(home, "kept"), (home, "other")]
+    assert_in_cells(overlay, home, "other", {cell})
+    assert held_cells(overlay.world.nodes[root], home, "old") == set()
+
+
+def test_a_root_that_comes_back_learns_from_the_only_one_that_knows() -> None:
+    overlay = Overlay(3)
+    home = third(overlay)
+    client = Subscriber(overlay, "@a", home)
+    cell, root, _ = roles(overlay)
+    overlay.world.crash(root)
+    overlay.run_s(5)
+    client.subscribe("s", ALARM)
+    overlay.run_s(3)
+    assert "s" in client.confirmed
+    overlay.world.crash(home)
+    overlay.run_s(5)
+    overlay.restart(root)
+    overlay.run_s(5)
+    assert served(overlay, root) == [(home, "s")]
+    assert holders(overlay, home, "s", cell) == sorted(overlay.members)
+
+
+def test_a_broker_that_joins_gets_the_cells_of_which_it_is_the_root() -> None:
+    overlay = Overlay(8, spare=12, seed=3)
+    home = overlay.members[0]
+    client = Subscriber(overlay, "@a", home)
+    kinds = [f"kind {number}" for number in range(12)]
+    for kind in kinds:
+        client.subscribe(kind, {"exact": {"type": kind}})
+    overlay.run_s(3)
+    before = {kind: roles(overlay, kind)[1] for kind in kinds}
+    for identity in overlay.spare:
+        overlay.join(identity, contact=home)
+        overlay.run_s(1)
+    overlay.run_s(5)
+    moved = [kind for kind in kinds if roles(overlay, kind)[1] != before[kind]]
+    assert moved
+    for kind in kinds:
+        cell, root, surrogate = roles(overlay, kind)
+        assert served(overlay, root, kind) == [(home, kind)]
+        assert_in_cells(overlay, home, kind, {cell})
+    # Those that are neither root nor surrogate any more forget.
+    overlay.run_s(90)
+    for kind in kinds:
+        cell, root, surrogate = roles(overlay, kind)
+        assert holders(overlay, home, kind, cell) == sorted((root, surrogate))
+
+
+def test_a_root_that_leaves_in_good_order_hands_everything_over() -> None:
+    overlay = Overlay(8)
+    home = third(overlay)
+    Subscriber(overlay, "@a", home).subscribe("s", ALARM)
+    overlay.run_s(2)
+    cell, root, surrogate = roles(overlay)
+    overlay.world.tell(root, Leave(), sender="!")
+    overlay.run_s(1)
+    overlay.world.crash(root)
+    overlay.run_s(1)
+    assert roles(overlay)[1] == surrogate
+    assert served(overlay, surrogate) == [(home, "s")]
+    assert_in_cells(overlay, home, "s", {cell})
+
+
+def test_what_a_lost_home_had_registered_is_forgotten_and_what_a_sleeping_one_has_is_not() -> None:
+    overlay = Overlay(8, settings=settings_with(registration_s=2.0))
+    home = third(overlay)
+    Subscriber(overlay, "@a", home).subscribe("s", ALARM)
+    overlay.run_s(2)
+    cell, root, surrogate = roles(overlay)
+    overlay.world.crash(home)
+    overlay.run_s(15)
+    # Longer than its lease, but it may come back.
+    assert holders(overlay, home, "s", cell) == sorted((root, surrogate))
+    overlay.run_s(25)
+    assert holders(overlay, home, "s", cell) == []
+    overlay.restart(home)
+    overlay.run_s(5)
+    assert_in_cells(overlay, home, "s", {cell})
+
+
+def test_what_a_home_does_not_renew_is_forgotten_by_root_and_surrogate() -> None:
+    overlay = Overlay(8, settings=settings_with(registration_s=2.0))
+    home = third(overlay)
+    cell, root, surrogate = roles(overlay)
+    core = core_of(overlay, home)
+    turn = Turn(overlay.world.now_ns)
+    # As if the home had forgotten that it ever registered this.
+    register = Register("ghost", 1, json.dumps([ALARM]), None, False, 0, False, (cell,))
+    core.links.route(core.rendezvous.key_of(cell), register, turn)
+    overlay.world._do(overlay.world.nodes[home], turn.effects)
+    overlay.run_s(1)
+    assert holders(overlay, home, "ghost", cell) == sorted((root, surrogate))
+    overlay.run_s(15)
+    assert holders(overlay, home, "ghost", cell) == []
+
+
+def test_a_registration_that_comes_after_its_withdrawal_is_not_believed() -> None:
+    overlay = Overlay(8)
+    home = third(overlay)
+    client = Subscriber(overlay, "@a", home)
+    client.subscribe("s", ALARM)
+    overlay.run_s(1)
+    cell, root, _ = roles(overlay)
+    client.unsubscribe("s")
+    overlay.run_s(1)
+    for version in (1, 2):
+        old = Register("s", version, json.dumps([ALARM]), None, False, 0, True, (cell,))
+        node = overlay.world.nodes[root]
+        turn = Turn(overlay.world.now_ns)
+        core_of(overlay, root).handle(old, home, turn)
+        overlay.world._do(node, turn.effects)
+        assert served(overlay, root) == []
+    overlay.run_s(1)
+    assert holders(overlay, home, "s", cell) == []
+
+
+class Recording(Dissemination):
+    """Notes which registrations were late."""
+
+    late: list[tuple[str, int, str]]
+
+    def registered_late(self, cell: int, registration: Registration, turn: Turn) -> None:
+        Recording.late.append((self.core.identity, cell, registration.id))
+        super().registered_late(cell, registration, turn)
+
+
+def test_a_registration_is_late_only_where_it_is_new_and_has_been_confirmed() -> None:
+    Recording.late = []
+    overlay = Overlay(8, seed=3, spare=12, parts={"dissemination": Recording})
+    home = third(overlay)
+    client = Subscriber(overlay, "@a", home)
+    client.subscribe("s", ALARM)
+    overlay.run_s(100)
+    # Renewed twice since.
+    assert Recording.late == []
+    cell = cell_of(overlay, event("alarm"))
+    for identity in overlay.spare:
+        overlay.join(identity, contact=home)
+    overlay.run_s(5)
+    assert roles(overlay)[1] in overlay.spare
+    assert (roles(overlay)[1], cell, "s") in Recording.late
+    assert {name for _, _, name in Recording.late} == {"s"}
+
+
+def test_cells_that_are_none_are_misbehaviour() -> None:
+    overlay = Overlay(2)
+    one, other = overlay.members
+    registration = Registration(other, "s", 1, "[]", None, False, 0, False, ())
+    for message in (
+        Register("s", 1, "[]", None, False, 0, False, (65,)),
+        Copies((Copy(Held(other, "s", 1, (-1,)), registration),)),
+    ):
+        with pytest.raises(PeerMisbehaved):
+            overlay.world.tell(one, message, sender=other)
+
+
+def test_a_table_keeps_the_latest_word_in_whatever_order_it_comes() -> None:
+    def said(version: int, cells: tuple[int, ...], *, live: bool = True) -> Copy:
+        registration = Registration(
+            "h", "s", version, json.dumps([ALARM]), None, False, 0, False, (Step("h", 0.0, 1.0),)
+        )
+        return Copy(Held("h", "s", version, cells), registration if live else None)
+
+    words = [said(1, (1, 2)), said(2, (1,), live=False), said(3, (2, 3)), said(3, (4,))]
+    for order in ((0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1), (0, 3, 2, 1)):
+        table = Table()
+        for place in order:
+            table.take(words[place])
+        alarm = event("alarm")
+        found = [cell for cell in range(6) if table.matches(cell, alarm, tolerance=False)]
+        assert found == [2, 3, 4]
+        assert table.cells() == [2, 3, 4]
+        assert not table.wanted(1)
+        (entry,) = table
+        table.drop(entry, {2, 3, 4})
+        assert list(table) == []
+
+
+@pytest.mark.parametrize("indexed_min", [0, 4, 1000])
+def test_an_index_changes_no_answer(indexed_min: int) -> None:
+    """The same, added and removed in any order, whether there is an index or not."""
+    matcher: Matcher[str] = Matcher(indexed_min=indexed_min)
+    filters = {
+        f"{low}-{kind}": Filter.parse([{"range": {"/v": {"min": low}}}, {"prefix": {"type": kind}}])
+        for low in range(6)
+        for kind in ("a", "ab", "b")
+    }
+    publications = [event(kind, v=v) for kind in ("a", "abc", "b", "c") for v in range(7)]
+    there: dict[str, Filter] = {}
+
+    def check() -> None:
+        for publication in publications:
+            expected = sorted(k for k, f in there.items() if f.matches(publication))
+            assert matcher.match(publication) == expected
+
+    for number, (key, filter_) in enumerate(filters.items()):
+        matcher.put(key, filter_)
+        there[key] = filter_
+        if number % 5 == 4:
+            check()
+    for key in list(filters)[::2]:
+        matcher.discard(key)
+        del there[key]
+        check()
+    matcher.put("5-b", filters["0-a"])
+    there["5-b"] = filters["0-a"]
+    matcher.discard("not there")
+    check()
+    assert len(matcher) == len(there)
+
+
+def test_many_registrations_are_handed_over_in_portions() -> None:
+    overlay = Overlay(6, settings=settings_with(covering=False))
+    home = third(overlay)
+    client = Subscriber(overlay, "@a", home)
+    for number in range(600):
+        client.subscribe(f"s{number:03}", ALARM, {"range": {"/v": {"min": number}}})
+    overlay.run_s(3)
+    assert len(client.confirmed) == 600
+    cell, root, surrogate = roles(overlay)
+    overlay.world.crash(root)
+    overlay.run_s(6)
+    assert roles(overlay)[1] == surrogate
+    fresh = roles(overlay)[2]
+    for name in ("s000", "s599"):
+        assert cell in held_cells(overlay.world.nodes[fresh], home, name)
+    found = core_of(overlay, fresh).rendezvous.matches(cell, event("alarm", v=299))
+    assert len(found) == 300
+    assert overlay.world.now_ns < 10 * SECOND

@@ -1,0 +1,141 @@
+"""`distributary simulate`, as a user sees it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.commands import check_one_line
+
+from distributary.cli import main
+
+SCENARIO = """
+size = "small"
+[overlay]
+brokers = 8
+[content]
+graph = "map"
+formats = ["application/pdf", "image/jpeg;width=320"]
+[workload]
+publications = 6
+publishers = 2
+matching = 0.5
+begin_s = 4
+duration_s = 8
+settle_s = 30
+"""
+# Everybody is cut off for ever: what is owed cannot arrive.
+HOPELESS = SCENARIO + '[[fault]]\nkind = "partition"\nshare = 0.5\nat_s = 5\nuntil_s = 200\n'
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run a command in a folder with a scenario and return its exit code and output."""
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(SCENARIO)
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        code = main(["simulate", *arguments])
+        return (code, *capsys.readouterr())
+
+    return command
+
+
+def test_the_report_says_what_was_owed_made_sent_and_paid(run: Any) -> None:
+    code, out, err = run("s.toml", "--seed", "3")
+    report = json.loads(out)
+    assert code == 0
+    assert report["scenario"] == "s"
+    assert report["seed"] == 3
+    assert len(report["log_hash"]) == 64
+    assert report["violations"] == []
+    deliveries = report["deliveries"]
+    assert deliveries["owed"] == deliveries["made"] > 0
+    assert deliveries["duplicates"] == 0
+    assert report["messages"]["Publish"] == 6
+    assert report["bytes"]["Publish"] > 6 * 600_000
+    cost = report["cost"]
+    assert cost["total"] == pytest.approx(cost["transmission"] + cost["conversion"])
+    for other in ("all_in_root", "all_in_leaves"):
+        assert cost[other]["total"] >= cost["total"] * (1.0 - 1e-9) > 0.0
+    assert report["loss_of_fidelity"] == []
+    assert report["delays_s"]["p50"] <= report["delays_s"]["p100"]
+    assert "s, seed 3" in err
+    assert "violations" in err
+
+
+def test_the_same_seed_writes_the_same_file_twice(run: Any) -> None:
+    assert run("s.toml", "-o", "one.json")[0] == 0
+    assert run("s.toml", "-o", "two.json")[0] == 0
+    assert Path("one.json").read_bytes() == Path("two.json").read_bytes()
+
+
+def test_several_seeds_make_several_runs(run: Any) -> None:
+    code, out, err = run("s.toml", "--seeds", "4..6")
+    runs = json.loads(out)["runs"]
+    assert code == 0
+    assert [report["seed"] for report in runs] == [4, 5, 6]
+    assert len({report["log_hash"] for report in runs}) == 3
+    assert "3 seeds, 0 runs with violations" in err
+
+
+def test_what_goes_wrong_is_told_with_the_command_that_shows_it_again(run: Any) -> None:
+    text = HOPELESS.replace("settle_s = 30", "settle_s = 1").replace("until_s = 200", "until_s = 9")
+    Path("hopeless.toml").write_text(text)
+    code, out, err = run("hopeless.toml", "--seeds", "1..2")
+    runs = json.loads(out)["runs"]
+    assert code == 1
+    assert any(report["violations"] for report in runs)
+    violation = next(v for report in runs for v in report["violations"])
+    assert set(violation) == {"checker", "at_s", "what"}
+    seed = next(report["seed"] for report in runs if report["violations"])
+    assert f"replay: distributary simulate hopeless.toml --seed {seed}" in err
+
+
+@pytest.mark.parametrize("name", ["run.svg", "run.html"])
+def test_a_run_can_be_drawn(run: Any, name: str) -> None:
+    code, _, _ = run("s.toml", "--draw", name, "-o", "r.json")
+    assert code == 0
+    text = Path(name).read_text(encoding="utf-8")
+    assert "messages by kind" in text
+    assert "all in the root" in text
+
+
+def test_a_stream_is_drawn_with_its_loss_of_fidelity(run: Any) -> None:
+    Path("q.toml").write_text(
+        'size = "small"\n[overlay]\nbrokers = 6\n[workload]\nobjects = 2\nrates = [1, 2]\n'
+        "publishers = 0\nduration_s = 20\nsettle_s = 20\n"
+    )
+    code, out, err = run("q.toml", "--draw", "q.svg")
+    report = json.loads(out)
+    assert code == 0
+    assert all(0.0 <= point["loss"] <= 1.0 for point in report["loss_of_fidelity"])
+    assert len(report["loss_of_fidelity"]) > 10
+    assert "loss of fidelity" in err
+    assert "percent of the time" in Path("q.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        (("nothing.toml",), "nothing.toml: does not exist"),
+        (("s.toml", "--seeds", "4"), "--seeds: '4' is not A..B"),
+        (("s.toml", "--seeds", "9..4"), "--seeds: '9..4' ends before it begins"),
+        (("s.toml", "--seeds", "0..999999"), "--seeds: '0..999999' are more than"),
+        (("s.toml", "--seed", "-1"), "--seed"),
+        (("s.toml", "--draw", "x.png"), "--draw"),
+        (("s.toml", "--seeds", "1..2", "--draw", "x.svg"), "--draw: draws one run"),
+        (("s.toml", "-o", "no/where.json"), "-o"),
+    ],
+)
+def test_bad_input_is_one_line(run: Any, arguments: tuple[str, ...], place: str) -> None:
+    code, out, err = run(*arguments)
+    check_one_line(code, out, err, place)
+
+
+def test_a_bad_scenario_is_one_line_that_names_the_field(run: Any) -> None:
+    Path("bad.toml").write_text('size = "small"\n[overlay]\nbrokers = "many"\n')
+    code, out, err = run("bad.toml")
+    check_one_line(code, out, err, "bad.toml: overlay.brokers: must be a whole number")

@@ -1,0 +1,209 @@
+"""The checkers of content: each sees what it is for, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.simulator.ledgers import Book, settings
+
+from distributary.simulator.checkers.ends import Ends
+from distributary.simulator.checkers.exactly_once import ExactlyOnce
+from distributary.simulator.checkers.order import Order
+from distributary.simulator.checkers.selection import Selection
+
+
+def test_what_is_owed_and_made_once_is_all_right() -> None:
+    book = Book()
+    checker = ExactlyOnce(book.ledger)
+    book.subscribe("s")
+    book.publish("1")
+    book.deliver("s", "1")
+    checker.finish(book.now_ns)
+    assert checker.violations == []
+    assert (checker.owed, checker.made, checker.duplicates, checker.extra) == (1, 1, 0, 0)
+
+
+def test_what_was_published_after_a_confirmation_and_never_came_is_missing() -> None:
+    book = Book()
+    checker = ExactlyOnce(book.ledger)
+    book.subscribe("s")
+    book.publish("1")
+    checker.finish(book.now_ns)
+    (violation,) = checker.violations
+    assert "s at @s was owed ('/p', '1')" in violation.what
+    assert (checker.owed, checker.made) == (1, 0)
+
+
+def test_many_missing_deliveries_are_counted_rather_than_listed() -> None:
+    book = Book()
+    checker = ExactlyOnce(book.ledger)
+    for k in range(30):
+        book.subscribe(f"s{k:02d}")
+    book.publish("1")
+    checker.finish(book.now_ns)
+    assert len(checker.violations) == 21
+    assert checker.violations[-1].what == "10 more owed deliveries were never made"
+
+
+def test_a_second_copy_under_another_number_is_a_duplicate() -> None:
+    book = Book()
+    checker = ExactlyOnce(book.ledger)
+    book.subscribe("s")
+    book.publish("1")
+    book.deliver("s", "1")
+    book.deliver("s", "1")
+    assert checker.duplicates == 1
+    assert ["twice" in violation.what for violation in checker.violations] == [True]
+
+
+def test_before_the_confirmation_a_delivery_is_allowed_and_not_owed() -> None:
+    book = Book()
+    checker = ExactlyOnce(book.ledger)
+    book.subscribe("s", confirmed=False)
+    book.publish("1")
+    book.publish("2")
+    book.deliver("s", "1")
+    checker.finish(book.now_ns)
+    assert checker.violations == []
+    assert (checker.owed, checker.made, checker.extra) == (0, 0, 1)
+
+
+def test_nothing_is_owed_once_a_client_has_begun_to_end_its_subscription() -> None:
+    book = Book()
+    checker = ExactlyOnce(book.ledger)
+    book.subscribe("s")
+    book.ledger.ending("s", book.now_ns)
+    book.publish("1")
+    checker.finish(book.now_ns)
+    assert checker.violations == []
+    assert checker.owed == 0
+
+
+def test_a_publication_that_nobody_ever_accepts_is_a_fault_but_not_owed() -> None:
+    book = Book()
+    checker = ExactlyOnce(book.ledger)
+    book.subscribe("s")
+    book.publish("1", accepted=False)
+    checker.finish(book.now_ns)
+    assert [v.what for v in checker.violations] == ["('/p', '1') was sent and never accepted"]
+    assert checker.owed == 0
+
+
+@pytest.mark.parametrize(("kept", "owed"), [(True, 1), (False, 0)])
+def test_a_lost_broker_takes_only_what_it_alone_had_stored(kept: bool, owed: int) -> None:
+    book = Book()
+    checker = ExactlyOnce(book.ledger)
+    book.subscribe("s")
+    book.publish("1", home="lost")
+    book.ledger.broker_lost("lost", set(), is_kept_elsewhere=lambda _: kept)
+    checker.finish(book.now_ns)
+    assert checker.owed == owed
+    assert len(checker.violations) == owed
+    assert book.ledger.excused == 1 - owed
+
+
+def test_the_clients_of_a_lost_broker_are_owed_nothing_until_they_attach_again() -> None:
+    book = Book()
+    checker = ExactlyOnce(book.ledger)
+    book.subscribe("s")
+    book.publish("1")
+    book.ledger.broker_lost("lost", {"@s"}, is_kept_elsewhere=lambda _: True)
+    book.publish("2")
+    book.ledger.registered("s", book.now_ns)
+    book.publish("3")
+    checker.finish(book.now_ns)
+    assert ["'3'" in violation.what for violation in checker.violations] == [True]
+
+
+def test_what_a_filter_does_not_ask_for_is_seen() -> None:
+    book = Book()
+    checker = Selection(book.ledger, settings(), lambda _: False)
+    book.subscribe("s")
+    book.publish("1", kind="other")
+    book.deliver("s", "1")
+    (violation,) = checker.violations
+    assert "which its filter does not ask for" in violation.what
+
+
+def test_what_nobody_published_or_subscribed_to_is_seen() -> None:
+    book = Book()
+    checker = Selection(book.ledger, settings(), lambda _: False)
+    book.subscribe("s")
+    book.deliver("s", "1")
+    book.publish("2")
+    book.deliver("stranger", "2")
+    checker.finish(book.now_ns)
+    assert ["publication" in v.what for v in checker.violations] == [True, False]
+    assert ["nobody made" in v.what for v in checker.violations] == [True, True]
+
+
+def test_a_refusal_of_what_is_right_is_seen() -> None:
+    book = Book()
+    checker = Selection(book.ledger, settings(), lambda _: False)
+    book.ledger.refusals.append((3, "@s was refused s: no"))
+    checker.finish(book.now_ns)
+    assert [violation.at_ns for violation in checker.violations] == [3]
+
+
+@pytest.mark.parametrize(
+    ("accept", "media_type", "failing", "right"),
+    [
+        (None, "a/a", (), True),
+        (None, "b/b", (), False),
+        (["b/b", "c/c;q=0.5"], "b/b", (), True),
+        (["b/b", "c/c;q=0.5"], "c/c", (), False),
+        (["b/b", "c/c;q=0.5"], "c/c", ("b/b",), True),
+        (["b/b", "c/c;q=0.5"], "b/b", ("b/b",), True),
+        (["b/b"], None, ("b/b",), True),
+        (["b/b"], None, (), False),
+        (["d/d"], None, (), True),
+    ],
+)
+def test_a_format_must_be_the_first_that_can_be_made(
+    accept: list[str] | None, media_type: str | None, failing: tuple[str, ...], right: bool
+) -> None:
+    book = Book()
+    checker = Selection(book.ledger, settings(), lambda name: name in failing)
+    book.subscribe("s", accept=accept)
+    book.publish("1")
+    book.deliver("s", "1", media_type)
+    assert (checker.violations == []) == right
+
+
+def test_events_of_one_source_and_cell_must_keep_their_order() -> None:
+    book = Book()
+    checker = Order(book.ledger)
+    book.subscribe("s")
+    for identifier in ("1", "2", "3"):
+        book.publish(identifier)
+    book.deliver("s", "1")
+    book.deliver("s", "3")
+    assert checker.violations == []
+    book.deliver("s", "2")
+    (violation,) = checker.violations
+    assert "number 2 of its source, after number 3" in violation.what
+
+
+def test_events_of_different_cells_may_overtake_each_other() -> None:
+    book = Book()
+    checker = Order(book.ledger)
+    book.subscribe("s", kind="t")
+    book.subscribe("r", kind="u")
+    book.publish("1", kind="t")
+    book.publish("2", kind="u")
+    book.deliver("r", "2")
+    book.deliver("s", "1")
+    assert checker.violations == []
+
+
+def test_after_its_end_a_subscription_gets_nothing_new() -> None:
+    book = Book()
+    checker = Ends(book.ledger)
+    book.subscribe("s")
+    book.publish("before")
+    book.ledger.ended("s", book.now_ns)
+    book.publish("after")
+    book.deliver("s", "before")
+    assert checker.violations == []
+    book.deliver("s", "after")
+    (violation,) = checker.violations
+    assert "('/p', 'after')" in violation.what

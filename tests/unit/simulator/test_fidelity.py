@@ -1,0 +1,96 @@
+"""Loss of fidelity: exact intervals, and what is made of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from distributary.content import Tolerance, Version
+from distributary.simulator.checkers.fidelity import Fidelity
+from distributary.simulator.checkers.tolerances import Tolerances
+
+THING = ("/q", "o")
+WITHIN_ONE = Tolerance("/value", "absolute", 1.0)
+
+
+def source(fidelity: Fidelity, sequence: int, value: float, now_ns: int) -> None:
+    fidelity.changed(THING, sequence, {"/value": Version(value, sequence, now_ns)}, now_ns)
+
+
+def test_time_outside_is_counted_from_the_change_to_the_copy() -> None:
+    fidelity = Fidelity(100)
+    source(fidelity, 1, 0.0, 0)
+    fidelity.follow("f", THING, WITHIN_ONE)
+    fidelity.copied("f", THING, 1, 0)
+    source(fidelity, 2, 0.9, 10)
+    source(fidelity, 3, 1.0, 20)
+    fidelity.copied("f", THING, 3, 50)
+    source(fidelity, 4, 2.5, 80)
+    source(fidelity, 5, 1.5, 90)
+    fidelity.finish(200)
+    assert fidelity.intervals == [("f", THING, 20, 50), ("f", THING, 80, 90)]
+    assert fidelity.series() == [(0.0, 0.4), (1e-7, 0.0)]
+    assert fidelity.average() == pytest.approx(0.2)
+
+
+def test_a_follower_counts_from_its_first_copy_to_its_end() -> None:
+    fidelity = Fidelity(100)
+    fidelity.follow("f", THING, WITHIN_ONE)
+    source(fidelity, 1, 0.0, 0)
+    source(fidelity, 2, 5.0, 10)
+    assert [following.follower for following in fidelity.without_copy()] == ["f"]
+    fidelity.copied("f", THING, 1, 50)
+    fidelity.unfollow("f", 100)
+    source(fidelity, 3, 9.0, 110)
+    fidelity.finish(200)
+    assert fidelity.series() == [(0.0, 1.0)]
+
+
+def test_an_interval_is_split_between_the_windows_it_lies_in() -> None:
+    fidelity = Fidelity(100)
+    source(fidelity, 1, 0.0, 0)
+    fidelity.follow("f", THING, WITHIN_ONE)
+    fidelity.copied("f", THING, 1, 0)
+    source(fidelity, 2, 5.0, 50)
+    fidelity.copied("f", THING, 2, 225)
+    fidelity.finish(300)
+    assert [loss for _, loss in fidelity.series()] == [0.5, 1.0, 0.25]
+
+
+@pytest.mark.parametrize("without_delay", [True, False])
+def test_a_copy_that_was_outside_for_a_while_is_wrong_only_where_nothing_takes_time(
+    without_delay: bool,
+) -> None:
+    fidelity = Fidelity(100)
+    checker = Tolerances(fidelity, without_delay=without_delay)
+    source(fidelity, 1, 0.0, 0)
+    fidelity.follow("f", THING, WITHIN_ONE)
+    fidelity.copied("f", THING, 1, 0)
+    source(fidelity, 2, 5.0, 50)
+    fidelity.copied("f", THING, 2, 60)
+    checker.finish(100)
+    assert len(checker.violations) == without_delay
+
+
+def test_a_change_that_is_copied_in_the_same_instant_is_no_time_outside() -> None:
+    fidelity = Fidelity(100)
+    checker = Tolerances(fidelity, without_delay=True)
+    source(fidelity, 1, 0.0, 0)
+    fidelity.follow("f", THING, WITHIN_ONE)
+    fidelity.copied("f", THING, 1, 0)
+    source(fidelity, 2, 5.0, 50)
+    fidelity.copied("f", THING, 2, 50)
+    checker.finish(100)
+    assert checker.violations == []
+
+
+def test_a_follower_that_stays_outside_or_has_no_copy_at_all_is_seen() -> None:
+    fidelity = Fidelity(100)
+    checker = Tolerances(fidelity, without_delay=False)
+    source(fidelity, 1, 0.0, 0)
+    fidelity.follow("stale", THING, WITHIN_ONE)
+    fidelity.follow("bare", THING, WITHIN_ONE)
+    fidelity.copied("stale", THING, 1, 0)
+    source(fidelity, 2, 5.0, 50)
+    checker.finish(100)
+    assert ["never got" in v.what for v in checker.violations] == [True, False]
+    assert "stays so" in checker.violations[1].what

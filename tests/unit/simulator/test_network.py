@@ -1,0 +1,95 @@
+"""Links: delay, bandwidth, loss, and what disturbs them."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from distributary.simulator.network import Disturbance, SimulatedNetwork
+from distributary.simulator.places import Places
+from distributary.simulator.scenario import OverlayTable
+
+
+def network(**overlay: float) -> SimulatedNetwork:
+    delays = np.array([[0, 5_000_000], [7_000_000, 0]])
+    places = Places(("aa", "bb"), delays, np.ones((2, 2)), np.ones(2))
+    table = OverlayTable(brokers=2, access_delay_ms=2.0, **overlay)  # type: ignore[arg-type]
+    return SimulatedNetwork(places, table, random.Random(3))
+
+
+def test_a_message_takes_the_delay_of_its_direction() -> None:
+    links = network()
+    assert links.arrivals("aa", "bb", 100, 10) == (5_000_010,)
+    assert links.arrivals("bb", "aa", 100, 10) == (7_000_010,)
+    assert links.arrivals("@c", "aa", 100, 10) == (2_000_010,)
+
+
+def test_bytes_take_time_and_wait_for_those_before_them() -> None:
+    links = network(bandwidth_mbps=8.0)
+    # A byte takes a microsecond at eight megabits per second.
+    assert links.arrivals("aa", "bb", 1000, 0) == (6_000_000,)
+    assert links.arrivals("aa", "bb", 1000, 0) == (7_000_000,)
+    assert links.arrivals("bb", "aa", 1000, 0) == (8_000_000,)
+    assert links.arrivals("aa", "bb", 1000, 50_000_000) == (56_000_000,)
+
+
+def test_clients_have_links_of_their_own() -> None:
+    links = network(bandwidth_mbps=8.0, access_mbps=0.8)
+    assert links.arrivals("@c", "aa", 1000, 0) == (12_000_000,)
+
+
+def test_a_share_of_messages_gets_lost() -> None:
+    links = network(loss=0.25)
+    arrived = sum(len(links.arrivals("aa", "bb", 1, 0)) for _ in range(4000))
+    assert arrived / 4000 == pytest.approx(0.75, abs=0.03)
+
+
+def test_delays_can_change_as_a_whole() -> None:
+    links = network()
+    links.delay_factor = 2.0
+    assert links.arrivals("aa", "bb", 1, 0) == (10_000_000,)
+
+
+@pytest.mark.parametrize(
+    ("disturbance", "mean_count"),
+    [
+        (Disturbance(drop=0.5), 0.5),
+        (Disturbance(duplicate=0.5), 1.5),
+        (Disturbance({"zz"}, drop=1.0), 1.0),
+        (Disturbance({"aa"}, drop=1.0), 0.0),
+        (Disturbance({"aa"}, cut=True), 0.0),
+        (Disturbance({"aa", "bb"}, cut=True), 1.0),
+        (Disturbance(frozenset(), cut=True), 1.0),
+    ],
+)
+def test_disturbances_drop_and_repeat_what_concerns_them(
+    disturbance: Disturbance, mean_count: float
+) -> None:
+    links = network()
+    links.disturbances.append(disturbance)
+    arrived = sum(len(links.arrivals("aa", "bb", 1, 0)) for _ in range(4000))
+    assert arrived / 4000 == pytest.approx(mean_count, abs=0.05)
+
+
+def test_a_cut_leaves_clients_with_their_homes() -> None:
+    links = network()
+    links.disturbances.append(Disturbance({"aa"}, cut=True))
+    assert len(links.arrivals("@c", "aa", 1, 0)) == 1
+
+
+def test_what_is_held_up_is_overtaken() -> None:
+    links = network()
+    links.disturbances.append(Disturbance(late=0.5, late_ns=1e9))
+    times = [links.arrivals("aa", "bb", 1, k)[0] for k in range(100)]
+    assert times != sorted(times)
+    assert min(times) >= 5_000_000
+    assert max(times) <= 1_005_000_100
+
+
+def test_a_spike_holds_everything_up_alike() -> None:
+    links = network()
+    links.disturbances.append(Disturbance(delay_ns=1e6))
+    times = [links.arrivals("aa", "bb", 1, k)[0] for k in range(10)]
+    assert times == [6_000_000 + k for k in range(10)]

@@ -1,0 +1,127 @@
+"""Scenario files: what may stand in them, and what is said about the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from distributary.errors import BadInput
+from distributary.simulator.scenario_file import read_scenario
+
+SCENARIOS = Path(__file__).parents[3] / "scenarios"
+SMALL = 'size = "small"\n'
+
+
+def read(folder: Path, text: str) -> object:
+    path = folder / "s.toml"
+    path.write_text(text)
+    return read_scenario(path)
+
+
+@pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.toml")), ids=lambda path: path.stem)
+def test_the_scenarios_that_come_along_can_be_read(path: Path) -> None:
+    scenario = read_scenario(path)
+    assert scenario.name == path.stem
+    assert scenario.size == "small" or scenario.overlay.brokers > 64
+
+
+def test_tables_become_settings(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        SMALL + "[content]\ngraph = 'map'\nformats = ['application/pdf', 'audio/wav']\n"
+        "tree = 'discovered'\n[adaptation]\nwindow_s = 5\napproach = 'one-tree'\n"
+        "[settings.membership]\nperiod_s = 1\n[settings.streams]\npulse_s = 2\n"
+        "[space]\ndimensions = [{name = 'type', buckets = 8}]\n"
+        "[[fault]]\nkind = 'crash'\nat_s = 3\n"
+    )
+    scenario = read_scenario(path)
+    settings = scenario.settings
+    assert scenario.name == "mine"
+    assert settings.graph_for(10**6).names == ("application/pdf", "audio/wav")
+    assert settings.content.tree == "discovered"
+    assert settings.adaptation.window_s == 5.0
+    assert (settings.streams.approach, settings.streams.pulse_s) == ("one-tree", 2.0)
+    assert settings.membership.period_s == 1.0
+    assert isinstance(settings.membership.period_s, float)
+    assert settings.space.cell_count == 9
+    assert [fault.kind for fault in scenario.faults] == ["crash"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"size: is missing; hint: write size = \"small\""),
+        ('size = "huge"', r"size: is the string 'huge'"),
+        (SMALL + "color = 1", r"color: 'color' is not a table or field of a scenario"),
+        (SMALL + "[overlay]\nbroker = 5", r"overlay.broker: .*did you mean 'brokers'\?"),
+        (SMALL + "[overlay]\nbrokers = 65", r"overlay.brokers: is 65, and a small .* most 64"),
+        (SMALL + "[overlay]\nbrokers = 0", r"overlay.brokers: is 0, and must be from 1"),
+        (SMALL + "[overlay]\nbrokers = 2.5", r"overlay.brokers: must be a whole number, not 2.5"),
+        (SMALL + "[overlay]\nbrokers = true", r"overlay.brokers: must be a whole number, not true"),
+        (SMALL + "[overlay]\nloss = 1.5", r"overlay.loss: is 1.5, and must be from 0 to 1"),
+        (SMALL + "[overlay]\nloss = nan", r"overlay.loss: is nan"),
+        (SMALL + "[overlay]\ntopology = 'ring'", r"overlay.topology: 'ring' is not one of"),
+        (SMALL + "[overlay]\ntopology = 'gml'", r"overlay.file: is missing"),
+        (SMALL + "[overlay]\nfile = 'x'", r"overlay.file: is not for the topology unit-square"),
+        (SMALL + "overlay = 3", r"overlay: must be a table, not 3"),
+        (SMALL + "[content]\ngraph = 'nap'", r"content.graph: 'nap' is neither"),
+        (SMALL + "[content]\ngraph = 'map'\nformats = ['x/y']", r"content.formats\[0\]: 'x/y'"),
+        (SMALL + "[content]\ngraph = 'map'\nsource = 'x/y'", r"content.source: 'x/y' is not"),
+        (SMALL + "[content]\nmethod = 'luck'", r"content.method: 'luck' is not a method"),
+        (SMALL + "[content]\nmegabytes = [1]", r"content.megabytes: has 1 entries"),
+        (SMALL + "[content]\nmegabytes = [2, 1]", r"content.megabytes: has '2' before '1'"),
+        (SMALL + "[workload]\npublications = -1", r"workload.publications: is -1"),
+        (SMALL + "[workload]\nbegin_s = 90", r"workload.begin_s: is after the end at 60 s"),
+        (
+            SMALL + "[workload]\npublications = 1\npublishers = 0",
+            r"workload.publishers: is 0, and there are publications",
+        ),
+        (SMALL + "[workload]\ndivergences = ['far']", r"workload.divergences\[0\]: 'far'"),
+        (SMALL + "[workload]\ndivergences = []", r"workload.divergences: is empty"),
+        (SMALL + "[workload]\nadvertise = 1", r"workload.advertise: must be true or false, not 1"),
+        (SMALL + "[workload.shift]\nat = 1", r"workload.shift.at: .*did you mean 'at_s'\?"),
+        (SMALL + "[adaptation]\ntua = 1", r"adaptation.tua: .*did you mean 'tau'\?"),
+        (SMALL + "[settings.member]\nx = 1", r"settings.member: .*did you mean 'membership'\?"),
+        (SMALL + "[settings.links]\nretry = 1", r"settings.links.retry: .*mean 'retry_s'\?"),
+        (SMALL + "settings = 1", r"settings: must be a table, not 1"),
+        (SMALL + "fault = 1", r"fault: must be a list of tables; hint: write \[\[fault\]\]"),
+        (SMALL + "[[fault]]\nat_s = 1", r"fault\[0\].kind: is missing"),
+        (SMALL + "[[fault]]\nkind = 'crush'", r"fault\[0\].kind: 'crush' .*did you mean 'crash'\?"),
+        (
+            SMALL + "[[fault]]\nkind = 'crash'\nat_s = 9\nuntil_s = 8",
+            r"fault\[0\].until_s: is before at_s, which is 9",
+        ),
+        (
+            SMALL + "[[fault]]\nkind = 'crash'\nbrokers = [3, 99]",
+            r"fault\[0\].brokers\[1\]: is 99, and the last of them is 31",
+        ),
+        (SMALL + "[[fault]]\nkind = 'mix'", r"fault\[0\].until_s: is missing"),
+        (SMALL + "[space]\ndimensions = []", r"space: dimensions"),
+        ("size =", r"document: is not TOML"),
+    ],
+)
+def test_whatever_is_wrong_is_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(BadInput, match=rf"s\.toml: {message}"):
+        read(tmp_path, text)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"nothing\.toml: does not exist"):
+        read_scenario(tmp_path / "nothing.toml")
+
+
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BadInput, match="is not text in UTF-8"):
+        read_scenario(path)
+
+
+def test_a_graph_may_be_a_file_beside_the_scenario(tmp_path: Path) -> None:
+    (tmp_path / "g.json").write_text(
+        '{"formats": [{"name": "a/b", "size": {"fixed": 1, "per_mb": 0}}], "conversions": []}'
+    )
+    path = tmp_path / "s.toml"
+    path.write_text(SMALL + "[content]\ngraph = 'g.json'\n")
+    assert read_scenario(path).settings.graph_for(5).names == ("a/b",)

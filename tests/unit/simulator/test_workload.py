@@ -1,0 +1,237 @@
+"""What clients do: filters that match as often as asked, and devices that repeat themselves."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from distributary.broker.addresses import Address
+from distributary.broker.blob import Blob
+from distributary.broker.messages import client as messages
+from distributary.broker.messages import migration
+from distributary.broker.settings import Settings, ns
+from distributary.content import ContentSpace, DeviceProfile, Publication, Subscription
+from distributary.filters import Filter
+from distributary.simulator.checkers.ledger import Ledger
+from distributary.simulator.workload.interests import Interests, profile, written_time
+from distributary.simulator.workload.publisher import Publisher
+from distributary.simulator.workload.subscriber import Subscriber
+from distributary.simulator.workload.walk import Walk
+from distributary.simulator.world import World
+
+EVENT = Publication.parse({"specversion": "1.0", "id": "1", "source": "/p", "type": "t"})
+
+
+class Wire:
+    """A network that writes down what passes, and delivers nothing."""
+
+    def __init__(self) -> None:
+        self.passed: list[tuple[float, str]] = []
+
+    def arrivals(
+        self, sender: Address, to: Address, size_bytes: int, now_ns: int
+    ) -> tuple[int, ...]:
+        self.passed.append((now_ns / 1e9, to))
+        return ()
+
+
+def quiet_world() -> tuple[World, Wire, list[object]]:
+    wire = Wire()
+    world = World(Settings(), wire, seed=0)
+    sent: list[object] = []
+    world.listeners.append(lambda sender, to, message, now_ns: sent.append(message))
+    return world, wire, sent
+
+
+@pytest.mark.parametrize("matching", [0.0, 0.02, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize("types", [1, 12])
+def test_filters_match_events_as_often_as_asked(matching: float, types: int) -> None:
+    interests = Interests(matching=matching, types=types, skew=1.0, rng=random.Random(7))
+    filters = [Filter.parse(interests.filters()) for _ in range(300)]
+    events = [
+        interests.event(source="/p", identifier=str(k), now_ns=k, media_type=None)
+        for k in range(300)
+    ]
+    matched = sum(f.matches(event) for f in filters for event in events)
+    assert matched / 90_000 == pytest.approx(matching, abs=0.02)
+
+
+def test_some_types_are_far_more_frequent_than_others() -> None:
+    interests = Interests(matching=0.1, types=10, skew=1.5, rng=random.Random(1))
+    kinds = [
+        interests.event(source="/p", identifier=str(k), now_ns=0, media_type="a/a").type
+        for k in range(1000)
+    ]
+    assert kinds.count("report.1") > 5 * kinds.count("report.5")
+
+
+def test_advertised_rates_cover_the_cells_of_all_events() -> None:
+    space = ContentSpace.default()
+    interests = Interests(matching=0.1, types=10, skew=1.0, rng=random.Random(1))
+    rates = dict(interests.rates(space, 5.0))
+    assert sum(rates.values()) == pytest.approx(5.0)
+    for k in range(100):
+        event = interests.event(source="/p", identifier=str(k), now_ns=0, media_type=None)
+        assert space.cell_of(event) in rates
+
+
+def test_a_profile_takes_some_of_the_formats() -> None:
+    for seed in range(20):
+        document = profile(["a/a", "b/b", "c/c", "d/d"], random.Random(seed))
+        assert 1 <= len(DeviceProfile.parse(document).entries()) <= 3
+
+
+def test_times_of_a_run_are_timestamps() -> None:
+    assert written_time(0) == "2026-01-01T00:00:00.000000000Z"
+    assert written_time(ns(86_400 + 3_723.5)) == "2026-01-02T01:02:03.500000000Z"
+
+
+def test_a_walk_stays_near_its_mean_and_moves() -> None:
+    walk = Walk(10.0, 0.5, random.Random(3))
+    values = []
+    for _ in range(2000):
+        walk.step()
+        values.append(walk.number)
+    assert sum(values) / 2000 == pytest.approx(10.0, abs=1.0)
+    assert len(set(values)) == 2000
+    assert walk.text
+
+
+def test_a_request_is_repeated_ever_less_often_until_it_is_answered() -> None:
+    world, wire, _ = quiet_world()
+    publisher = Publisher(world, "p", "aa", "/p", Ledger(lambda _: 0))
+    publisher.publish(EVENT, None)
+    world.run_until(ns(20.0))
+    assert [at for at, _ in wire.passed] == [0.0, 1.0, 3.0, 7.0, 15.0]
+    publisher.receive(messages.Accepted("/p", "1"), sender="aa", now_ns=world.now_ns)
+    world.run_until(ns(90.0))
+    assert len(wire.passed) == 5
+
+
+def test_a_publisher_waits_with_the_next_event_until_one_is_accepted() -> None:
+    world, _, sent = quiet_world()
+    ledger = Ledger(lambda _: 0)
+    publisher = Publisher(world, "p", "aa", "/p", ledger)
+    other = Publication.parse({**EVENT.document(), "id": "2", "datacontenttype": "a/a"})
+    publisher.publish(EVENT, None)
+    publisher.publish(other, Blob.imagined("a/a", 77, "x"))
+    assert len(sent) == 1
+    publisher.receive(messages.Accepted("/p", "1"), sender="aa", now_ns=0)
+    assert len(sent) == 2
+    entry = ledger.published["/p", "2"]
+    assert (entry.size_bytes, entry.order, entry.accepted_ns) == (77, 2, None)
+
+
+def test_what_an_old_home_says_is_not_heard() -> None:
+    world, _, _ = quiet_world()
+    ledger = Ledger(lambda _: 0)
+    publisher = Publisher(world, "p", "aa", "/p", ledger)
+    publisher.publish(EVENT, None)
+    publisher.reattach("bb")
+    publisher.receive(messages.Accepted("/p", "1"), sender="aa", now_ns=0)
+    assert ledger.published["/p", "1"].accepted_ns is None
+    assert ledger.published["/p", "1"].home == "bb"
+
+
+def subscriber() -> tuple[World, Ledger, Subscriber, list[object]]:
+    world, _, sent = quiet_world()
+    ledger = Ledger(lambda _: 0)
+    device = Subscriber(world, "s", "aa", ledger)
+    device.subscribe(Subscription.parse({"id": "s", "filters": []}))
+    device.receive(messages.Subscribed("s"), sender="aa", now_ns=0)
+    ledger.sent(EVENT, 0, "aa", 1)
+    ledger.sent(Publication.parse({**EVENT.document(), "id": "2"}), 0, "aa", 2)
+    sent.clear()
+    return world, ledger, device, sent
+
+
+def delivery(number: int, identifier: str) -> messages.Delivery:
+    event = f'{{"specversion":"1.0","id":"{identifier}","source":"/p","type":"t"}}'
+    return messages.Delivery("s", number, event)
+
+
+def test_deliveries_are_taken_in_the_order_of_their_numbers_and_acknowledged() -> None:
+    _, ledger, device, sent = subscriber()
+    got: list[str] = []
+    ledger.readers.append(lambda copy: got.append(copy.published.publication.id))
+    device.receive(delivery(2, "2"), sender="aa", now_ns=0)
+    assert got == []
+    device.receive(delivery(1, "1"), sender="aa", now_ns=0)
+    device.receive(delivery(1, "1"), sender="aa", now_ns=0)
+    assert got == ["1", "2"]
+    assert device.repeats == 1
+    assert sent == [
+        messages.Acknowledge("s", 0),
+        messages.Acknowledge("s", 2),
+        messages.Acknowledge("s", 2),
+    ]
+
+
+def test_leases_are_renewed_until_the_client_leaves() -> None:
+    world, ledger, device, sent = subscriber()
+    world.run_until(ns(65.0))
+    renewals = [message for message in sent if isinstance(message, messages.Renew)]
+    assert renewals == [messages.Renew(("s",))] * 3
+    device.leave()
+    world.run_until(ns(200.0))
+    assert sum(isinstance(message, messages.Renew) for message in sent) == 3
+    # A lease of 120 s, a second of skew and ten of grace.
+    assert ledger.wishes["s"].ended_ns == ns(65.0 + 131.0)
+
+
+def test_an_end_counts_from_its_confirmation() -> None:
+    _, ledger, device, _ = subscriber()
+    device.unsubscribe("s")
+    wish = ledger.wishes["s"]
+    assert wish.ending_ns is not None
+    assert wish.ended_ns is None
+    device.receive(messages.Unsubscribed("s"), sender="aa", now_ns=0)
+    assert wish.ended_ns is not None
+
+
+def test_a_client_that_is_asked_moves_and_says_what_it_has_received() -> None:
+    _, _, device, sent = subscriber()
+    device.receive(delivery(1, "1"), sender="aa", now_ns=0)
+    device.receive(migration.RequestToMove("bb"), sender="aa", now_ns=0)
+    device.receive(migration.MoveNow("bb"), sender="aa", now_ns=0)
+    device.receive(migration.Connected((("s", 1),)), sender="bb", now_ns=0)
+    assert device.home == "bb"
+    assert migration.AcceptMove("bb", accepted=True) in sent
+    assert migration.Connect((("s", 1),)) in sent
+
+
+def test_after_a_loss_a_client_asks_again_elsewhere_and_counts_from_the_beginning() -> None:
+    _, ledger, device, sent = subscriber()
+    device.receive(delivery(1, "1"), sender="aa", now_ns=0)
+    device.reattach("bb")
+    assert any(isinstance(message, messages.Subscribe) for message in sent)
+    assert migration.Connect((("s", 1),)) in sent
+    device.receive(migration.Connected(()), sender="bb", now_ns=0)
+    device.receive(delivery(1, "2"), sender="bb", now_ns=0)
+    assert {identity for _, identity in ledger.got} == {("/p", "1"), ("/p", "2")}
+
+
+def test_after_a_loss_a_client_goes_on_where_an_earlier_home_has_kept_its_place() -> None:
+    _, ledger, device, sent = subscriber()
+    device.receive(delivery(1, "1"), sender="aa", now_ns=0)
+    device.reattach("bb")
+    device.receive(delivery(2, "2"), sender="bb", now_ns=0)
+    assert len(ledger.got) == 1
+    device.receive(migration.Connected((("s", 1),)), sender="bb", now_ns=0)
+    device.receive(delivery(2, "2"), sender="bb", now_ns=0)
+    assert {identity for _, identity in ledger.got} == {("/p", "1"), ("/p", "2")}
+    assert sent[-1] == messages.Acknowledge("s", 2)
+
+
+def test_a_client_does_not_go_back_to_a_home_that_was_lost() -> None:
+    _, _, device, _ = subscriber()
+    device.reattach("bb")
+    device.receive(migration.MoveNow("aa"), sender="bb", now_ns=0)
+    assert device.home == "bb"
+
+
+def test_a_refusal_is_written_down() -> None:
+    _, ledger, device, _ = subscriber()
+    device.receive(messages.Refused("s", "no"), sender="aa", now_ns=0)
+    assert [what for _, what in ledger.refusals] == ["@s was refused s: no"]
