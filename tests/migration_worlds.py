@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tests.broker_overlays import SECOND
 from tests.content_worlds import SETTINGS, ContentWorld
 
+from distributary.broker.core import Core
 from distributary.broker.encoding import decode
-from distributary.broker.messages.links import Hop
-from distributary.broker.messages.migration import AcceptMove, RequestToMove
-from distributary.broker.migration import Migration
+from distributary.broker.messages.links import Hop, Routed
+from distributary.broker.messages.migration import AcceptMove, RegisterClient, RequestToMove
 from distributary.broker.part import Part
 from distributary.broker.settings import MigrationSettings, Settings
 from distributary.broker.telemetry import Migrated
@@ -32,11 +33,6 @@ class MoveWorld(ContentWorld):
     """A client at one broker, `old`, that would be cheaper at another, `new`.
 
     Everything published has one `root`, and publishers are at `far`; these are four brokers.
-
-    Attributes
-    ----------
-    declines
-        Clients that do not want to move.
     """
 
     def __init__(
@@ -62,9 +58,7 @@ class MoveWorld(ContentWorld):
     def register(self, device: Device, near: str, *, others: float = FAR) -> None:
         """Have a client tell its home what traffic costs at each broker."""
         prices = tuple((m, NEAR if m == near else others) for m in self.members)
-        if isinstance(device, Subscriber):
-            device.prices = prices
-            device._tell_prices()
+        device.send(RegisterClient(prices))
 
     def publish_for(self, seconds: float, *, every_s: float = 0.25, home: str = "") -> None:
         """Have something published from now on, and let that time pass."""
@@ -77,41 +71,68 @@ class MoveWorld(ContentWorld):
         self._published += 1
         self.publish(f"{self._published:04d}", home, media_type=None)
 
+    def listen(self, kind: type, call: Callable[[str, str, Any], None]) -> None:
+        """Have `call(sender, receiver, message)` called for every message of a kind."""
+
+        def hear(sender: str, to: str, message: object, now_ns: int) -> None:
+            while isinstance(message, Hop | Routed):
+                message = decode(message.message)
+            if isinstance(message, kind):
+                call(sender, to, message)
+
+        self.world.listeners.append(hear)
+
+    def sent(self, kind: type) -> list[Any]:
+        """Return a list that fills with all messages of a kind from now on."""
+        found: list[Any] = []
+        self.listen(kind, lambda _sender, _to, message: found.append(message))
+        return found
+
     def on_first(self, kind: type, call: Callable[[], None]) -> None:
         """Do something right after a kind of message was sent for the first time."""
-        done: list[int] = []
+        done: list[object] = []
 
-        def listen(sender: str, to: str, message: object, now_ns: int) -> None:
-            inner = decode(message.message) if isinstance(message, Hop) else message
-            if isinstance(inner, kind) and not done:
-                done.append(now_ns)
-                self.world.at(now_ns, call)
+        def hear(sender: str, to: str, message: object) -> None:
+            if not done:
+                done.append(message)
+                self.world.at(self.world.now_ns, call)
 
-        self.world.listeners.append(listen)
+        self.listen(kind, hear)
 
     def crash_for(self, broker: str, seconds: float) -> None:
         """Take a broker down for a while."""
         self.world.crash(broker)
-        self.world.at(
-            self.world.now_ns + round(seconds * SECOND), self.overlay.restart, broker
-        )
+        self._restart_later(broker, seconds)
+
+    def tear(self, broker: str) -> None:
+        """Take a broker down in the middle of a turn, if it is up, and bring it back."""
+        node = self.world.nodes[broker]
+        if node.broker is not None:
+            self.world.tear(broker, lambda: self._restart_later(broker, 2))
+
+    def _restart_later(self, broker: str, seconds: float) -> None:
+        at_ns = self.world.now_ns + round(seconds * SECOND)
+        self.world.at(at_ns, self.overlay.restart, broker)
 
     def lose(self, broker: str) -> None:
-        """Take a broker down for ever; its clients go to another one."""
+        """Take a broker down for ever; its clients go to another one when they notice."""
         self.world.crash(broker)
+        self.world.at(self.world.now_ns + 3 * SECOND, self._reattach, broker)
+
+    def _reattach(self, broker: str) -> None:
         devices = [*self.subscribers.values(), *self.publishers.values()]
         left = [device for device in devices if device.home == broker]
         self.ledger.broker_lost(
             broker, {device.address for device in left}, is_kept_elsewhere=lambda _: True
         )
         for device in left:
-            self.world.at(self.world.now_ns + 3 * SECOND, device.reattach, self.other)
+            device.reattach(self.other)
 
-    def migration(self, broker: str) -> Migration:
-        """What a broker knows of clients that move."""
-        core = self.world.nodes[broker].broker
-        assert core is not None
-        return core.core.migration
+    def core(self, broker: str) -> Core:
+        """The parts of a broker."""
+        running = self.world.nodes[broker].broker
+        assert running is not None
+        return running.core
 
     def arrivals(self) -> list[tuple[str, str]]:
         """Who has come where, in order."""

@@ -41,7 +41,7 @@ class _Parameters:
 
 _SIZES: Mapping[Size, _Parameters] = {
     "small": _Parameters(4, 600, 16, 1),
-    "large": _Parameters(100, 23_400, 256, 5),
+    "large": _Parameters(100, 23_400, 256, 9),
 }
 
 
@@ -138,6 +138,6 @@ def _fill_followers(store: Store, quotes: pa.Table, servers: int) -> None:
 STUDY = Study(
     name="pipeline-rates",
     about="Counting updates for many servers on Spark, beside what cannot be avoided.",
-    minutes=4,
+    minutes=5,
     run=_run,
 )

@@ -87,11 +87,11 @@ PARAMETERS: Mapping[Size, Parameters] = {
     "small": Parameters(
         24,
         4,
-        ((LOAD, 1), (_DELAYS, 1), (_TOLERANCES, 1)),
-        (2.0, 6.0),
-        shift_s=50.0,
-        seconds=350.0,
-        last_s=150.0,
+        ((LOAD, 2), (_DELAYS, 2), (_TOLERANCES, 2)),
+        (3.0, 9.0),
+        shift_s=25.0,
+        seconds=200.0,
+        last_s=75.0,
         static_s=50.0,
         window_s=5.0,
         adaptation=AdaptationSettings(window_s=12.5, round_s=25.0, hold_s=5.0),
@@ -230,7 +230,8 @@ def _run(size: Size, progress: Progress) -> Findings:
     measured = {}
     for kind, seed in parameters.cases:
         progress(f"{kind}, seed {seed}")
-        measured[kind, seed] = measure(parameters, kind, seed)
+        item = measured[kind, seed] = measure(parameters, kind, seed)
+        progress(f"{item.last(parameters.last_windows):.3f} times SA, {item.unchanged:.2f} without")
     return Findings(
         tables=(_case_table(parameters, measured), _series_table(parameters, measured)),
         claims=_claims(parameters, measured),

@@ -254,7 +254,7 @@ class AdaptingOverlay:
         """Have the follower at a broker tolerate less than a digit."""
         name = self._names[broker]
         client = client_address(name)
-        tolerance = Tolerance(_POINTER, "absolute", 0.5 * _BASE ** digit)
+        tolerance = Tolerance(_POINTER, "absolute", 0.5 * _BASE**digit)
         old = self._following.get(name)
         identity = f"{name}-{digit}"
         document = {

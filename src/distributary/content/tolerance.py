@@ -155,7 +155,9 @@ class ForwardingRule:
 
         Any kind may say so. A child that was sent nothing yet needs whatever there is.
         """
-        return last_sent is None or any(
-            divergence.forwards(version, last_sent, child=child, parent=parent)
-            for divergence, child, parent in self._kinds
-        )
+        if last_sent is None:
+            return True
+        for divergence, child, parent in self._kinds:
+            if divergence.forwards(version, last_sent, child=child, parent=parent):
+                return True
+        return False

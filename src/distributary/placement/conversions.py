@@ -99,8 +99,26 @@ class Converter:
         entry
             What taking each format costs, in the unit of the conversions, shape (formats,).
         """
+        wishes = np.flatnonzero(need)
+        if len(wishes) == 1:
+            return self._single_delivery(offered, entry, int(wishes[0]))
         useful = self.chains.makeable_from(offered) & self.chains.leading_to(need)
         return self._by_terminals(offered, entry, need, np.flatnonzero(useful))
+
+    def _single_delivery(
+        self, offered: BoolArray, entry: FloatArray, wish: int
+    ) -> tuple[BoolArray, IntArray]:
+        """Return the same for one format needed, which most brokers need: a cheapest chain."""
+        chains = self.chains
+        price = np.where(offered, entry + chains.costs[:, wish], np.inf)
+        start = int(price.argmin())
+        entered = np.zeros(len(offered), dtype=np.bool_)
+        entered[start] = True
+        made_from = np.full(len(offered), NOT_MADE, dtype=np.int64)
+        while wish != start:
+            made_from[wish] = chains.before[start, wish]
+            wish = int(made_from[wish])
+        return entered, made_from
 
     def cost(self, have: BoolArray, need: BoolArray) -> ConversionCost:
         """Return what those conversions cost at a node of weight 1."""

@@ -29,6 +29,7 @@ from distributary.simulator.network import SimulatedNetwork
 from distributary.simulator.places import find_places
 from distributary.simulator.scenario import Scenario
 from distributary.simulator.workload.content_clients import ContentClients
+from distributary.simulator.workload.device import Device
 from distributary.simulator.workload.stream_clients import StreamClients
 from distributary.simulator.world import World
 
@@ -264,21 +265,27 @@ class Simulation:
 
     def _lost(self, broker: str) -> None:
         """Have the clients of a lost broker go elsewhere."""
-        clients = [
-            client
-            for client in (*self.content.subscribers, *self.content.publishers)
-            if client.home == broker
-        ]
-        followers = [client for client in self.streams.followers if client.home == broker]
+        self._excuse(broker)
+        at_ns = self.world.now_ns + ns(self.scenario.workload.reattach_s)
+        self.world.at(at_ns, self._reattach, broker)
+
+    def _excuse(self, broker: str) -> None:
         self.ledger.broker_lost(
             broker,
-            {client.address for client in (*clients, *followers)},
+            {client.address for client in self._clients_of(broker)},
             is_kept_elsewhere=self._kept_elsewhere(broker),
         )
-        at_ns = self.world.now_ns + ns(self.scenario.workload.reattach_s)
+
+    def _clients_of(self, broker: str) -> list[Device]:
+        clients = (*self.content.subscribers, *self.content.publishers, *self.streams.followers)
+        return [client for client in clients if client.home == broker]
+
+    def _reattach(self, broker: str) -> None:
+        # Some may have been about to move, to it or away from it, when it was lost.
+        self._excuse(broker)
         up = [i for i, node in sorted(self.world.nodes.items()) if node.broker is not None]
-        for client in (*clients, *followers):
-            self.world.at(at_ns, client.reattach, self._chance.choice(up))
+        for client in self._clients_of(broker):
+            client.reattach(self._chance.choice(up))
 
     def _kept_elsewhere(self, broker: str) -> Callable[[tuple[str, str]], bool]:
         disks = b"\n".join(

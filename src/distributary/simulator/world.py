@@ -207,16 +207,18 @@ class World:
         if node.busy:
             self._put_off(node, effects)
         else:
+            spent_ns = 0
             for position, effect in enumerate(effects):
                 if type(effect) is Spend:
-                    spent_ns = self._spent_ns(node, node.service_ns.get(effect.work, 0.0))
-                    if spent_ns > 0:
-                        node.busy = True
-                        self._put_off(node, effects[position + 1 :])
-                        self.at(self.now_ns + spent_ns, self._go_on, node, node.life)
-                        break
+                    spent_ns += self._spent_ns(node, effect)
+                elif spent_ns > 0:
+                    self._put_off(node, effects[position:])
+                    break
                 else:
                     self._carry_out(node, effect)
+            if spent_ns > 0:
+                node.busy = True
+                self.at(self.now_ns + spent_ns, self._go_on, node, node.life)
         self._rearm(node)
 
     def _put_off(self, node: Node, effects: Sequence[Effect]) -> None:
@@ -261,8 +263,12 @@ class World:
             outcome = self.convert(node.identity, effect.blob, effect.target)
             self._convert(node, effect.ticket, outcome)
 
-    def _spent_ns(self, node: Node, mean_ns: float) -> int:
-        """Return how long some work takes: exponential, as in the papers' queueing model."""
+    def _spent_ns(self, node: Node, effect: Spend) -> int:
+        """Return how long some work takes."""
+        return self._drawn_ns(node, node.service_ns.get(effect.work, 0.0))
+
+    def _drawn_ns(self, node: Node, mean_ns: float) -> int:
+        """Return an exponential time, as in the papers' queueing model."""
         if mean_ns <= 0.0:
             return 0
         return round(self._times.expovariate(1.0) * mean_ns * node.slowness)
@@ -272,15 +278,20 @@ class World:
         if node.life != life:
             return
         waiting = node.waiting_effects
+        spent_ns = 0
         while waiting:
-            effect = waiting.popleft()
+            effect = waiting[0]
             if type(effect) is Spend:
-                spent_ns = self._spent_ns(node, node.service_ns.get(effect.work, 0.0))
-                if spent_ns > 0:
-                    self.at(self.now_ns + spent_ns, self._go_on, node, life)
-                    return
-            else:
+                spent_ns += self._spent_ns(node, effect)
+            elif spent_ns > 0:
+                break
+            waiting.popleft()
+            if type(effect) is not Spend:
                 self._carry_out(node, effect)
+        if spent_ns > 0:
+            # What is done one after the other, with nothing to be seen in between, ends once.
+            self.at(self.now_ns + spent_ns, self._go_on, node, life)
+            return
         node.busy = False
         if node.jobs:
             self.at(self.now_ns, self._next_job, node, life)
@@ -301,7 +312,7 @@ class World:
                 self.at(self.now_ns, self._next_job, node, life)
         else:
             node.busy = True
-            spent_ns = self._spent_ns(node, node.message_ns)
+            spent_ns = self._drawn_ns(node, node.message_ns)
             self.at(self.now_ns + spent_ns, self._taken, node, life, *job)
 
     def _taken(self, node: Node, life: int, sender: Address, message: object) -> None:

@@ -133,7 +133,7 @@ class Deliveries(Part):
             if local.id in got or not self._is_for(local, arrival):
                 continue
             parcel = self._parcel(arrival, local)
-            if parcel is not None and self._put(local.id, parcel, entries, turn):
+            if parcel is not None and self._put(local.id, parcel, item, entries, turn):
                 got.add(local.id)
         if known is None:
             self._forgetting.keep(item.identity, turn.now_ns + self._kept_ns)
@@ -194,6 +194,7 @@ class Deliveries(Part):
         self,
         subscription: str,
         parcel: Queued,
+        item: Item,
         entries: list[tuple[str, Queued]],
         turn: Turn,
     ) -> bool:
@@ -202,13 +203,14 @@ class Deliveries(Part):
         Returns whether the client counts as having got it here.
         """
         migration = self.core.migration
+        place = (item.cell, item.series, item.number)
         if migration.has_left(parcel.client):
             if migration.keeps(parcel.client):
                 parcel = self._queues.put(subscription, parcel, turn)
-            migration.redirect(subscription, parcel, turn)
+            migration.redirect(subscription, parcel, place, turn)
             return True
         if migration.holds(parcel.client):
-            migration.hold(subscription, parcel, turn)
+            migration.hold(subscription, parcel, place, turn)
             return False
         entries.append((subscription, self._queues.put(subscription, parcel, turn)))
         return True
@@ -231,6 +233,11 @@ class Deliveries(Part):
     def resume(self, subscription: str, client: Address, number: int, turn: Turn) -> None:
         """Go on with a client that has come, and has received so much."""
         self._queues.resume(subscription, client, number, turn)
+
+    def place_of(self, identity: tuple[str, str]) -> tuple[int, int, int]:
+        """Return the cell, the series and the number of an item; 0 where it is not known."""
+        known = self._items.get(identity)
+        return (0, 0, 0) if known is None else (known.cell, known.series, known.number)
 
     def resume_client(self, client: Address, turn: Turn) -> None:
         """Go on with a client that was to leave and stays."""

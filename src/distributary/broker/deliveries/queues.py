@@ -167,6 +167,9 @@ class Queues:
         if queue.timer is not None:
             queue.timer.cancel()
             queue.timer = None
+        if self._core.migration.has_left(queue.client):
+            # Its new home would not know what it has got from here.
+            return
         for number in sorted(queue.waiting)[:_REPEATED_MAX]:
             turn.send(queue.client, queue.waiting[number].message(subscription))
         queue.attempts = min(queue.attempts + 1, _DOUBLINGS_MAX)

@@ -165,11 +165,16 @@ class Dissemination(Part):
         return any(task.item.cell == cell and home in task.pending for task in self._open.values())
 
     def _match(
-        self, task: Task, turn: Turn, *, only: Registration | None = None
+        self,
+        task: Task,
+        turn: Turn,
+        *,
+        only: Registration | None = None,
+        margin_ns: int | None = None,
     ) -> tuple[str, ...]:
         """Enter who is to get an item and has not, and return the homes concerned."""
         item = task.item
-        owed_ns = item.published_ns + self._skew_ns
+        owed_ns = item.published_ns + (self._skew_ns if margin_ns is None else margin_ns)
         homes: set[str] = set()
         publication = publication_of(item.event)
         # A client that has moved is registered from two homes for a while. What one of them
@@ -178,8 +183,9 @@ class Dissemination(Part):
         for home, waiting in task.pending.items():
             taken.update(dict.fromkeys(waiting.registrations, home))
         matches = self.core.rendezvous.matches(item.cell, publication)
-        # One that has subscribed anew elsewhere, as its home is lost, is served there.
-        for registration in sorted(matches, key=lambda one: -one.since_ns):
+        # The higher claim counts. One that has subscribed anew elsewhere, as its home is
+        # lost, is served there.
+        for registration in sorted(matches, key=lambda one: -one.claim):
             home, name = registration.home, registration.id
             if only is not None and (home, name) != (only.home, only.id):
                 continue
@@ -280,8 +286,9 @@ class Dissemination(Part):
             for home in sorted(gone & task.pending.keys()):
                 del task.pending[home]
             if gone:
-                # Their clients may be elsewhere by now.
-                self._match(task, turn)
+                # Their clients may be elsewhere by now. What is older than their claim there
+                # is not owed, and would come behind what is newer.
+                self._match(task, turn, margin_ns=0)
             again = {
                 home
                 for home, pending in task.pending.items()

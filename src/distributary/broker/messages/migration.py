@@ -170,12 +170,18 @@ class Redirect:
         Counts what is redirected for the client from 1; hops do not keep order.
     parcel
         What it is, encoded.
+    cell, series, place
+        Where it stands among what its publisher has published; `place` is 0 when that is
+        not known any more.
     """
 
     client: str
     number: int
     subscription: str
     parcel: bytes
+    cell: int
+    series: int
+    place: int
 
 
 @wire(173)

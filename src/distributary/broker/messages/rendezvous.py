@@ -44,6 +44,8 @@ class Registration:
         Whether it had been confirmed to its client when it came here.
     path
         The brokers that it passed on the way here, the home first.
+    claim
+        As in `messages.subscriptions.Register`.
     """
 
     home: str
@@ -55,6 +57,7 @@ class Registration:
     since_ns: int
     confirmed: bool
     path: tuple[Step, ...]
+    claim: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,9 @@ class Register:
         or when it was asked for while it has not been.
     confirmed
         Whether it has been confirmed to its client.
+    claim
+        Orders homes from which the same subscription is registered: when it was asked for,
+        less one for every time that its client has moved since. The highest is served.
     """
 
     id: str
@@ -44,6 +47,7 @@ class Register:
     since_ns: int
     confirmed: bool
     cells: tuple[int, ...]
+    claim: int = 0
 
 
 @wire(41)

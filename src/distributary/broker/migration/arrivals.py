@@ -9,6 +9,7 @@ from distributary.broker.addresses import Address
 from distributary.broker.deliveries.queue import Queued
 from distributary.broker.encoding import decode, wire
 from distributary.broker.messages.migration import Arrived, Replicate, Replicated
+from distributary.broker.migration.departures import Place
 from distributary.broker.migration.states import ARRIVING, Arriving, Coming
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.reading import read
@@ -40,6 +41,8 @@ class ArrivalRecord:
         How much of what was redirected has been handed on, in order.
     count
         How much there is; -1 while the old home has not said.
+    stored
+        Whether all that the old home had kept is stored here.
     connected
         Whether the client itself has come.
     """
@@ -49,6 +52,7 @@ class ArrivalRecord:
     state: int
     taken: int
     count: int
+    stored: bool
     connected: bool
 
 
@@ -60,6 +64,18 @@ class HeldRecord:
     client: str
     subscription: str
     parcel: Queued
+    cell: int
+    series: int
+    place: int
+
+    def precedes(self, other: HeldRecord) -> bool:
+        """Whether it is for the same subscription, and was published before."""
+        return (
+            (self.subscription, self.parcel.source, self.cell)
+            == (other.subscription, other.parcel.source, other.cell)
+            and self.place > 0
+            and (self.series, self.place) < (other.series, other.place)
+        )
 
 
 class _Arrival:
@@ -71,13 +87,20 @@ class _Arrival:
         self.state = ARRIVING.initial
         self.taken = 0
         self.count = -1
+        self.stored = False
         self.connected = False
         self.early: dict[int, HeldRecord] = {}
         self.held: dict[int, HeldRecord] = {}
 
     def record(self) -> ArrivalRecord:
         return ArrivalRecord(
-            self.client, self.home, self.state.value, self.taken, self.count, self.connected
+            self.client,
+            self.home,
+            self.state.value,
+            self.taken,
+            self.count,
+            self.stored,
+            self.connected,
         )
 
 
@@ -96,7 +119,7 @@ class Arrivals:
             arrival = self._by_client[record.client] = _Arrival(record.client, record.home)
             arrival.state = Arriving(record.state)
             arrival.taken, arrival.count = record.taken, record.count
-            arrival.connected = record.connected
+            arrival.stored, arrival.connected = record.stored, record.connected
             return
         arrival = self._by_client[record.client]
         kind, _, number = key.rpartition("/")
@@ -122,11 +145,12 @@ class Arrivals:
             Arriving.TAKING_OVER,
         )
 
-    def hold(self, client: Address, subscription: str, parcel: Queued, turn: Turn) -> None:
+    def hold(self, subscription: str, parcel: Queued, place: Place, turn: Turn) -> None:
         """Keep what a root has sent for a client until its old home has sent the last."""
+        client = parcel.client
         arrival = self._by_client[client]
         number = max(arrival.held, default=0) + 1
-        held = arrival.held[number] = HeldRecord(client, subscription, parcel)
+        held = arrival.held[number] = HeldRecord(client, subscription, parcel, *place)
         turn.persist(f"migration/held/{client}/{number:09d}", held)
 
     # The steps.
@@ -160,14 +184,19 @@ class Arrivals:
         records = {name: decode(data) for name, data in message.parts}
         if sorted(records) != _PARTS:
             raise PeerMisbehaved("a client was replicated in part")
+        client, moved = message.client, records["subscriptions"]
+        known = self._by_client.get(client)
+        if known is not None and known.home == home and known.stored:
+            # A crash has kept us from noting that it was here before.
+            core.links.send(home, Replicated(client, stored=True), turn)
+            return True
         # The reservation may have run out; whoever has been promised a place gets one.
-        arrival = self._by_client[message.client] = _Arrival(message.client, home)
-        moved = records["subscriptions"]
+        arrival = self._by_client[client] = _Arrival(client, home)
         ids = tuple(read(record.text).subscription.id for record in moved.subscriptions)
-        if not core.subscriptions.can_adopt(message.client, ids):
+        if not core.subscriptions.can_adopt(client, ids):
             self._step(arrival, Coming.REFUSED)
-            del self._by_client[message.client]
-            core.links.send(home, Replicated(message.client, stored=False), turn)
+            del self._by_client[client]
+            core.links.send(home, Replicated(client, stored=False), turn)
             return False
         self._step(arrival, Coming.REPLICATED)
         self._keep(arrival, turn)
@@ -175,8 +204,10 @@ class Arrivals:
         core.publishing.adopt_client(records["publishing"], turn)
         core.rendezvous.advertisements.adopt_client(records["advertisements"], turn)
         core.subscriptions.adopt_client(moved, turn)
-        self._look_later(message.client, turn)
-        core.links.send(home, Replicated(message.client, stored=True), turn)
+        arrival.stored = True
+        self._keep(arrival, turn)
+        self._look_later(client, turn)
+        core.links.send(home, Replicated(client, stored=True), turn)
         return True
 
     def connected(self, client: Address, turn: Turn) -> None:
@@ -186,23 +217,33 @@ class Arrivals:
             arrival.connected = True
             self._keep(arrival, turn)
 
-    def redirected(
-        self, client: Address, number: int, subscription: str, parcel: Queued, turn: Turn
-    ) -> None:
+    def redirected(self, number: int, record: HeldRecord, turn: Turn) -> None:
         """Hand on what the old home has redirected, in its order."""
+        client = record.client
         arrival = self._by_client.get(client)
         if arrival is None or number <= arrival.taken:
             return
-        early = arrival.early[number] = HeldRecord(client, subscription, parcel)
-        turn.persist(f"migration/early/{client}/{number:09d}", early)
+        arrival.early[number] = record
+        turn.persist(f"migration/early/{client}/{number:09d}", record)
         while arrival.taken + 1 in arrival.early:
-            following = arrival.taken + 1
-            record = arrival.early.pop(following)
-            self._hand(record, turn)
-            arrival.taken = following
-            self._keep(arrival, turn)
-            turn.erase(f"migration/early/{client}/{following:09d}")
+            self._take_redirected(arrival, arrival.taken + 1, turn)
         self._settle(arrival, turn)
+
+    def _take_redirected(self, arrival: _Arrival, number: int, turn: Turn) -> None:
+        record = arrival.early.pop(number)
+        # A root that has taken over from another may serve the old home once more, when the
+        # other one had begun to serve this one.
+        for held in sorted(arrival.held):
+            if arrival.held[held].precedes(record):
+                self._take_held(arrival, held, turn)
+        self._hand(record, turn)
+        arrival.taken = number
+        self._keep(arrival, turn)
+        turn.erase(f"migration/early/{arrival.client}/{number:09d}")
+
+    def _take_held(self, arrival: _Arrival, number: int, turn: Turn) -> None:
+        self._hand(arrival.held.pop(number), turn)
+        turn.erase(f"migration/held/{arrival.client}/{number:09d}")
 
     def ended(self, client: Address, count: int, turn: Turn) -> None:
         """Know how much the old home has redirected in all."""
@@ -222,8 +263,7 @@ class Arrivals:
                 del self._by_client[client]
                 continue
             for number in sorted(arrival.early):
-                self._hand(arrival.early[number], turn)
-                turn.erase(f"migration/early/{client}/{number:09d}")
+                self._take_redirected(arrival, number, turn)
             self._finish(arrival, turn)
 
     def _hand(self, record: HeldRecord, turn: Turn) -> None:
@@ -239,8 +279,7 @@ class Arrivals:
     def _finish(self, arrival: _Arrival, turn: Turn) -> None:
         """Hand on what has waited, and forget that the client came from elsewhere."""
         for number in sorted(arrival.held):
-            self._hand(arrival.held[number], turn)
-            turn.erase(f"migration/held/{arrival.client}/{number:09d}")
+            self._take_held(arrival, number, turn)
         del self._by_client[arrival.client]
         turn.erase(f"migration/arriving/{arrival.client}")
         turn.report(Migrated(arrival.client, self._core.identity))

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DepartureRecord", "Departures"]
 
+Place = tuple[int, int, int]
+"""Where an item stands among what its publisher has published: cell, series and number."""
+
 # How often the state of what this broker waits for is looked at.
 _LOOK_S = 0.5
 # How often a client is asked before its silence counts as a no.
@@ -155,6 +158,17 @@ class Departures:
             Leaving.LEFT,
         )
 
+    def movable(self, client: Address) -> bool:
+        """Whether a client can be moved now.
+
+        The roots of streams do not move, and a subscription moves once it is in force: it
+        would be confirmed in two places otherwise.
+        """
+        subscriptions = self._core.subscriptions.of_client(client)
+        return not self._core.streams.announces(client) and all(
+            local.confirmed for local in subscriptions
+        )
+
     def keeps(self, client: Address) -> bool:
         """Whether what is for a client that has left is kept here too, as it may come back."""
         departure = self._by_client.get(client)
@@ -183,20 +197,22 @@ class Departures:
             if ghost.filter.matches(publication)
         ]
 
-    def redirect(self, client: Address, subscription: str, parcel: Queued, turn: Turn) -> None:
+    def redirect(self, subscription: str, parcel: Queued, place: Place, turn: Turn) -> None:
         """Pass something for a client on to its new home, as soon as that one is ready."""
-        departure = self._by_client[client]
+        departure = self._by_client[parcel.client]
         if departure.state is not Leaving.REPLICATING:
-            self._pass_on(departure, subscription, parcel, turn)
+            self._pass_on(departure, subscription, parcel, place, turn)
 
     def _pass_on(
-        self, departure: _Departure, subscription: str, parcel: Queued, turn: Turn
+        self, departure: _Departure, subscription: str, parcel: Queued, place: Place, turn: Turn
     ) -> None:
         departure.redirected += 1
         if parcel.number:
             departure.passed[subscription] = parcel.number
         self._keep(departure, turn)
-        message = Redirect(departure.client, departure.redirected, subscription, encode(parcel))
+        message = Redirect(
+            departure.client, departure.redirected, subscription, encode(parcel), *place
+        )
         self._core.links.send(departure.target, message, turn)
 
     def _catch_up(self, departure: _Departure, turn: Turn) -> None:
@@ -205,7 +221,8 @@ class Departures:
         for subscription, _, _, waiting in kept.queues:
             for parcel in waiting:
                 if parcel.number > departure.passed.get(subscription, 0):
-                    self._pass_on(departure, subscription, parcel, turn)
+                    place = self._core.deliveries.place_of(parcel.identity)
+                    self._pass_on(departure, subscription, parcel, place, turn)
 
     # The steps.
 
@@ -236,8 +253,7 @@ class Departures:
         departure = self._departing(client, target)
         if departure is None:
             return
-        # By now it may be the root of streams, which do not move.
-        agreed = accepted and not self._core.streams.announces(client)
+        agreed = accepted and self.movable(client)
         if not self._step(departure, Going.ACCEPTED if agreed else Going.DECLINED, turn):
             return
         if departure.state is not Leaving.REPLICATING:

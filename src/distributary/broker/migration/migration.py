@@ -8,7 +8,7 @@ enough (Zhao and Wu, sections IV.D and V). Nothing is missed and nothing is seen
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ from distributary.broker.messages.migration import (
 )
 from distributary.broker.migration.arrivals import ArrivalRecord, Arrivals, HeldRecord
 from distributary.broker.migration.choice import Summary, best_home
-from distributary.broker.migration.departures import DepartureRecord, Departures
+from distributary.broker.migration.departures import DepartureRecord, Departures, Place
 from distributary.broker.part import Handler, Part
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.local_subscription import LocalSubscription
@@ -132,17 +132,17 @@ class Migration(Part):
         """Whether it is to be kept here as well, as the client may yet stay."""
         return self._departures.keeps(client)
 
-    def redirect(self, subscription: str, parcel: Queued, turn: Turn) -> None:
+    def redirect(self, subscription: str, parcel: Queued, place: Place, turn: Turn) -> None:
         """Pass something for a client that has left on to its new home."""
-        self._departures.redirect(parcel.client, subscription, parcel, turn)
+        self._departures.redirect(subscription, parcel, place, turn)
 
     def holds(self, client: Address) -> bool:
         """Whether what roots send for a client has to wait for what its old home sends."""
         return self._arrivals.holds(client)
 
-    def hold(self, subscription: str, parcel: Queued, turn: Turn) -> None:
+    def hold(self, subscription: str, parcel: Queued, place: Place, turn: Turn) -> None:
         """Keep something for a client until its old home has sent the last."""
-        self._arrivals.hold(parcel.client, subscription, parcel, turn)
+        self._arrivals.hold(subscription, parcel, place, turn)
 
     def ghosts(self, publication: Publication) -> list[LocalSubscription]:
         """Return subscriptions of clients that have left and may still be sent something."""
@@ -176,8 +176,9 @@ class Migration(Part):
             turn.send(peer, message)
         if any(peer not in self._summaries for peer in others):
             return
-        heavy = sorted(parties, key=lambda client: (-self._traffic(parties[client]), client))
         crowds = {peer: self._summaries[peer] for peer in others}
+        everybody = [*crowds.values(), own]
+        heavy = sorted(parties, key=lambda client: (-_traffic(parties[client], everybody), client))
         for client in heavy[: settings.clients]:
             crowds[self.core.identity] = self._crowd(client)
             choice = best_home(parties[client], self.core.identity, crowds, others)
@@ -191,7 +192,7 @@ class Migration(Part):
             for client in sorted(self._prices)
             if not self._departures.busy(client)
             and not self._arrivals.holds(client)
-            and not self.core.streams.announces(client)
+            and self._departures.movable(client)
         ]
 
     def _of_client(self, client: Address) -> Summary:
@@ -220,16 +221,6 @@ class Migration(Part):
             if peer != self.core.identity
         }
         return Summary(publishes, frozenset(interests), prices)
-
-    def _traffic(self, party: Summary) -> float:
-        """Return what a client sends and is sent, as far as is known."""
-        received = sum(
-            rate
-            for crowd in self._summaries.values()
-            for cell, rate in crowd.publishes.items()
-            if cell in party.interests
-        )
-        return sum(party.publishes.values()) + received
 
     # What clients and brokers say.
 
@@ -283,12 +274,23 @@ class Migration(Part):
         parcel = decode(message.parcel)
         if not isinstance(parcel, Queued):
             raise PeerMisbehaved(f"a redirected {type(parcel).__name__}")
-        self._arrivals.redirected(
-            message.client, message.number, message.subscription, parcel, turn
-        )
+        place = (message.cell, message.series, message.place)
+        record = HeldRecord(message.client, message.subscription, parcel, *place)
+        self._arrivals.redirected(message.number, record, turn)
 
     def _redirect_end(self, message: RedirectEnd, sender: Address, turn: Turn) -> None:
         self._arrivals.ended(message.client, message.count, turn)
+
+
+def _traffic(party: Summary, crowds: Iterable[Summary]) -> float:
+    """Return what a client sends and is sent, as far as is known."""
+    received = sum(
+        rate
+        for crowd in crowds
+        for cell, rate in crowd.publishes.items()
+        if cell in party.interests
+    )
+    return sum(party.publishes.values()) + received
 
 
 def _check_client(sender: Address) -> None:

@@ -145,6 +145,7 @@ class Rendezvous(Part):
             message.since_ns,
             message.confirmed,
             self.core.links.path,
+            message.claim,
         )
         copy = Copy(Held(sender, message.id, message.version, cells), registration)
         entry = self._registry.take(copy, turn, late=message.confirmed)

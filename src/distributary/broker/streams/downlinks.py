@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from distributary.broker.addresses import Address
@@ -31,6 +32,8 @@ __all__ = ["Downlinks"]
 # A child that gets updates knows that its parent is there. It has a pulse at least this
 # often all the same, for the sake of what its answers tell about delays.
 _SPARED_MAX: Final = 8
+# Pulses and their answers wait for processors that are busy. The least of some is how far it is.
+_MEASURED: Final = 4
 
 
 class Downlinks:
@@ -39,7 +42,8 @@ class Downlinks:
     Attributes
     ----------
     delays_ns
-        How long a message takes to each child, half of what a pulse and its answer took.
+        How long a message takes to each child, half of what a pulse and its answer took; the
+        least of the last few.
     """
 
     def __init__(self, core: Core, forest: Forest, flow: Flow, demands: Demands) -> None:
@@ -49,6 +53,7 @@ class Downlinks:
         self._demands = demands
         self._fanout = core.settings.streams.fanout
         self.delays_ns: dict[str, int] = {}
+        self._measured_ns: dict[str, deque[int]] = {}
 
     def take_attach(self, message: Attach, sender: Address, turn: Turn) -> None:
         """Handle that a broker wants us for its parent."""
@@ -112,7 +117,9 @@ class Downlinks:
     def take_pulse_answer(self, message: PulseAnswer, sender: Address, turn: Turn) -> None:
         """Handle that a child has heard a pulse."""
         if (sender, message.link) in self._forest.down:
-            self.delays_ns[sender] = max(turn.now_ns - message.sent_ns, 0) // 2
+            measured_ns = self._measured_ns.setdefault(sender, deque(maxlen=_MEASURED))
+            measured_ns.append(max(turn.now_ns - message.sent_ns, 0) // 2)
+            self.delays_ns[sender] = min(measured_ns)
         else:
             turn.send(sender, Dropped(message.link))
 

@@ -35,8 +35,12 @@ class Copy:
         """Return what a tolerance about one pointer looks at."""
         known = self._versions.get(pointer)
         if known is None:
-            value = next((value for place, value in self.values if place == pointer), None)
-            known = self._versions[pointer] = Version(value, self.sequence, self.time_ns)
+            found = None
+            for place, value in self.values:
+                if place == pointer:
+                    found = value
+                    break
+            known = self._versions[pointer] = Version(found, self.sequence, self.time_ns)
         return known
 
 

@@ -91,6 +91,7 @@ class Lifecycle:
                 local.since_ns,
                 local.confirmed,
                 cells,
+                local.claim,
             )
 
         self.registrar.pursue(_registration_name(local.id), local.cells, make, turn)

@@ -67,6 +67,7 @@ class SubscriptionRecord:
     confirmed: bool
     expires_ns: int
     coverer: str | None
+    claim: int
 
 
 class LocalSubscription:
@@ -90,6 +91,8 @@ class LocalSubscription:
     coverer
         The id of the subscription in whose registration it is included, or was until its
         own is confirmed.
+    claim
+        As in `messages.subscriptions.Register`.
     cells, cell_mask
         Where it is registered, or would be: in order, and as bits.
     """
@@ -98,6 +101,7 @@ class LocalSubscription:
         "_reading",
         "cell_mask",
         "cells",
+        "claim",
         "client",
         "confirmed",
         "coverer",
@@ -120,6 +124,7 @@ class LocalSubscription:
         self.confirmed = False
         self.expires_ns = expires_ns
         self.coverer: str | None = None
+        self.claim = now_ns
         self.cells: tuple[int, ...] = ()
         self.cell_mask = 0
 
@@ -136,6 +141,7 @@ class LocalSubscription:
         local.state = State(record.state)
         local.confirmed = record.confirmed
         local.coverer = record.coverer
+        local.claim = record.claim
         return local
 
     def record(self) -> SubscriptionRecord:
@@ -149,6 +155,7 @@ class LocalSubscription:
             self.confirmed,
             self.expires_ns,
             self.coverer,
+            self.claim,
         )
 
     @property

@@ -199,7 +199,8 @@ class Subscriptions(Part):
     def adopt_client(self, moved: ClientSubscriptions, turn: Turn) -> None:
         """Take over the subscriptions of a client, and register them from here.
 
-        Those that are here already, as when the request is repeated, stay as they are.
+        Those that are here already, as when the request is repeated, stay as they are. Roots
+        serve the old home until it withdraws.
         """
         for record in moved.subscriptions:
             if self._ledger.get(read(record.text).subscription.id) is not None:
@@ -212,6 +213,7 @@ class Subscriptions(Part):
                 expires_ns=turn.now_ns + self._lease_ns,
             )
             local.confirmed = record.confirmed
+            local.claim = record.claim - 1
             self._lifecycle.begin(local, turn)
 
     def settled(self, client: Address) -> bool:

@@ -133,7 +133,7 @@ def interests(subscriptions: DataFrame, space: ContentSpace, *, tasks: int) -> D
     space
         The content space.
     tasks
-        How many parts users are shared out to. The result does not depend on it.
+        How many parts subscriptions are shared out to. The result does not depend on it.
     """
 
     # Sets of cells travel as bits: a row for every user and cell would be what takes longest.
@@ -144,7 +144,9 @@ def interests(subscriptions: DataFrame, space: ContentSpace, *, tasks: int) -> D
     def united(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return united_cells(batches, space.cell_count)
 
+    # Few bytes that take long: spread evenly, not as files happen to be cut.
     needed = subscriptions.select("subscription_id", "user", "filters")
+    needed = needed.repartition(tasks, "subscription_id")
     sets = mapped(needed, touched, "user STRING NOT NULL, cells BINARY NOT NULL")
     by_user = sets.repartition(tasks, "user").sortWithinPartitions("user")
     return mapped(by_user, united, table("interests").schema)

@@ -82,7 +82,8 @@ class Fidelity:
         self._versions.setdefault(thing, {})[sequence] = versions
         self._current[thing] = sequence
         for following in self._of_object.get(thing, ()):
-            self._look(following, now_ns)
+            if following.begun_ns is not None:
+                self._look(following, now_ns)
 
     def copied(self, follower: str, thing: tuple[str, str], sequence: int, now_ns: int) -> None:
         """A follower gets a copy of an object."""
@@ -125,8 +126,6 @@ class Fidelity:
 
     def _look(self, following: Following, now_ns: int) -> None:
         """See whether a copy is outside now."""
-        if following.begun_ns is None:
-            return
         version = self._versions[following.object][self._current[following.object]]
         pointer = following.tolerance.value
         is_outside = outside(following.tolerance, version[pointer], following.copy)

@@ -34,11 +34,11 @@ class Device:
         self.address: Address = client_address(name)
         self.home = home
         self._lost: set[str] = set()
+        self._next: str | None = None
         self._open: dict[tuple[str, ...], object] = {}
         self._handlers: dict[type, Callable[[Any], object]] = {
             migration.RequestToMove: self._asked_to_move,
             migration.MoveNow: self._move,
-            migration.Connected: self._connected,
         }
         world.clients[self.address] = self
 
@@ -48,7 +48,10 @@ class Device:
 
     def receive(self, message: object, *, sender: Address, now_ns: int) -> None:
         """Take a message; what an earlier home still says is not heard."""
-        if sender == self.home or isinstance(message, migration.MoveNow):
+        if isinstance(message, migration.Connected):
+            if sender == self._next:
+                self._connected(message)
+        elif sender == self.home or isinstance(message, migration.MoveNow):
             handler = self._handlers.get(type(message))
             assert handler is not None, f"a client got a {type(message).__name__}"
             handler(message)
@@ -70,21 +73,9 @@ class Device:
     def reattach(self, home: str) -> None:
         """Go to another home because the first one is lost for ever."""
         self._lost.add(self.home)
-        self.attach(home)
-
-    def attach(self, home: str) -> None:
-        """Go to another home, and ask it for what was not answered."""
-        self.answered("connect")
         self.home = home
-        self.request(migration.Connect(self.received_numbers()), "connect")
-        for key, message in list(self._open.items()):
-            if key != ("connect",):
-                self.send(message)
-
-    @property
-    def connecting(self) -> bool:
-        """Whether a home that it has gone to has not answered."""
-        return ("connect",) in self._open
+        self._connect(home)
+        self._ask_again()
 
     def received_numbers(self) -> tuple[tuple[str, int], ...]:
         """Return the number of the last delivery of each subscription."""
@@ -100,8 +91,28 @@ class Device:
         self.send(migration.AcceptMove(message.target, accepted=True))
 
     def _move(self, message: migration.MoveNow) -> None:
-        if message.target != self.home and message.target not in self._lost:
-            self.attach(message.target)
+        target = message.target
+        if target not in (self.home, self._next) and target not in self._lost:
+            self._connect(target)
+
+    def _connect(self, target: str) -> None:
+        """Knock at a broker until it answers; only then it is the home, if another one is."""
+        self._next = target
+        self._knock(target, _REPEAT_S)
+
+    def _knock(self, target: str, wait_s: float) -> None:
+        if self._next == target:
+            self.world.send(self.address, target, migration.Connect(self.received_numbers()))
+            following_s = min(2.0 * wait_s, _REPEAT_S_MAX)
+            self.world.at(self.world.now_ns + ns(wait_s), self._knock, target, following_s)
 
     def _connected(self, message: migration.Connected) -> None:
-        self.answered("connect")
+        assert self._next is not None
+        moved = self.home != self._next
+        self.home, self._next = self._next, None
+        if moved:
+            self._ask_again()
+
+    def _ask_again(self) -> None:
+        for message in list(self._open.values()):
+            self.send(message)

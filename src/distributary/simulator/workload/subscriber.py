@@ -92,9 +92,10 @@ class Subscriber(Device):
         return tuple(sorted(self._received.items()))
 
     def _connected(self, message: Connected) -> None:
-        if self.answered("connect"):
+        if self.home == self._next:
             self._received = dict(message.received)
             self._early.clear()
+        super()._connected(message)
 
     def _ask(self, subscription: Subscription) -> None:
         self._wanted[subscription.id] = subscription
@@ -128,8 +129,8 @@ class Subscriber(Device):
 
     def _numbered(self, message: messages.Delivery | messages.Undeliverable) -> None:
         """Take deliveries in the order of their numbers, and say how far it has got."""
-        if self.connecting:
-            # Which number comes next is not known yet.
+        if self.home == self._next:
+            # It is not known yet which number comes next.
             return
         subscription_id = message.subscription
         received = self._received.get(subscription_id, 0)

@@ -1,0 +1,173 @@
+"""Clients that move while brokers crash, are lost for ever, or cannot hear each other well."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from tests.broker_overlays import MS, SECOND
+from tests.migration_worlds import MoveWorld
+
+from distributary.broker.messages.migration import (
+    AcceptMove,
+    Arrived,
+    Connect,
+    MoveNow,
+    Redirect,
+    RedirectEnd,
+    Replicate,
+    Replicated,
+    RequestToMove,
+    Reserve,
+    Reserved,
+)
+from distributary.simulator.workload.subscriber import Subscriber
+
+STEPS = (
+    Reserve,
+    Reserved,
+    RequestToMove,
+    AcceptMove,
+    Replicate,
+    Replicated,
+    MoveNow,
+    Connect,
+    Redirect,
+    Arrived,
+    RedirectEnd,
+)
+
+
+def moving() -> tuple[MoveWorld, Subscriber]:
+    """A world in which a client will move as soon as something is published."""
+    world = MoveWorld()
+    device = world.customer("s", world.old, near=world.new)
+    return world, device
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+@pytest.mark.parametrize("who", ["old", "new", "root"])
+def test_a_crash_at_any_step_loses_repeats_and_reorders_nothing(who: str, step: type) -> None:
+    world, device = moving()
+    world.on_first(step, lambda: world.crash_for(getattr(world, who), 3))
+    world.run_s(3)
+    world.publish_for(8, every_s=0.5)
+    world.run_s(16)
+    assert world.world.nodes[getattr(world, who)].life == 1
+    assert device.home == world.new
+    assert world.arrivals() == [("@s", world.new)]
+    assert len(world.got("s")) == 16
+    assert world.violations() == []
+    assert world.leftovers() == []
+
+
+@pytest.mark.parametrize(
+    "step",
+    [Reserved, AcceptMove, Replicate, Replicated, MoveNow, Connect],
+    ids=lambda step: step.__name__,
+)
+def test_a_client_stays_with_all_that_is_its_own_when_the_target_is_lost(step: type) -> None:
+    world, device = moving()
+    world.on_first(step, lambda: world.lose(world.new))
+    world.run_s(3)
+    world.publish_for(8, every_s=0.5)
+    world.run_s(35)
+    assert device.home == world.old
+    assert world.arrivals() == []
+    assert not world.core(world.old).migration.has_left("@s")
+    world.publish_for(2)
+    world.run_s(2)
+    assert len(world.got("s")) == 16 + 8
+    assert world.violations() == []
+
+
+@pytest.mark.parametrize("step", [Redirect, Arrived, RedirectEnd], ids=lambda step: step.__name__)
+@pytest.mark.parametrize("back", [False, True], ids=["elsewhere", "back"])
+def test_a_client_that_was_at_the_target_goes_on_at_any_other_broker(
+    back: bool, step: type
+) -> None:
+    world, device = moving()
+    if back:
+        world.other = world.old
+    world.on_first(step, lambda: world.lose(world.new))
+    world.run_s(3)
+    world.publish_for(8, every_s=0.5)
+    world.run_s(35)
+    assert device.home == world.other
+    assert not world.core(world.old).migration.has_left("@s")
+    before = len(world.got("s"))
+    world.publish_for(2)
+    world.run_s(2)
+    assert len(world.got("s")) == before + 8
+    assert world.violations() == []
+
+
+@pytest.mark.parametrize(
+    "step", [MoveNow, Connect, Redirect, Arrived, RedirectEnd], ids=lambda step: step.__name__
+)
+def test_the_new_home_does_not_wait_for_an_old_one_that_is_lost(step: type) -> None:
+    world, device = moving()
+    world.on_first(step, lambda: world.lose(world.old))
+    world.run_s(3)
+    world.publish_for(8, every_s=0.5)
+    world.run_s(35)
+    assert device.home == world.new
+    assert len(world.got("s")) == 16
+    assert world.violations() == []
+    assert world.leftovers() == []
+
+
+def disturbed(seed: int, *, loss: float, crashes: int) -> MoveWorld:
+    """Two clients that move to two brokers in a bad network, with crashes within turns."""
+    world = MoveWorld(seed=seed)
+    world.customer("s", world.old, near=world.new)
+    world.customer("t", world.old, near=world.other, filters=[{"exact": {"type": "map"}}])
+    world.run_s(3)
+    network, rng = world.overlay.network, random.Random(seed)
+    network.loss, network.repeats, network.spread_ns = loss, 0.1, 200 * MS
+    for _ in range(crashes):
+        at_ns = world.world.now_ns + round(rng.uniform(0.0, 12.0) * SECOND)
+        world.world.at(at_ns, world.tear, rng.choice(world.members))
+    world.publish_for(12, every_s=0.5)
+    world.run_s(20)
+    network.loss = network.repeats = 0.0
+    network.spread_ns = 0
+    world.run_s(25)
+    return world
+
+
+@pytest.mark.parametrize(
+    ("seed", "loss", "crashes"),
+    [(1, 0.2, 0), (2, 0.2, 0), (2, 0.05, 5), (5, 0.05, 5), (24, 0.1, 7)],
+)
+def test_clients_move_through_a_bad_network_and_crashes(
+    seed: int, loss: float, crashes: int
+) -> None:
+    world = disturbed(seed, loss=loss, crashes=crashes)
+    assert world.subscribers["s"].home == world.new
+    assert world.subscribers["t"].home == world.other
+    assert sorted(world.arrivals()) == [("@s", world.new), ("@t", world.other)]
+    assert len(world.got("s")) == len(world.got("t")) == 24
+    assert world.violations() == []
+    assert world.leftovers() == []
+
+
+def test_a_client_finds_its_home_after_the_old_one_has_crashed_and_forgotten_nothing() -> None:
+    world, device = moving()
+    # It does not hear where to go before the move is over.
+    deaf = [MoveNow]
+    hear = device._move
+    device.handle(MoveNow, lambda message: None if deaf else hear(message))
+    world.on_first(Connect, lambda: None)
+    world.run_s(3)
+    world.publish_for(4)
+    world.run_s(4)
+    # Nobody has come: the old home goes on redirecting, through a crash as well.
+    assert world.core(world.old).migration.has_left("@s")
+    world.crash_for(world.old, 2)
+    world.run_s(6)
+    deaf.clear()
+    world.run_s(8)
+    assert device.home == world.new
+    assert len(world.got("s")) == 16
+    assert world.violations() == []
