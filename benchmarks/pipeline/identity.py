@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -19,21 +19,23 @@ IDENTITY = (
 """What the identity job is, for the notes under a table."""
 
 
-def identity_seconds(inputs: Sequence[DataFrame], outputs: Sequence[DataFrame]) -> float:
-    """Return how long it takes to read the inputs and to write the outputs.
+def identity_seconds(
+    inputs: Callable[[], Sequence[DataFrame]], outputs: Callable[[], Sequence[DataFrame]]
+) -> float:
+    """Return how long it takes to open and read the inputs and to write the outputs.
 
     Parameters
     ----------
     inputs
-        The tables that a job reads, with the columns that it uses.
+        Opens the tables that a job reads, with the columns that it uses.
     outputs
-        The tables that it wrote.
+        Opens the tables that it wrote.
     """
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
-        for frame in inputs:
+        for frame in inputs():
             _handed_through(frame).write.format("noop").mode("overwrite").save()
-        for number, frame in enumerate(outputs):
+        for number, frame in enumerate(outputs()):
             _handed_through(frame).write.parquet(f"{folder}/{number}")
         return time.perf_counter() - began
 

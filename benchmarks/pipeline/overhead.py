@@ -110,7 +110,7 @@ def measured(
             reports = job()
             seconds = time.perf_counter() - began
             memory = peak.resident_bytes
-            times.append((seconds, identity_seconds(inputs(), outputs()), kernel()))
+            times.append((seconds, identity_seconds(inputs, outputs), kernel()))
             peak.resident_bytes = memory
     best = [min(column) for column in zip(*times, strict=True)]
     return Measured(

@@ -47,6 +47,9 @@ def generated() -> dict[str, str]:
     messages: dict[str, list[str]] = {}
     records: list[str] = []
     for number, kind in kinds().items():
+        if not kind.__module__.startswith(_PREFIX):
+            # Whoever tries the protocol out may have kinds of his own.
+            continue
         noun = _noun(kind.__module__)
         row = f"| {number} | `{kind.__name__}` | {_first_line(kind)} |"
         if kind.__module__.startswith((f"{_PREFIX}messages.", f"{_PREFIX}events")):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from distributary.pipeline.parquet_folder import read_files, row_count
+from distributary.pipeline.parquet_folder import read_files
 from distributary.pipeline.schemas import table
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from distributary.pipeline.store import Store
 
-__all__ = ["gathered", "gathered_rows"]
+__all__ = ["gathered"]
 
 # Where a row stands, as Spark calls it.
 _PLACE = ("_metadata.file_path", "_metadata.row_index")
@@ -39,11 +39,3 @@ def gathered(store: Store, name: str, columns: Sequence[str] | None = None) -> p
         return found.sort_by(order).select(wanted)
     store.check(name)
     return read_files(Path(store.path(name)), wanted)
-
-
-def gathered_rows(store: Store, name: str) -> int:
-    """Return how many rows `gathered` would return, or raise `BadInput` as it does."""
-    if urlsplit(store.path(name)).scheme:
-        return store.read(name).count()
-    store.check(name)
-    return row_count(Path(store.path(name)))

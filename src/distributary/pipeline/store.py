@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from distributary.errors import BadInput, quoted
 from distributary.pipeline.folder import Folder, open_folder
-from distributary.pipeline.parquet_folder import stored_types
+from distributary.pipeline.parquet_folder import row_count, stored_types
 from distributary.pipeline.schemas import Table, table
 
 if TYPE_CHECKING:
@@ -73,6 +73,13 @@ class Store:
         """Raise `BadInput` where `read` does."""
         if not self._is_as_declared(table(name)):
             self.read(name)
+
+    def row_count(self, name: str) -> int:
+        """Return how many rows a table has, as its files say; raise `BadInput` as `read` does."""
+        if urlsplit(self.path(name)).scheme:
+            return self.read(name).count()
+        self.check(name)
+        return row_count(Path(self.path(name)))
 
     def _is_as_declared(self, declared: Table) -> bool:
         """Whether the columns of a table are right; where that is not certain, False.

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from distributary.broker.migration.choice import Choice, Summary, best_home
+from distributary.broker.migration.choice import Choice, Summary, best_home, traffic
 from distributary.broker.migration.states import (
     ARRIVING,
     LEAVING,
@@ -129,6 +129,12 @@ def test_with_nothing_to_gain_or_to_tell_a_client_stays(
     client: Summary, candidates: list[str]
 ) -> None:
     assert best_home(client, "a", CROWDS, candidates) == Choice("a", 0.0)
+
+
+def test_the_traffic_of_a_client_is_what_it_publishes_and_what_it_wants_of_others() -> None:
+    client = Summary({1: 2.0}, frozenset({2, 3}), {})
+    crowds = [Summary({2: 5.0, 4: 7.0}, frozenset(), {}), Summary({2: 1.0}, frozenset(), {})]
+    assert traffic(client, crowds) == 8.0
 
 
 @pytest.mark.parametrize(

@@ -152,22 +152,20 @@ def test_clients_move_through_a_bad_network_and_crashes(
     assert world.leftovers() == []
 
 
-def test_a_client_finds_its_home_after_the_old_one_has_crashed_and_forgotten_nothing() -> None:
+def test_a_client_that_is_long_in_coming_is_waited_for_through_a_crash() -> None:
     world, device = moving()
-    # It does not hear where to go before the move is over.
     deaf = [MoveNow]
     hear = device._move
     device.handle(MoveNow, lambda message: None if deaf else hear(message))
-    world.on_first(Connect, lambda: None)
     world.run_s(3)
     world.publish_for(4)
     world.run_s(4)
-    # Nobody has come: the old home goes on redirecting, through a crash as well.
     assert world.core(world.old).migration.has_left("@s")
     world.crash_for(world.old, 2)
     world.run_s(6)
+    assert device.home == world.old
     deaf.clear()
-    world.run_s(8)
+    world.run_s(3)
     assert device.home == world.new
     assert len(world.got("s")) == 16
     assert world.violations() == []

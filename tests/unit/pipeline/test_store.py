@@ -19,7 +19,7 @@ from distributary.pipeline import java
 from distributary.pipeline.counting import RowCount
 from distributary.pipeline.failures import explained
 from distributary.pipeline.folder import Folder, _HadoopFolder, open_folder
-from distributary.pipeline.gathering import gathered, gathered_rows
+from distributary.pipeline.gathering import gathered
 from distributary.pipeline.parquet_folder import stored_types
 from distributary.pipeline.schemas import TABLES, table
 from distributary.pipeline.session import spark_session
@@ -161,7 +161,7 @@ def test_a_store_can_live_on_a_file_system_of_hadoop(spark: SparkSession, tmp_pa
     for path in (tmp_path / "data" / "users").glob("part-*"):
         path.unlink()
     assert gathered(store, "users")["user"].to_pylist() == names
-    assert gathered_rows(store, "users") == 100
+    assert store.row_count("users") == 100
 
 
 def test_columns_are_found_without_spark_as_spark_finds_them(
@@ -194,8 +194,10 @@ def test_what_a_worker_has_loaded_is_kept_out_of_collections() -> None:
     settle()
     loaded = gc.get_freeze_count()
     assert loaded > 1_000
+    later: list[list[int]] = [[] for _ in range(1_000)]
     settle()
-    assert gc.get_freeze_count() == loaded
+    # Nothing new was loaded: what tasks make is left to be collected.
+    assert gc.get_freeze_count() < loaded + len(later)
     unsettle()
     assert gc.get_freeze_count() == 0
 

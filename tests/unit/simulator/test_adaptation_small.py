@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.simulator.adaptation_256 import LOAD, PARAMETERS, measure
+from benchmarks.simulator.adaptation_256 import PARAMETERS
+from benchmarks.simulator.adaptation_runs import LOAD, measure
 from benchmarks.simulator.adapting_overlay import AdaptingOverlay, Updates, with_tolerances
 
 from distributary.arrays import FloatArray
@@ -35,7 +36,8 @@ def counts(values: FloatArray, *, parent: int | None) -> list[int]:
         values = values[forwarded(Trace.of_numbers(values), [above], parent=None)[0]]
     digits = range(0 if parent is None else parent, DIGITS)
     children = [tolerance(digit) for digit in digits]
-    return forwarded(Trace.of_numbers(values), children, parent=above).sum(axis=1).tolist()
+    marked = forwarded(Trace.of_numbers(values), children, parent=above)
+    return [int(count) for count in marked.sum(axis=1)]
 
 
 def test_what_a_follower_needs_does_not_depend_on_its_parent() -> None:

@@ -157,31 +157,6 @@ class NeverReleases(Adaptation):
             super()._do(output, turn)
 
 
-class _Backwards(str):
-    """A holder that is larger than another holder when it should be smaller."""
-
-    __slots__ = ()
-
-    def __gt__(self, other: object) -> bool:
-        if isinstance(other, _Backwards):
-            return str.__lt__(self, other)
-        return str.__gt__(self, str(other))
-
-    def __lt__(self, other: object) -> bool:
-        if isinstance(other, _Backwards):
-            return str.__gt__(self, other)
-        return str.__lt__(self, str(other))
-
-
-class ReversesNumbers(Adaptation):
-    """Lets those wait that should be refused, and refuses those that should wait."""
-
-    def _step(self, given: node.Input, turn: Turn) -> None:
-        if isinstance(given, node.Hold | node.Released):
-            given = given._replace(holder=_Backwards(given.holder))
-        super()._step(given, turn)
-
-
 class _CoversAnything(Covering):
     def find(self, narrow: LocalSubscription) -> LocalSubscription | None:
         alike = (narrow.reading.profile, narrow.subscription.tolerance is not None)
@@ -246,7 +221,6 @@ LEAVING = changed(
         (STREAMS, ComparesWithReceived, "tolerances"),
         (STREAMS, IgnoresOwnTolerance, "tolerances"),
         (ADAPTING, NeverReleases, "holds"),
-        (CROWDED, ReversesNumbers, "holds"),
         (MANY_EACH, CoversTooEagerly, "exactly once"),
         (LEAVING, ForgetsLeases, "ends"),
         (CONTENT, SendsAstray, "exactly once"),

@@ -143,6 +143,26 @@ def test_a_held_broker_that_only_queues_lets_two_parents_block_each_other(
     assert fault.nodes == ("WAIT", "WAIT", "HOLD", "HOLD")
 
 
+def test_a_reversed_number_rule_lets_two_parents_block_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Runs with chance seldom meet the order of messages that shows it; the search always does."""
+    hold_event = machine._hold_event
+    reverse = {
+        node.Event.HOLD_BY_LARGER: node.Event.HOLD_BY_SMALLER,
+        node.Event.HOLD_BY_SMALLER: node.Event.HOLD_BY_LARGER,
+    }
+
+    def reversed_event(given_node: Any, given: Any, links: Any) -> node.Event:
+        event = hold_event(given_node, given, links)
+        return reverse.get(event, event)
+
+    monkeypatch.setattr(machine, "_hold_event", reversed_event)
+    fault = explore(AdaptingBrokers(TWO_PARENTS, patient=True), states_max=100_000).fault
+    assert fault is not None
+    assert "WAIT" in fault.nodes
+
+
 def test_a_child_that_is_moved_and_not_released_holds_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

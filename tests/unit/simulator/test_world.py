@@ -31,7 +31,7 @@ GRAPH = (
 )
 
 
-@wire(60001)
+@wire(60_011)
 @dataclass(frozen=True, slots=True)
 class Work:
     """Asks the part under test for some effects."""
@@ -39,7 +39,7 @@ class Work:
     name: str
 
 
-@wire(60002)
+@wire(60_012)
 @dataclass(frozen=True, slots=True)
 class Done:
     """What the part under test answers."""

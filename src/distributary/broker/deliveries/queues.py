@@ -90,6 +90,7 @@ class Queues:
         if queue is None or queue.client != client:
             return
         self._advance(subscription, queue, number, turn)
+        queue.attempts = 0
         if queue.waiting:
             self._repeat(turn, subscription)
 

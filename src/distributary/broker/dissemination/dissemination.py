@@ -285,11 +285,12 @@ class Dissemination(Part):
         for task in self._in_order(self._open.values()):
             for home in sorted(gone & task.pending.keys()):
                 del task.pending[home]
+            again: set[str] = set()
             if gone:
                 # Their clients may be elsewhere by now. What is older than their claim there
                 # is not owed, and would come behind what is newer.
-                self._match(task, turn, margin_ns=0)
-            again = {
+                again.update(self._match(task, turn, margin_ns=0))
+            again |= {
                 home
                 for home, pending in task.pending.items()
                 if home in came or pending.above & (down | gone)

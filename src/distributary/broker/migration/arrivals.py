@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
 from distributary.broker.deliveries.queue import Queued
-from distributary.broker.encoding import decode, wire
+from distributary.broker.encoding import decode
 from distributary.broker.messages.migration import Arrived, Replicate, Replicated
-from distributary.broker.migration.departures import Place
+from distributary.broker.migration.arrival import Arrival, ArrivalRecord, HeldRecord, Place
 from distributary.broker.migration.states import ARRIVING, Arriving, Coming
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.reading import read
@@ -20,7 +19,7 @@ from distributary.errors import PeerMisbehaved
 if TYPE_CHECKING:
     from distributary.broker.core import Core
 
-__all__ = ["ArrivalRecord", "Arrivals", "HeldRecord"]
+__all__ = ["Arrivals"]
 
 _LOOK_S = 0.5
 # How long room is kept for a client that does not come.
@@ -28,98 +27,19 @@ _RESERVED_S = 60.0
 _PARTS = ["advertisements", "deliveries", "publishing", "subscriptions"]
 
 
-@wire(661)
-@dataclass(frozen=True, slots=True)
-class ArrivalRecord:
-    """A client that comes, as it is kept.
-
-    Attributes
-    ----------
-    state
-        The number of a state of `Arriving`.
-    taken
-        How much of what was redirected has been handed on, in order.
-    count
-        How much there is; -1 while the old home has not said.
-    stored
-        Whether all that the old home had kept is stored here.
-    connected
-        Whether the client itself has come.
-    """
-
-    client: str
-    home: str
-    state: int
-    taken: int
-    count: int
-    stored: bool
-    connected: bool
-
-
-@wire(662)
-@dataclass(frozen=True, slots=True)
-class HeldRecord:
-    """Something for a client that waits for its turn."""
-
-    client: str
-    subscription: str
-    parcel: Queued
-    cell: int
-    series: int
-    place: int
-
-    def precedes(self, other: HeldRecord) -> bool:
-        """Whether it is for the same subscription, and was published before."""
-        return (
-            (self.subscription, self.parcel.source, self.cell)
-            == (other.subscription, other.parcel.source, other.cell)
-            and self.place > 0
-            and (self.series, self.place) < (other.series, other.place)
-        )
-
-
-class _Arrival:
-    """A client that comes."""
-
-    def __init__(self, client: Address, home: str) -> None:
-        self.client = client
-        self.home = home
-        self.state = ARRIVING.initial
-        self.taken = 0
-        self.count = -1
-        self.stored = False
-        self.connected = False
-        self.early: dict[int, HeldRecord] = {}
-        self.held: dict[int, HeldRecord] = {}
-
-    def record(self) -> ArrivalRecord:
-        return ArrivalRecord(
-            self.client,
-            self.home,
-            self.state.value,
-            self.taken,
-            self.count,
-            self.stored,
-            self.connected,
-        )
-
-
 class Arrivals:
     """The clients that come to one broker."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._by_client: dict[Address, _Arrival] = {}
+        self._by_client: dict[Address, Arrival] = {}
 
     # What is kept: the client, what was redirected too early, and what roots sent meanwhile.
 
     def load(self, key: str, record: ArrivalRecord | HeldRecord) -> None:
         """Take back a client that was coming, or after it something that waited for it."""
         if isinstance(record, ArrivalRecord):
-            arrival = self._by_client[record.client] = _Arrival(record.client, record.home)
-            arrival.state = Arriving(record.state)
-            arrival.taken, arrival.count = record.taken, record.count
-            arrival.stored, arrival.connected = record.stored, record.connected
+            self._by_client[record.client] = Arrival.from_record(record)
             return
         arrival = self._by_client[record.client]
         kind, _, number = key.rpartition("/")
@@ -165,7 +85,7 @@ class Arrivals:
             return False
         if not self._core.subscriptions.can_adopt(client, ids):
             return False
-        self._by_client[client] = _Arrival(client, home)
+        self._by_client[client] = Arrival(client, home)
         self._core.timers.at(turn.now_ns + ns(_RESERVED_S), self._expire, client, home)
         return True
 
@@ -191,7 +111,7 @@ class Arrivals:
             core.links.send(home, Replicated(client, stored=True), turn)
             return True
         # The reservation may have run out; whoever has been promised a place gets one.
-        arrival = self._by_client[client] = _Arrival(client, home)
+        arrival = self._by_client[client] = Arrival(client, home)
         ids = tuple(read(record.text).subscription.id for record in moved.subscriptions)
         if not core.subscriptions.can_adopt(client, ids):
             self._step(arrival, Coming.REFUSED)
@@ -229,7 +149,7 @@ class Arrivals:
             self._take_redirected(arrival, arrival.taken + 1, turn)
         self._settle(arrival, turn)
 
-    def _take_redirected(self, arrival: _Arrival, number: int, turn: Turn) -> None:
+    def _take_redirected(self, arrival: Arrival, number: int, turn: Turn) -> None:
         record = arrival.early.pop(number)
         # A root that has taken over from another may serve the old home once more, when the
         # other one had begun to serve this one.
@@ -241,7 +161,7 @@ class Arrivals:
         self._keep(arrival, turn)
         turn.erase(f"migration/early/{arrival.client}/{number:09d}")
 
-    def _take_held(self, arrival: _Arrival, number: int, turn: Turn) -> None:
+    def _take_held(self, arrival: Arrival, number: int, turn: Turn) -> None:
         self._hand(arrival.held.pop(number), turn)
         turn.erase(f"migration/held/{arrival.client}/{number:09d}")
 
@@ -272,11 +192,11 @@ class Arrivals:
         if local is not None and local.client == record.client:
             self._core.deliveries.hand(record.subscription, record.parcel, turn)
 
-    def _settle(self, arrival: _Arrival, turn: Turn) -> None:
+    def _settle(self, arrival: Arrival, turn: Turn) -> None:
         if arrival.taken == arrival.count and self._step(arrival, Coming.ENDED):
             self._finish(arrival, turn)
 
-    def _finish(self, arrival: _Arrival, turn: Turn) -> None:
+    def _finish(self, arrival: Arrival, turn: Turn) -> None:
         """Hand on what has waited, and forget that the client came from elsewhere."""
         for number in sorted(arrival.held):
             self._take_held(arrival, number, turn)
@@ -303,10 +223,10 @@ class Arrivals:
                 return
             self._look_later(client, turn)
 
-    def _keep(self, arrival: _Arrival, turn: Turn) -> None:
+    def _keep(self, arrival: Arrival, turn: Turn) -> None:
         turn.persist(f"migration/arriving/{arrival.client}", arrival.record())
 
-    def _step(self, arrival: _Arrival, event: Coming) -> bool:
+    def _step(self, arrival: Arrival, event: Coming) -> bool:
         following = ARRIVING.step(arrival.state, event)
         if following is None:
             return False

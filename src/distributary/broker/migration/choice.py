@@ -14,7 +14,7 @@ import numpy as np
 from distributary.wiring.cost import cost
 from distributary.wiring.problem import WiringProblem
 
-__all__ = ["Choice", "Summary", "best_home"]
+__all__ = ["Choice", "Summary", "best_home", "traffic"]
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,17 @@ def best_home(
     best = min(tried, key=lambda b: (costs[b], b != home, b))
     own = costs[home] - others
     return Choice(best, (costs[home] - costs[best]) / own if own > 0.0 else 0.0)
+
+
+def traffic(client: Summary, crowds: Iterable[Summary]) -> float:
+    """Return what a client sends and is sent, as far as is known."""
+    received = sum(
+        rate
+        for crowd in crowds
+        for cell, rate in crowd.publishes.items()
+        if cell in client.interests
+    )
+    return sum(client.publishes.values()) + received
 
 
 def _prices(brokers: list[str], crowds: Mapping[str, Summary]) -> np.ndarray:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
 from distributary.broker.deliveries.queue import Queued
-from distributary.broker.encoding import encode, wire
+from distributary.broker.encoding import encode
 from distributary.broker.messages.migration import (
     MoveNow,
     Redirect,
@@ -17,22 +16,18 @@ from distributary.broker.messages.migration import (
     RequestToMove,
     Reserve,
 )
+from distributary.broker.migration.arrival import Place
+from distributary.broker.migration.departure import Departure, DepartureRecord
 from distributary.broker.migration.states import LEAVING, Going, Leaving
 from distributary.broker.settings import ns
-from distributary.broker.subscriptions.local_subscription import (
-    LocalSubscription,
-    SubscriptionRecord,
-)
+from distributary.broker.subscriptions.local_subscription import LocalSubscription
 from distributary.broker.turn import Turn
 from distributary.content import Publication
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
 
-__all__ = ["DepartureRecord", "Departures"]
-
-Place = tuple[int, int, int]
-"""Where an item stands among what its publisher has published: cell, series and number."""
+__all__ = ["Departures"]
 
 # How often the state of what this broker waits for is looked at.
 _LOOK_S = 0.5
@@ -40,89 +35,18 @@ _LOOK_S = 0.5
 _ASKED_MAX = 5
 
 
-@wire(660)
-@dataclass(frozen=True, slots=True)
-class DepartureRecord:
-    """A client that leaves, as it is kept.
-
-    Attributes
-    ----------
-    state
-        The number of a state of `Leaving`.
-    redirected
-        How much was redirected.
-    since_ns
-        When the client accepted.
-    arrived
-        Whether the target has said that the client has.
-    subscriptions
-        Those that it had here.
-    passed
-        The number of the last delivery of each subscription that the target has, or was sent.
-    """
-
-    client: str
-    target: str
-    state: int
-    redirected: int
-    since_ns: int
-    arrived: bool
-    prices: tuple[tuple[str, float], ...]
-    subscriptions: tuple[SubscriptionRecord, ...]
-    passed: tuple[tuple[str, int], ...]
-
-
-class _Departure:
-    """A client that leaves."""
-
-    def __init__(self, client: Address, target: str) -> None:
-        self.client = client
-        self.target = target
-        self.state = LEAVING.initial
-        self.redirected = 0
-        self.since_ns = 0
-        self.arrived = False
-        self.asked = 0
-        self.prices: tuple[tuple[str, float], ...] = ()
-        self.subscriptions: tuple[SubscriptionRecord, ...] = ()
-        self.passed: dict[str, int] = {}
-        self.ghosts: list[LocalSubscription] = []
-
-    def record(self) -> DepartureRecord:
-        return DepartureRecord(
-            self.client,
-            self.target,
-            self.state.value,
-            self.redirected,
-            self.since_ns,
-            self.arrived,
-            self.prices,
-            self.subscriptions,
-            tuple(sorted(self.passed.items())),
-        )
-
-
 class Departures:
     """The clients that leave one broker."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._by_client: dict[Address, _Departure] = {}
+        self._by_client: dict[Address, Departure] = {}
 
     # What is kept.
 
     def load(self, record: DepartureRecord) -> None:
         """Take back a client that was leaving."""
-        departure = self._by_client[record.client] = _Departure(record.client, record.target)
-        departure.state = Leaving(record.state)
-        departure.redirected = record.redirected
-        departure.since_ns = record.since_ns
-        departure.arrived = record.arrived
-        departure.prices = record.prices
-        departure.subscriptions = record.subscriptions
-        departure.passed = dict(record.passed)
-        if departure.state is Leaving.DRAINING:
-            departure.ghosts = _ghosts(record.subscriptions)
+        self._by_client[record.client] = Departure.from_record(record)
 
     def start(self, turn: Turn) -> None:
         """Go on where a crash has stopped it."""
@@ -139,7 +63,7 @@ class Departures:
                 self._withdraw(client, turn)
             self._look_later(client, turn)
 
-    def _keep(self, departure: _Departure, turn: Turn) -> None:
+    def _keep(self, departure: Departure, turn: Turn) -> None:
         turn.persist(f"migration/leaving/{departure.client}", departure.record())
 
     # What other parts ask.
@@ -183,7 +107,7 @@ class Departures:
         if departure.state is not Leaving.REPLICATING:
             self._show_way(departure, turn)
 
-    def _show_way(self, departure: _Departure, turn: Turn) -> None:
+    def _show_way(self, departure: Departure, turn: Turn) -> None:
         # Whoever comes from a home that is down should not be sent back to it.
         if self._core.membership.is_alive(departure.target):
             turn.send(departure.client, MoveNow(departure.target))
@@ -204,7 +128,7 @@ class Departures:
             self._pass_on(departure, subscription, parcel, place, turn)
 
     def _pass_on(
-        self, departure: _Departure, subscription: str, parcel: Queued, place: Place, turn: Turn
+        self, departure: Departure, subscription: str, parcel: Queued, place: Place, turn: Turn
     ) -> None:
         departure.redirected += 1
         if parcel.number:
@@ -215,7 +139,7 @@ class Departures:
         )
         self._core.links.send(departure.target, message, turn)
 
-    def _catch_up(self, departure: _Departure, turn: Turn) -> None:
+    def _catch_up(self, departure: Departure, turn: Turn) -> None:
         """Pass on what is kept here and the target has not been sent."""
         kept = self._core.deliveries.export_client(departure.client)
         for subscription, _, _, waiting in kept.queues:
@@ -230,7 +154,7 @@ class Departures:
         self, client: Address, target: str, prices: tuple[tuple[str, float], ...], turn: Turn
     ) -> None:
         """Try to move a client: reserve room for it first."""
-        departure = self._by_client[client] = _Departure(client, target)
+        departure = self._by_client[client] = Departure(client, target)
         departure.prices = prices
         turn.send(target, self._request(client))
         self._look_later(client, turn)
@@ -294,14 +218,14 @@ class Departures:
             self._keep(departure, turn)
             self._drain(departure, turn)
 
-    def _drain(self, departure: _Departure, turn: Turn) -> None:
+    def _drain(self, departure: Departure, turn: Turn) -> None:
         floor_ns = departure.since_ns + ns(self._core.settings.migration.redirect_s)
         if not departure.arrived or turn.now_ns < floor_ns:
             return
         # As they are now: which ones cover them may have changed.
         subscriptions = self._core.subscriptions.export_client(departure.client).subscriptions
         departure.subscriptions = subscriptions
-        departure.ghosts = _ghosts(subscriptions)
+        departure.haunt()
         self._step(departure, Going.ARRIVED, turn)
         self._withdraw(departure.client, turn)
 
@@ -349,12 +273,12 @@ class Departures:
                 return
         self._look_later(client, turn)
 
-    def _forget_later(self, departure: _Departure, turn: Turn) -> None:
+    def _forget_later(self, departure: Departure, turn: Turn) -> None:
         """Tell whoever asks here where the client is, for as long as anything is remembered."""
         kept_ns = ns(self._core.settings.content.retention_s)
         self._core.timers.at(turn.now_ns + kept_ns, self._expire, departure)
 
-    def _expire(self, turn: Turn, departure: _Departure) -> None:
+    def _expire(self, turn: Turn, departure: Departure) -> None:
         if self._by_client.get(departure.client) is departure:
             self._step(departure, Going.EXPIRED, turn)
 
@@ -364,11 +288,11 @@ class Departures:
         if departure is not None:
             self._step(departure, Going.RETURNED, turn)
 
-    def _departing(self, client: Address, target: str) -> _Departure | None:
+    def _departing(self, client: Address, target: str) -> Departure | None:
         departure = self._by_client.get(client)
         return departure if departure is not None and departure.target == target else None
 
-    def _step(self, departure: _Departure, event: Going, turn: Turn) -> bool:
+    def _step(self, departure: Departure, event: Going, turn: Turn) -> bool:
         following = LEAVING.step(departure.state, event)
         if following is None:
             return False
@@ -383,9 +307,3 @@ class Departures:
         elif self.has_left(departure.client):
             self._keep(departure, turn)
         return True
-
-
-def _ghosts(subscriptions: tuple[SubscriptionRecord, ...]) -> list[LocalSubscription]:
-    """Return subscriptions as they were; those to streams are not redirected."""
-    found = [LocalSubscription.from_record(record) for record in subscriptions]
-    return [local for local in found if local.subscription.tolerance is None]

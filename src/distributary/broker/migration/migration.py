@@ -8,7 +8,7 @@ enough (Zhao and Wu, sections IV.D and V). Nothing is missed and nothing is seen
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +31,11 @@ from distributary.broker.messages.migration import (
     Reserved,
     Summarize,
 )
-from distributary.broker.migration.arrivals import ArrivalRecord, Arrivals, HeldRecord
-from distributary.broker.migration.choice import Summary, best_home
-from distributary.broker.migration.departures import DepartureRecord, Departures, Place
+from distributary.broker.migration.arrival import ArrivalRecord, HeldRecord, Place
+from distributary.broker.migration.arrivals import Arrivals
+from distributary.broker.migration.choice import Summary, best_home, traffic
+from distributary.broker.migration.departure import DepartureRecord
+from distributary.broker.migration.departures import Departures
 from distributary.broker.part import Handler, Part
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.local_subscription import LocalSubscription
@@ -178,7 +180,7 @@ class Migration(Part):
             return
         crowds = {peer: self._summaries[peer] for peer in others}
         everybody = [*crowds.values(), own]
-        heavy = sorted(parties, key=lambda client: (-_traffic(parties[client], everybody), client))
+        heavy = sorted(parties, key=lambda client: (-traffic(parties[client], everybody), client))
         for client in heavy[: settings.clients]:
             crowds[self.core.identity] = self._crowd(client)
             choice = best_home(parties[client], self.core.identity, crowds, others)
@@ -265,10 +267,16 @@ class Migration(Part):
 
     def _connect(self, message: Connect, sender: Address, turn: Turn) -> None:
         _check_client(sender)
-        for subscription, number in message.received:
-            self.core.deliveries.resume(subscription, sender, number, turn)
+        deliveries, told = self.core.deliveries, dict(message.received)
+        received = [
+            (subscription, max(number, told.get(subscription, 0)))
+            for subscription, number in deliveries.acknowledged_by(sender)
+        ]
         self._arrivals.connected(sender, turn)
-        turn.send(sender, Connected(self.core.deliveries.acknowledged_by(sender)))
+        # Before anything else: until then the client does not listen to this broker.
+        turn.send(sender, Connected(tuple(received)))
+        for subscription, number in received:
+            deliveries.resume(subscription, sender, number, turn)
 
     def _redirect(self, message: Redirect, sender: Address, turn: Turn) -> None:
         parcel = decode(message.parcel)
@@ -280,17 +288,6 @@ class Migration(Part):
 
     def _redirect_end(self, message: RedirectEnd, sender: Address, turn: Turn) -> None:
         self._arrivals.ended(message.client, message.count, turn)
-
-
-def _traffic(party: Summary, crowds: Iterable[Summary]) -> float:
-    """Return what a client sends and is sent, as far as is known."""
-    received = sum(
-        rate
-        for crowd in crowds
-        for cell, rate in crowd.publishes.items()
-        if cell in party.interests
-    )
-    return sum(party.publishes.values()) + received
 
 
 def _check_client(sender: Address) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from distributary.errors import BadInput, TooLarge
 from distributary.pipeline.counting import RowCount
 from distributary.pipeline.failures import explained
-from distributary.pipeline.gathering import gathered, gathered_rows
+from distributary.pipeline.gathering import gathered
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
 from distributary.pipeline.transforms import traffic as transforms
 from distributary.pipeline.transforms.exchange import Population, population
@@ -82,7 +82,7 @@ def traffic(source: Store, target: Store, *, partners: int = 10) -> JobReport:
 def _read(source: Store) -> tuple[Population, dict[str, int]]:
     """Return all users, and how many rows that took of which table."""
     names = ("rates_published", "interests", "users")
-    rows = sum(gathered_rows(source, name) for name in names[:2])
+    rows = sum(source.row_count(name) for name in names[:2])
     if rows > ROWS_MAX:
         memory = rows * _ROW_BYTES
         raise TooLarge(
