@@ -29,7 +29,8 @@ def test_the_document_has_everything_that_is_generated_once() -> None:
 def test_every_message_and_record_and_table_is_shown() -> None:
     text = "\n".join(generated().values())
     numbers = [int(number) for number in re.findall(r"^(?:\| \w+ )?\| (\d+) \| `", text, re.M)]
-    assert sorted(numbers) == list(kinds())
+    own = [n for n, kind in kinds().items() if kind.__module__.startswith("distributary.")]
+    assert sorted(numbers) == own
     names = [table.name for own in tables().values() for table in own]
     assert len(set(names)) == len(names) == text.count("stateDiagram-v2")
     assert tables().keys() <= PARTS.keys()
