@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.reference import exact_tables, placement_brute_force, placement_mip
 from tests.strategies import conversion_costs, permuted, placement_problems
@@ -13,9 +13,12 @@ from distributary.arrays import BoolArray, FloatArray
 from distributary.placement import PlacementProblem, check, cost, place
 from distributary.placement import _exact_kernels as kernels
 from distributary.placement._conversion_kernels import steiner_by_terminals
+from distributary.placement.baselines import all_in_root
 from distributary.placement.chains import cheapest_chains
-from distributary.placement.exact import estimate, exact_plan
+from distributary.placement.compact import compact_plan
+from distributary.placement.exact import estimate, exact_plan, table_plan
 from distributary.placement.generate import generate_problem
+from distributary.placement.plan import prune
 from distributary.placement.useful import useful_formats
 
 
@@ -30,6 +33,45 @@ def exact_cost(problem: PlacementProblem) -> float:
 def test_exact_equals_brute_force(problem: PlacementProblem) -> None:
     """No enumeration of received sets and conversions finds anything cheaper."""
     assert exact_cost(problem) == pytest.approx(placement_brute_force.minimum_cost(problem))
+
+
+@settings(max_examples=200)
+@given(placement_problems(nodes_max=9, formats_max=7))
+def test_small_and_large_problems_are_solved_alike(problem: PlacementProblem) -> None:
+    """One pass over all brokers and a table for each inner broker find equally good plans."""
+    assume(problem.served[0])
+    usable = useful_formats(problem)
+    usable[0] |= problem.held
+    compact, tables = compact_plan(problem, usable), table_plan(problem, usable)
+    check(problem, compact)
+    check(problem, tables)
+    assert cost(problem, prune(problem, compact)).total == pytest.approx(
+        cost(problem, prune(problem, tables)).total
+    )
+
+
+def flags(shape: tuple[int, int]) -> st.SearchStrategy[BoolArray]:
+    rows, columns = shape
+    size = rows * columns
+    return st.lists(st.booleans(), min_size=size, max_size=size).map(
+        lambda drawn: np.array(drawn).reshape(shape)
+    )
+
+
+@settings(max_examples=100)
+@given(placement_problems(), st.data())
+def test_only_usable_formats_are_used(problem: PlacementProblem, data: st.DataObject) -> None:
+    """Both ways keep to the same formats at each broker, and say the same of what that costs."""
+    assume(problem.served[0])
+    root = all_in_root(problem).available(problem)
+    usable = root | (useful_formats(problem) & data.draw(flags(problem.wants.shape)))
+    compact, tables = compact_plan(problem, usable), table_plan(problem, usable)
+    check(problem, tables)
+    check(problem, compact)
+    assert not (compact.available(problem) & ~usable).any()
+    assert cost(problem, prune(problem, compact)).total == pytest.approx(
+        cost(problem, prune(problem, tables)).total
+    )
 
 
 @settings(max_examples=150)

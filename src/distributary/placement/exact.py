@@ -27,6 +27,7 @@ from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.errors import TooLarge
 from distributary.placement import _exact_kernels as kernels
 from distributary.placement._conversion_kernels import steiner_by_terminals
+from distributary.placement.compact import compact_plan, is_compact
 from distributary.placement.conversions import Converter, exact_steps
 from distributary.placement.plan import Plan, prune
 from distributary.placement.problem import PlacementProblem
@@ -38,6 +39,7 @@ __all__ = [
     "exact_plan",
     "require_within",
     "table_estimate",
+    "table_plan",
     "threads_available",
 ]
 
@@ -216,9 +218,25 @@ def exact_plan(
     usable[0] |= problem.held
     if _alone(problem):
         return _plan_alone(problem, usable)
+    if is_compact(problem, usable):
+        return prune(problem, compact_plan(problem, usable))
+    return prune(problem, table_plan(problem, usable, threads=threads, observe=observe))
+
+
+def table_plan(
+    problem: PlacementProblem,
+    usable: BoolArray,
+    *,
+    threads: int | None = None,
+    observe: Observer | None = None,
+) -> Plan:
+    """Return a plan of least cost by a table for each inner broker, not pruned yet.
+
+    The way of problems that are too large for `compact_plan`; parameters as in `exact_plan`.
+    """
     program = _Program(problem, usable)
     program.fill(threads or threads_available(), observe)
-    return prune(problem, program.read_plan())
+    return program.read_plan()
 
 
 def _alone(problem: PlacementProblem) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from distributary.arrays import BoolArray, IntArray
+from distributary.arrays import BoolArray, IntArray, kernel
 from distributary.errors import InvalidPlan, quoted
 from distributary.placement.problem import PlacementProblem
 
@@ -153,16 +153,28 @@ def prune(problem: PlacementProblem, plan: Plan) -> Plan:
     receives = plan.receives.copy()
     made_from = np.where(receives, NOT_MADE, plan.made_from)
     made_from[0, problem.held] = NOT_MADE
-    used = problem.wants.copy()
-    for v in range(problem.node_count - 1, -1, -1):
-        waiting = [int(k) for k in np.flatnonzero(used[v])]
-        while waiting:
-            origin = int(made_from[v, waiting.pop()])
-            if origin != NOT_MADE and not used[v, origin]:
-                used[v, origin] = True
-                waiting.append(origin)
-        made_from[v, ~used[v]] = NOT_MADE
-        receives[v] &= used[v]
-        if v > 0:
-            used[problem.tree.parents[v]] |= receives[v]
+    _drop_unused(receives, made_from, problem.wants.copy(), problem.tree.parents)
     return Plan(receives, made_from)
+
+
+@kernel
+def _drop_unused(
+    receives: BoolArray, made_from: IntArray, used: BoolArray, parents: IntArray
+) -> None:
+    """Remove what nobody uses; `used` (n, m) says what is wanted, and then what is used."""
+    n, m = used.shape
+    for v in range(n - 1, -1, -1):
+        growing = True
+        while growing:
+            growing = False
+            for k in range(m):
+                origin = made_from[v, k]
+                if used[v, k] and origin >= 0 and not used[v, origin]:
+                    used[v, origin] = True
+                    growing = True
+        for k in range(m):
+            if not used[v, k]:
+                made_from[v, k] = -1
+                receives[v, k] = False
+            elif v > 0 and receives[v, k]:
+                used[parents[v], k] = True

@@ -22,6 +22,7 @@ from distributary.placement.optimal import optimal
 from distributary.placement.plan import Placement, Plan
 from distributary.placement.problem import PlacementProblem
 from distributary.placement.search import dual_bound, search
+from distributary.placement.useful import useful_formats
 from distributary.topology import DisseminationTree, TreeNode
 
 __all__ = ["METHODS", "OBJECTIVES", "load_compiled", "lower_bound", "place"]
@@ -179,12 +180,13 @@ def _best(
 ) -> tuple[Plan, float, str]:
     """Return the best plan that fits the time, its bound, and how it was found."""
     allowed = time_limit or _AUTO_SECONDS_MAX
-    need = estimate(problem)
+    usable = useful_formats(problem)
+    need = estimate(problem, usable=usable)
     if (
         need.seconds <= allowed * _AUTO_EXACT_SHARE
         and need.memory_bytes <= _EXACT_BYTES_MAX * _AUTO_EXACT_SHARE
     ):
-        plan = exact_plan(problem, observe=observe)
+        plan = exact_plan(problem, usable=usable, observe=observe)
         return plan, cost(problem, plan).total, "exact"
     found = search(problem, seed=seed, seconds_max=allowed * _AUTO_EXACT_SHARE, observe=observe)
     return found.plan, found.lower_bound, "search"

@@ -101,13 +101,16 @@ class Planner:
         return way or ((home, membership.link_cost_to(home), 1.0),)
 
     def _loaded(self, tree: DisseminationTree, growth: float) -> DisseminationTree:
-        """Return a tree whose brokers are dearer by the work that they have."""
-        load = dict.fromkeys(tree.names, 0.0)
+        """Return a tree whose brokers are dearer by the work that this root gave them.
+
+        What the root itself has to do, for others too, is in its own cost already.
+        """
+        load = dict.fromkeys(tree.names[1:], 0.0)
         for task in self._loading.values():
             for broker, work in task.load.items():
                 if broker in load:
                     load[broker] += work
-        dearer = np.array([1.0 + growth * load[name] for name in tree.names])
+        dearer = np.array([1.0, *(1.0 + growth * load[name] for name in tree.names[1:])])
         return replace(tree, node_costs=tree.node_costs * dearer)
 
     def _add(self, task: Task, planning: Planning) -> None:
