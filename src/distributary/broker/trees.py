@@ -14,7 +14,7 @@ from distributary.broker.messages import links as messages
 from distributary.broker.plan_part import Route, Step
 from distributary.topology import DisseminationTree, TreeNode
 
-__all__ = ["around", "reversed_route", "tree_along"]
+__all__ = ["along_hop", "around", "reversed_route", "tree_along"]
 
 
 def reversed_route(path: Sequence[messages.Step]) -> Route:
@@ -43,6 +43,12 @@ def around(route: Route, dead: Container[str]) -> Route:
             found.append((broker, max(skipped, link_cost), node_cost))
             skipped = 0.0
     return tuple(found)
+
+
+def along_hop(route: Route, step: Step) -> Route:
+    """Return a way that begins with another step, after which nothing but its end is known."""
+    home = route[-1]
+    return (step,) if step[0] == home[0] else (step, home)
 
 
 def tree_along(root: str, root_cost: float, routes: Mapping[str, Route]) -> DisseminationTree:

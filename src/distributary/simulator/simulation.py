@@ -25,6 +25,7 @@ from distributary.simulator.checkers.trees import Trees
 from distributary.simulator.checkers.violation import Violation
 from distributary.simulator.conversions import Convert
 from distributary.simulator.faults import Faults, planned_faults
+from distributary.simulator.garbage import collect_young, resting_collector
 from distributary.simulator.network import SimulatedNetwork
 from distributary.simulator.places import find_places
 from distributary.simulator.scenario import Scenario
@@ -148,12 +149,14 @@ class Simulation:
         active_ns = ns(max(workload.duration_s, self.faults.last_s))
         quiet_ns = min(active_ns + ns(_QUIET_S), self.end_ns)
         try:
-            while self.world.now_ns < self.end_ns:
-                self.world.run_until(min(self.world.now_ns + ns(_CHUNK_S), self.end_ns))
-                if observe is not None:
-                    observe("simulating", self.world.now_ns // 10**9, self.end_ns // 10**9)
-                if self.world.now_ns >= quiet_ns and self._is_settled():
-                    break
+            with resting_collector():
+                while self.world.now_ns < self.end_ns:
+                    self.world.run_until(min(self.world.now_ns + ns(_CHUNK_S), self.end_ns))
+                    collect_young()
+                    if observe is not None:
+                        observe("simulating", self.world.now_ns // 10**9, self.end_ns // 10**9)
+                    if self.world.now_ns >= quiet_ns and self._is_settled():
+                        break
         except Exception as error:
             # Whatever a broker raises is a fault of the protocol, and has a seed.
             at = traceback.extract_tb(error.__traceback__)[-1]

@@ -74,7 +74,7 @@ def test_a_probe_takes_what_probes_are_agreed_to_take() -> None:
 
 
 def test_a_tree_that_was_estimated_is_refined_where_next_hops_differ() -> None:
-    world = populated(16, seed=3)
+    world = populated(40, seed=3)
     world.publish("map", world.members[5])
     world.run_s(10)
     assert "Probe" not in counts(world)
@@ -271,17 +271,23 @@ def test_the_next_entry_is_tried_when_a_conversion_fails_and_then_none_is_left()
     assert world.once.duplicates == 0
 
 
-def test_work_given_to_a_broker_counts_until_the_item_is_settled() -> None:
+def test_work_given_to_a_broker_counts_until_it_should_be_done() -> None:
     loaded = replace(SETTINGS, content=replace(SETTINGS.content, load_growth=50.0))
     world = populated(settings=loaded)
     root = world.root_of()
-    world.publish("map 0", root)
-    planner = part_of(world, root)._planner
+    workloads = part_of(world, root)._planner._workloads
+    for number in range(8):
+        world.publish(f"map {number}", root)
     world.run_s(0.05)
-    assert [task.item.id for task in planner._loading.values()] == ["map 0"]
-    world.publish("map 1", root)
+    now_ns = world.world.nodes[root].clock_ns(world.world.now_ns)
+    left_s = {broker: workloads.left_s(broker, now_ns) for broker in world.members}
+    assert left_s[root] == 0.0, "its own work it knows better"
+    assert max(left_s.values()) > 0.0
+    busiest = max(left_s, key=lambda broker: left_s[broker])
+    assert workloads.left_s(busiest, now_ns + 10**7) == pytest.approx(left_s[busiest] - 0.01)
     world.run_s(30)
-    assert planner._loading == {}
+    now_ns = world.world.nodes[root].clock_ns(world.world.now_ns)
+    assert all(workloads.left_s(broker, now_ns) == 0.0 for broker in world.members)
     assert world.violations() == []
 
 

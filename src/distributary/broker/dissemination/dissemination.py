@@ -237,7 +237,7 @@ class Dissemination(Part):
     ) -> None:
         sequence = self._sequences[task.item.sequence]
         after = {home: sequence.before(task, home) for home in homes}
-        planning = self._planner.plan(task, after, routes)
+        planning = self._planner.plan(task, after, routes, turn.now_ns)
         turn.report(self._planner.report(task, planning))
         task.step(Event.SENT)
         self._patience.look_after(task, turn, work_s=longest_work(planning))
@@ -306,7 +306,6 @@ class Dissemination(Part):
         self._patience.end(task)
         del self._open[item.identity]
         self._sequences[item.sequence].settle(task)
-        self._planner.settled(task)
         self._keep(task, turn)
         self._forgetting.keep(item.identity, turn.now_ns + self._kept_ns)
         self._tell_settled(item, tuple(sorted(task.served)), turn)

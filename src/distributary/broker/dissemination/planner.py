@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distributary.broker.dissemination.task import Task
+from distributary.broker.dissemination.workloads import Workloads
 from distributary.broker.formats import Formats, choice, formats_of
 from distributary.broker.plan_part import Home, Route
 from distributary.broker.planning import Planning, plan_tree
 from distributary.broker.telemetry import Planned
-from distributary.broker.trees import around, tree_along
+from distributary.broker.trees import along_hop, around, tree_along
 from distributary.topology import DisseminationTree
 
 if TYPE_CHECKING:
@@ -27,9 +28,11 @@ class Planner:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._loading: dict[tuple[str, str], Task] = {}
+        self._workloads = Workloads()
 
-    def plan(self, task: Task, after: Mapping[str, int], routes: Mapping[str, Route]) -> Planning:
+    def plan(
+        self, task: Task, after: Mapping[str, int], routes: Mapping[str, Route], now_ns: int
+    ) -> Planning:
         """Return a plan for some homes of an item.
 
         Parameters
@@ -40,6 +43,8 @@ class Planner:
             By home, the item that must be done before.
         routes
             The ways that are known; others are estimated from registrations.
+        now_ns
+            The time.
         """
         core = self._core
         settings = core.settings.content
@@ -52,15 +57,22 @@ class Planner:
             homes[home] = Home(number, tuple(sorted(pending.registrations)))
             wants[home] = _wanted(formats, pending.registrations.values())
             ways[home] = self._way(home, routes.get(home), pending.registrations)
-            pending.above = frozenset(broker for broker, _, _ in ways[home] if broker != home)
+        self._along_own_hops(ways)
+        for home, way in ways.items():
+            above = frozenset(broker for broker, _, _ in way if broker != home)
+            task.pending[home].above = above
         tree = tree_along(core.identity, core.relays.node_cost, ways)
-        if settings.load_growth > 0.0:
-            tree = self._loaded(tree, settings.load_growth)
         planning = plan_tree(
-            formats, tree, held=(formats.held,), wants=wants, homes=homes, settings=settings
+            formats,
+            self._loaded(tree, settings.load_growth, now_ns),
+            held=(formats.held,),
+            wants=wants,
+            homes=homes,
+            settings=settings,
         )
         if settings.load_growth > 0.0:
-            self._add(task, planning)
+            speeds = dict(zip(tree.names, tree.node_costs.tolist(), strict=True))
+            self._workloads.add(planning, speeds, now_ns)
         return planning
 
     def report(self, task: Task, planning: Planning) -> Planned:
@@ -79,11 +91,6 @@ class Planner:
             compared[1] if compared else None,
         )
 
-    def settled(self, task: Task) -> None:
-        """Forget the work that the plans of an item have given to brokers."""
-        task.load = {}
-        self._loading.pop(task.item.identity, None)
-
     def _way(
         self,
         home: str,
@@ -100,26 +107,25 @@ class Planner:
         way = around(known, dead) if dead else known
         return way or ((home, membership.link_cost_to(home), 1.0),)
 
-    def _loaded(self, tree: DisseminationTree, growth: float) -> DisseminationTree:
+    def _along_own_hops(self, ways: dict[str, Route]) -> None:
+        """Let ways begin as this broker sends: that much of a tree it need not estimate."""
+        membership = self._core.membership
+        node_costs = {broker: cost for way in ways.values() for broker, _, cost in way}
+        for home, way in ways.items():
+            hop = membership.next_hop(home)
+            if way and hop is not None and hop != way[0][0]:
+                step = (hop, membership.link_cost_to(hop), node_costs.get(hop, 1.0))
+                ways[home] = along_hop(way, step)
+
+    def _loaded(self, tree: DisseminationTree, growth: float, now_ns: int) -> DisseminationTree:
         """Return a tree whose brokers are dearer by the work that this root gave them.
 
         What the root itself has to do, for others too, is in its own cost already.
         """
-        load = dict.fromkeys(tree.names[1:], 0.0)
-        for task in self._loading.values():
-            for broker, work in task.load.items():
-                if broker in load:
-                    load[broker] += work
-        dearer = np.array([1.0, *(1.0 + growth * load[name] for name in tree.names[1:])])
-        return replace(tree, node_costs=tree.node_costs * dearer)
-
-    def _add(self, task: Task, planning: Planning) -> None:
-        costs = planning.problem.graph.costs
-        self._loading[task.item.identity] = task
-        for node in planning.part.nodes:
-            work = sum(float(costs[origin, target]) for origin, target in node.made)
-            if work > 0.0:
-                task.load[node.broker] = task.load.get(node.broker, 0.0) + work
+        if growth == 0.0:
+            return tree
+        left_s = [0.0, *(self._workloads.left_s(name, now_ns) for name in tree.names[1:])]
+        return replace(tree, node_costs=tree.node_costs * (1.0 + growth * np.array(left_s)))
 
 
 def _wanted(formats: Formats, registrations: Iterable[tuple[str | None, Route]]) -> tuple[int, ...]:

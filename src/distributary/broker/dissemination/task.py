@@ -150,15 +150,12 @@ class Task:
         How often it was sent again because homes did not answer.
     timer
         When it is next looked after.
-    load
-        The work that its plans give to brokers, as long as it is under way.
     """
 
     __slots__ = (
         "attempt",
         "blob",
         "item",
-        "load",
         "lost",
         "pending",
         "repeats",
@@ -177,7 +174,6 @@ class Task:
         self.lost: dict[str, str] = {}
         self.repeats = 0
         self.timer: Timer | None = None
-        self.load: dict[str, float] = {}
 
     @property
     def settled(self) -> bool:

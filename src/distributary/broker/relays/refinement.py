@@ -14,7 +14,7 @@ from distributary.broker.formats import Formats
 from distributary.broker.plan_part import RELAY, PlanPart, Route
 from distributary.broker.planning import Planning, plan_tree
 from distributary.broker.settings import ContentSettings
-from distributary.broker.trees import tree_along
+from distributary.broker.trees import along_hop, tree_along
 
 __all__ = ["other_hops", "refined"]
 
@@ -79,8 +79,7 @@ def refined(
         hop = other[home]
         if hop is None:
             continue
-        step = (hop, link_cost_to(hop), node_costs.get(hop, 1.0))
-        routes[home] = (step,) if hop == home else (step, route[-1])
+        routes[home] = along_hop(route, (hop, link_cost_to(hop), node_costs.get(hop, 1.0)))
     homes = {home: known for home, known in part.homes().items() if home in routes}
     places = formats.places
     names = part.formats

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from distributary.broker.settings import Settings
+from distributary.content import Subscription
 from distributary.content.format_choice import choices
 from distributary.simulator.checkers.ledger import Copy, Ledger
 from distributary.simulator.checkers.violation import Violation
@@ -31,6 +32,7 @@ class Selection:
         self._settings = settings
         self._may_fail = may_fail
         self.violations: list[Violation] = []
+        self._asked: dict[tuple[str, int, str], tuple[str, ...]] = {}
         ledger.readers.append(self._read)
 
     def finish(self, now_ns: int) -> None:
@@ -50,16 +52,26 @@ class Selection:
             if copy.media_type is None:
                 self._complain(copy, "as undeliverable, though it has no content")
             return
-        graph = self._settings.graph_for(copy.published.size_bytes)
-        asked = [choice.name for choice in choices(wish.subscription.profile, graph, held)]
+        asked = self._formats(wish.subscription, copy.published.size_bytes, held)
         # Entries before the one that was served must have failed.
-        while asked and asked[0] != copy.media_type and self._may_fail(asked[0]):
-            asked.pop(0)
-        expected = asked[0] if asked else None
+        first = 0
+        while (
+            first < len(asked) and asked[first] != copy.media_type and self._may_fail(asked[first])
+        ):
+            first += 1
+        expected = asked[first] if first < len(asked) else None
         if copy.media_type != expected:
             wanted = "as undeliverable" if expected is None else f"in {expected}"
             found = "as undeliverable" if copy.media_type is None else f"in {copy.media_type}"
             self._complain(copy, f"{found}, and should have got it {wanted}")
+
+    def _formats(self, subscription: Subscription, size_bytes: int, held: str) -> tuple[str, ...]:
+        """Return the formats in which a subscriber takes content, the best first."""
+        key = (subscription.id, size_bytes, held)
+        if key not in self._asked:
+            found = choices(subscription.profile, self._settings.graph_for(size_bytes), held)
+            self._asked[key] = tuple(choice.name for choice in found)
+        return self._asked[key]
 
     def _complain(self, copy: Copy, what: str) -> None:
         self.violations.append(

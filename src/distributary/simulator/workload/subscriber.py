@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 
 from distributary.broker.messages import client as messages
 from distributary.broker.messages.migration import Connected, RegisterClient
 from distributary.broker.settings import ns
-from distributary.content import Subscription, parse_event
+from distributary.content import Publication, Subscription, parse_event
 from distributary.simulator.checkers.ledger import Ledger
 from distributary.simulator.workload.device import Device
 from distributary.simulator.world import World
@@ -149,7 +150,7 @@ class Subscriber(Device):
         if isinstance(message, messages.Undeliverable):
             identity, media_type, reason = (message.source, message.id), None, message.reason
         else:
-            event = parse_event(message.event)
+            event = _parsed(message.event)
             identity, media_type, reason = event.identity, event.media_type, ""
         self.ledger.delivered(
             message.subscription,
@@ -158,3 +159,9 @@ class Subscriber(Device):
             reason=reason,
             now_ns=self.world.now_ns,
         )
+
+
+@lru_cache(maxsize=1024)
+def _parsed(event: str) -> Publication:
+    # Many clients get the same event.
+    return parse_event(event)
