@@ -44,6 +44,7 @@ class _Kind:
 
 _BY_TYPE: dict[type, _Kind] = {}
 _BY_NUMBER: dict[int, _Kind] = {}
+_NAMES: set[str] = set()
 
 
 def wire(number: int) -> Callable[[_Class], _Class]:
@@ -53,18 +54,24 @@ def wire(number: int) -> Callable[[_Class], _Class]:
     ----------
     number
         From 1 to 65,535, never used for another class, never changed.
+
+    Notes
+    -----
+    No two classes have the same name either: reports and documents tell kinds apart by name.
     """
 
     def register(cls: _Class) -> _Class:
         assert dataclasses.is_dataclass(cls)
         assert 0 < number < 2**16
         assert number not in _BY_NUMBER, f"{number} is {_BY_NUMBER[number].name} already"
+        assert cls.__name__ not in _NAMES, f"{cls.__name__} is the name of another kind"
         names = [field.name for field in dataclasses.fields(cls)]
         get = attrgetter(*names) if names else _nothing
         kind = _Kind(
             number, cls.__name__, cls, _HEAD.pack(VERSION, number), get, single=len(names) == 1
         )
         _BY_TYPE[cls] = _BY_NUMBER[number] = kind
+        _NAMES.add(kind.name)
         return cls
 
     return register

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distributary.cli.progress import progress
@@ -33,6 +34,7 @@ def warm_up() -> None:
     from distributary.placement.generate import generate_problem
     from distributary.placement.planner import METHODS, place
     from distributary.placement.search import search
+    from distributary.simulator.queueing import simulate as queue
     from distributary.wiring.flows import flows
     from distributary.wiring.generate import generate_problem as wiring_problem
     from distributary.wiring.planner import METHODS as WIRING_METHODS
@@ -40,6 +42,7 @@ def warm_up() -> None:
 
     began = time.perf_counter()
     small = generate_problem("video", seed=1, brokers=24)
+    tiny = generate_problem("map", seed=1, brokers=12)
     lone = generate_problem("steiner", seed=1, formats=30, wants=6)
     stream = stream_problem(seed=1, servers=12, routers=40)
     heavy = stream_problem(seed=1, servers=12, routers=40, rates=(20.0, 60.0))
@@ -47,7 +50,7 @@ def warm_up() -> None:
     users = wiring_problem(seed=1, users=16, brokers=12, channels=4)
     few_users = wiring_problem(seed=1, users=8, brokers=3, channels=4)
     plans = [method for method in METHODS if method != "optimal"]
-    total = len(plans) + len(TREE_METHODS) + len(WIRING_METHODS) + 8
+    total = len(plans) + len(TREE_METHODS) + len(WIRING_METHODS) + 10
     done = 0
     with progress() as observe:
 
@@ -62,6 +65,7 @@ def warm_up() -> None:
             count(method)
         place(small, method="iterative", steiner="exact", iterations=5)
         count("iterative")
+        place(tiny)
         place(small, objective="time")
         count("time")
         for problem in (small, lone):
@@ -86,6 +90,10 @@ def warm_up() -> None:
         count("match")
         _measure_something(users)
         count("pipeline")
+        _simulate_something()
+        count("simulate")
+        queue(stream, build_trees(stream, method="greedy").forest, seconds=100, seed=1)
+        count("queueing")
     print(f"compiled in {time.perf_counter() - began:.1f} s", file=sys.stderr)
 
 
@@ -132,6 +140,30 @@ def _match_something() -> None:
     batch = to_arrow([event])
     Index.from_arrow(table).match_batch(batch)
     ContentSpace.default().cells_of_batch(batch)
+
+
+def _simulate_something() -> None:
+    """Have brokers plan maps, and adapt the trees of streams when there is more to do."""
+    from distributary.simulator import Simulation
+    from distributary.simulator.scenario_file import scenario_from
+
+    scenario = scenario_from(
+        {
+            "size": "small",
+            "overlay": {"brokers": 8, "filter_ms": 5, "send_ms": 1},
+            "content": {"graph": "map"},
+            "workload": {
+                "publications": 4,
+                "objects": 2,
+                "rates": [0.5, 2.0],
+                "duration_s": 40,
+                "shift": {"at_s": 20, "load": 3},
+            },
+            "adaptation": {"window_s": 5, "round_s": 10},
+        },
+        Path("warm-up.toml"),
+    )
+    Simulation(scenario, seed=1).run()
 
 
 def _measure_something(users: WiringProblem) -> None:

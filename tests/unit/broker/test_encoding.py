@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import msgspec
 import pytest
 
 from distributary.broker.blob import Blob
-from distributary.broker.encoding import MESSAGE_BYTES_MAX, decode, encode, kind_name, kinds
+from distributary.broker.encoding import MESSAGE_BYTES_MAX, decode, encode, kind_name, kinds, wire
 from distributary.broker.messages.client import Accepted, Publish, Subscribe
 from distributary.broker.messages.host import Leave
 from distributary.broker.messages.membership import Gossip, News, Status
@@ -36,6 +38,17 @@ def test_what_is_nested_comes_back_with_its_types() -> None:
 def test_kinds_are_listed_with_their_numbers_and_names() -> None:
     assert kinds()[207] is Accepted
     assert kind_name(Accepted("a", "b")) == "Accepted"
+
+
+def test_no_number_and_no_name_is_given_twice() -> None:
+    other = dataclasses.make_dataclass("Unheard", ["field"], frozen=True)
+    with pytest.raises(AssertionError, match="207 is Accepted already"):
+        wire(207)(other)
+    same = dataclasses.make_dataclass("Accepted", ["field"], frozen=True)
+    with pytest.raises(AssertionError, match="Accepted is the name of another"):
+        wire(60_100)(same)
+    assert other not in kinds().values()
+    assert 60_100 not in kinds()
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,13 @@ from distributary.broker.adaptation.moves import steps_of, with_children
 from distributary.broker.adaptation.statistics import Collector
 from distributary.broker.addresses import Address
 from distributary.broker.messages.adaptation import (
-    Acknowledge,
     Answer,
     Hold,
+    HoldAnswer,
+    HoldRelease,
     Moved,
     Order,
     Question,
-    Release,
     Statistics,
     Token,
 )
@@ -67,8 +67,8 @@ class Adaptation(Part):
         return {
             Token: self._token,
             Hold: self._hold,
-            Acknowledge: self._acknowledge,
-            Release: self._release,
+            HoldAnswer: self._acknowledge,
+            HoldRelease: self._release,
             Moved: self._moved,
             Order: self._movers.take_order,
             Question: self._movers.take_question,
@@ -113,12 +113,12 @@ class Adaptation(Part):
         if (sender, round_) not in self._node.holds:
             self._among.pop((sender, round_), None)
 
-    def _acknowledge(self, message: Acknowledge, sender: Address, turn: Turn) -> None:
+    def _acknowledge(self, message: HoldAnswer, sender: Address, turn: Turn) -> None:
         granted = message.figures is not None
         round_ = (message.tree, message.round)
         self._step(node.Acknowledged(round_, sender, granted, message), turn)
 
-    def _release(self, message: Release, sender: Address, turn: Turn) -> None:
+    def _release(self, message: HoldRelease, sender: Address, turn: Turn) -> None:
         round_ = (message.tree, message.round)
         self._step(node.Released(round_, sender), turn)
         self._among.pop((sender, round_), None)
@@ -168,7 +168,7 @@ class Adaptation(Part):
                 among = self._among.pop((to, (tree, number)), ())
                 turn.send(to, self._report(tree, number, granted, among))
             case node.SendRelease(to, (tree, number)):
-                turn.send(to, Release(tree, number))
+                turn.send(to, HoldRelease(tree, number))
             case node.Attempt(wait):
                 self._step(node.Chosen(wait.round, self._choose(wait)), turn)
             case node.SendOrder(to, (tree, number), parent):
@@ -183,9 +183,9 @@ class Adaptation(Part):
         below = {name for figures in known if figures is not None for name in figures.children}
         return tuple(sorted({*children, *below}))
 
-    def _report(self, tree: str, number: int, granted: bool, among: tuple[str, ...]) -> Acknowledge:
+    def _report(self, tree: str, number: int, granted: bool, among: tuple[str, ...]) -> HoldAnswer:
         if not granted:
-            return Acknowledge(tree, number, None, (), ())
+            return HoldAnswer(tree, number, None, (), ())
         figures = self._collector.own(tree)
         known = [(child, self._collector.of(tree, child)) for child in figures.children]
         below = tuple((child, told) for child, told in known if told is not None)
@@ -194,12 +194,12 @@ class Adaptation(Part):
             for peer in sorted({*among, *figures.children})
             if peer != self.core.identity
         )
-        return Acknowledge(tree, number, figures, below, delays_ns)
+        return HoldAnswer(tree, number, figures, below, delays_ns)
 
     def _choose(self, wait: node.Wait) -> tuple[node.Step, ...]:
         """Return the steps of the best move that is known, if one gains anything."""
         self._chosen = None
-        reports: dict[str, Acknowledge] = dict(wait.reports)
+        reports: dict[str, HoldAnswer] = dict(wait.reports)
         if not reports:
             return ()
         tree = wait.round[0]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from distributary.broker.messages.adaptation import Acknowledge, Figures
+from distributary.broker.messages.adaptation import Figures, HoldAnswer
 from distributary.fidelity.local import LocalView
 
 __all__ = ["grandchildren_of", "view_of"]
@@ -14,7 +14,7 @@ __all__ = ["grandchildren_of", "view_of"]
 _NS_PER_SECOND = 1e9
 
 
-def grandchildren_of(reports: Mapping[str, Acknowledge]) -> dict[str, tuple[str, ...]]:
+def grandchildren_of(reports: Mapping[str, HoldAnswer]) -> dict[str, tuple[str, ...]]:
     """Return the children of each child that reported."""
     return {
         child: report.figures.children
@@ -26,7 +26,7 @@ def grandchildren_of(reports: Mapping[str, Acknowledge]) -> dict[str, tuple[str,
 def view_of(
     name: str,
     figures: Figures,
-    reports: Mapping[str, Acknowledge],
+    reports: Mapping[str, HoldAnswer],
     delay_ns_to: Callable[[str], int],
 ) -> LocalView | None:
     """Return the tree as a broker sees it; None when it has not heard of everybody yet.
@@ -94,7 +94,7 @@ def view_of(
 def _delays(
     names: tuple[str, ...],
     first_lower: int,
-    reports: Mapping[str, Acknowledge],
+    reports: Mapping[str, HoldAnswer],
     delay_ns_to: Callable[[str], int],
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """Return the delays between everybody, from whoever told one.

@@ -164,9 +164,13 @@ class Deliveries(Part):
         """Whether the root meant a subscription, and owes it the item.
 
         One that the root did not know of is left out even if the item matches: the root will
-        send it everything in order once it knows.
+        send it everything in order once it knows. What was published about when it came
+        it need not get: not from a new root that still has the item, after later ones.
         """
-        if local.since_ns > arrival.item.published_ns + self._skew_ns:
+        item = arrival.item
+        if local.since_ns > item.published_ns + self._skew_ns:
+            return False
+        if local.since_ns > item.published_ns and self._items.is_past(local.id, item):
             return False
         return local.id in arrival.registrations or local.coverer in arrival.registrations
 

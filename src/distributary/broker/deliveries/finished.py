@@ -113,6 +113,15 @@ class FinishedItems:
             if not numbers:
                 del self._numbers[finished.sequence]
 
+    def is_past(self, subscription: str, item: Item) -> bool:
+        """Whether a subscription has got something that its publisher sent after an item."""
+        return any(
+            finished.number > item.number
+            and finished.sequence == item.sequence
+            and subscription in finished.subscriptions
+            for finished in self._finished.values()
+        )
+
     def holds_back(self, arrival: Arrival) -> bool:
         """Whether an item must wait; if so it is kept until `released`."""
         if arrival.after == 0:

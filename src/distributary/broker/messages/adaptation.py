@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from distributary.broker.encoding import wire
 
 __all__ = [
-    "Acknowledge",
     "Answer",
     "Figures",
     "Hold",
+    "HoldAnswer",
+    "HoldRelease",
     "Moved",
     "ObjectFigures",
     "Order",
     "Question",
-    "Release",
     "Statistics",
     "Token",
 ]
@@ -103,7 +103,7 @@ class Hold:
 
 @wire(142)
 @dataclass(frozen=True, slots=True)
-class Acknowledge:
+class HoldAnswer:
     """The answer to `Hold`.
 
     Attributes
@@ -125,7 +125,7 @@ class Acknowledge:
 
 @wire(143)
 @dataclass(frozen=True, slots=True)
-class Release:
+class HoldRelease:
     """You need not hold still for this round any longer."""
 
     tree: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from distributary.broker.messages.adaptation import Acknowledge, Hold, Release
+from distributary.broker.messages.adaptation import Hold, HoldAnswer, HoldRelease
 from distributary.simulator.checkers.violation import Violation
 
 __all__ = ["Holds"]
@@ -48,12 +48,12 @@ class Holds:
         if isinstance(message, Hold):
             self.count += 1
             self._asked.setdefault((sender, to, message.tree, message.round), _Asked(now_ns))
-        elif isinstance(message, Acknowledge):
+        elif isinstance(message, HoldAnswer):
             key = (to, sender, message.tree, message.round)
             asked = self._asked.get(key)
             if asked is not None:
                 self._answered(key, asked, message, now_ns)
-        elif isinstance(message, Release):
+        elif isinstance(message, HoldRelease):
             self._asked.pop((sender, to, message.tree, message.round), None)
 
     def finish(self, now_ns: int) -> None:
@@ -66,7 +66,7 @@ class Holds:
                 what = f"{child} held still for {holder} in round {number} of {tree}"
                 self._complain(asked.granted_ns, f"{what}, and was never released")
 
-    def _answered(self, key: _Key, asked: _Asked, message: Acknowledge, now_ns: int) -> None:
+    def _answered(self, key: _Key, asked: _Asked, message: HoldAnswer, now_ns: int) -> None:
         if message.figures is None:
             del self._asked[key]
         elif asked.granted_ns is None:
