@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from benchmarks.simulator.adaptation_runs import (
-    ANNEALED,
     DELAYS,
     LOAD,
     TOLERANCES,
@@ -15,6 +14,7 @@ from benchmarks.simulator.adaptation_runs import (
     Parameters,
     measure,
 )
+from benchmarks.simulator.yardstick import ANNEALED
 from benchmarks.study import (
     Chart,
     Claim,

@@ -7,19 +7,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.simulator.adapting_overlay import AdaptingOverlay, Updates, with_tolerances
+from benchmarks.simulator.yardstick import best_annealed
 from benchmarks.study import mean
 from distributary.broker.settings import AdaptationSettings
-from distributary.fidelity import FidelityProblem, Forest, build_trees, loss
+from distributary.fidelity import FidelityProblem, Forest, build_trees
 from distributary.fidelity.generate import generate_problem
 from distributary.simulator.queueing import first_servers, slowed
 
-__all__ = ["ANNEALED", "DELAYS", "LOAD", "TOLERANCES", "Measured", "Parameters", "measure"]
+__all__ = ["DELAYS", "LOAD", "TOLERANCES", "Measured", "Parameters", "measure"]
 
 LOAD = "slow servers"
 DELAYS = "delays"
 TOLERANCES = "tolerances"
-ANNEALED = 3
-"""How often annealing is tried. It freezes in a bad tree at times, which is no yardstick."""
 
 _SLOWED = 10.0
 _FARTHER = 3.0
@@ -107,8 +106,7 @@ def measure(parameters: Parameters, kind: str, seed: int) -> Measured:
     )
     old = build_trees(before, method="anneal", seed=seed).forest
     after = _changed(before, old, kind, parameters, seed)
-    found = [build_trees(after, method="anneal", seed=seed + k).forest for k in range(ANNEALED)]
-    new = min(found, key=lambda forest: loss(after, forest).average)
+    new = best_annealed(after, seed=seed)
     # All runs carry the same updates, so that luck cancels out.
     updates = Updates.draw(parameters.rates[1], seconds=parameters.seconds, seed=seed)
     # Delays are measured by pings, in turn; where they stay as they are few of those will do.

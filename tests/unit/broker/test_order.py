@@ -114,6 +114,16 @@ def test_what_waits_for_an_item_that_never_comes_is_forgotten() -> None:
     assert finish(items, 1) == []
 
 
+def test_a_subscription_is_past_what_came_before_something_that_it_has_got() -> None:
+    items = FinishedItems()
+    items.put(Finished("/s", "2", 0, 1, 2, "root", 1, ("s",)))
+    items.put(Finished("/s", "7", 0, 2, 7, "root", 1, ("s",)))
+    assert items.is_past("s", item(1))
+    assert not items.is_past("other", item(1))
+    assert not items.is_past("s", item(2))
+    assert not items.is_past("s", item(3)), "number 7 is of another series"
+
+
 def test_an_item_that_takes_longer_is_not_overtaken() -> None:
     world = ContentWorld(6)
     world.subscribe("s", world.members[0], MAPS, accept=[JPEG])
