@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from distributary.broker.broker import Broker
 from distributary.broker.membership import Membership
 from distributary.broker.messages.host import Neighbour, Surroundings
 from distributary.broker.part import Part
@@ -104,10 +105,13 @@ class Overlay:
     def run_s(self, seconds: float) -> None:
         self.world.run_until(self.world.now_ns + round(seconds * SECOND))
 
-    def membership(self, identity: str) -> Membership:
+    def broker(self, identity: str) -> Broker:
         broker = self.world.nodes[identity].broker
         assert broker is not None
-        return broker.core.membership
+        return broker
+
+    def membership(self, identity: str) -> Membership:
+        return self.broker(identity).core.membership
 
     def up(self) -> list[str]:
         return [identity for identity, node in self.world.nodes.items() if node.broker is not None]

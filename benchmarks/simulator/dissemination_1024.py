@@ -204,7 +204,7 @@ def _load_table(
             f"{parameters.compared_publications:,} publications, {per_s:.1f} a second, of which "
             "a quarter are of one type and so have one root. With a load growth of 0, as in the "
             "published method, roots convert more than they can, and everything waits for "
-            "them. Costs are those that plans were made with, dearer brokers included."
+            "them. Costs are those of the plans that roots made, without regard to load."
         ),
     )
 

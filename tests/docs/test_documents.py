@@ -29,6 +29,8 @@ GUIDES = (
     "docs/content.md",
     "docs/media.md",
     "docs/pipeline.md",
+    "docs/adaptation.md",
+    "docs/simulator.md",
     "docs/queueing.md",
 )
 # What a `console` block may run. Anything else belongs in a block marked `sh`.

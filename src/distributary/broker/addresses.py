@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from distributary.errors import BadInput, quoted
 
-__all__ = ["HOST", "Address", "client_address", "is_client"]
+__all__ = ["HOST", "Address", "client_address", "is_broker", "is_client"]
 
 Address: TypeAlias = str
 
@@ -19,6 +19,7 @@ HOST: Address = "!"
 
 _CLIENT = "@"
 _NAME_CHARACTERS_MAX = 200
+_DIGITS = frozenset("0123456789abcdef")
 
 
 def client_address(name: str) -> Address:
@@ -34,3 +35,8 @@ def client_address(name: str) -> Address:
 def is_client(address: Address) -> bool:
     """Whether an address is a client's."""
     return address.startswith(_CLIENT)
+
+
+def is_broker(address: Address, digits: int) -> bool:
+    """Whether an address can be a broker's in an overlay whose identifiers have some digits."""
+    return len(address) == digits and _DIGITS.issuperset(address)

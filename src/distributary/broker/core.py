@@ -10,6 +10,7 @@ from distributary.broker.addresses import Address
 from distributary.broker.blob import Blob
 from distributary.broker.effects import Convert, Serve
 from distributary.broker.events import ConversionRefused, Converted
+from distributary.broker.form import Rules, check_form
 from distributary.broker.settings import Settings
 from distributary.broker.timers import Timers
 from distributary.broker.turn import Turn
@@ -65,6 +66,7 @@ class Core:
         self.parts: dict[str, Part] = {}
         """Every part by name, in the order in which they hear of changes."""
         self._handlers: dict[type, Handler] = {}
+        self._rules = Rules(identity, settings)
         self._tickets = 0
         self._waiting: dict[int, tuple[Callable[..., None], tuple[Any, ...]]] = {}
 
@@ -77,10 +79,17 @@ class Core:
             self._handlers[kind] = handler
 
     def handle(self, message: object, sender: Address, turn: Turn) -> None:
-        """Hand a message to the part that it is for."""
+        """Hand a message to the part that it is for.
+
+        Raises
+        ------
+        PeerMisbehaved
+            When nobody sends such a message; then nothing has changed.
+        """
         handler = self._handlers.get(type(message))
         if handler is None:
             raise PeerMisbehaved(f"nobody sends a {type(message).__name__}")
+        check_form(message, sender, self._rules)
         handler(message, sender, turn)
 
     def part_of(self, message: object) -> Part:

@@ -18,6 +18,7 @@ from distributary.broker.blob import Blob
 from distributary.broker.messages.content import Item
 from distributary.broker.settings import Settings, graph_of
 from distributary.content import AdaptationGraph, DeviceProfile, Publication, parse_event
+from distributary.content.documents import parse_document
 from distributary.content.format_choice import NoFormat, choices, choose_format, format_index
 from distributary.content.publication import delivered
 from distributary.placement import PlacementProblem
@@ -30,6 +31,7 @@ __all__ = [
     "delivered_event",
     "formats_of",
     "inline_blob",
+    "profile_of",
     "publication_of",
     "useful",
 ]
@@ -128,8 +130,26 @@ def useful(
 
 @lru_cache(maxsize=8192)
 def publication_of(event: str) -> Publication:
-    """Return the event in a text."""
+    """Return the event in a text.
+
+    Raises
+    ------
+    BadInput
+        When there is none in it.
+    """
     return parse_event(event)
+
+
+@lru_cache(maxsize=4096)
+def profile_of(text: str) -> DeviceProfile:
+    """Return the device profile in a text.
+
+    Raises
+    ------
+    BadInput
+        When there is none in it.
+    """
+    return DeviceProfile.parse(parse_document(text))
 
 
 @lru_cache(maxsize=8192)
@@ -163,18 +183,13 @@ def _formats(
 
 @lru_cache(maxsize=16_384)
 def _choice(formats: Formats, profile: str) -> int | NoFormat:
-    device = _profile(profile)
+    device = profile_of(profile)
     for wish in choices(device, formats.whole, formats.own):
         place = formats.held if wish.index is None else formats.places.get(wish.name)
         if place is not None and formats.graph.makeable[formats.held, place]:
             return place
     nothing = choose_format(device, formats.graph, formats.own)
     return nothing if isinstance(nothing, NoFormat) else NoFormat("no entry is left to try")
-
-
-@lru_cache(maxsize=4096)
-def _profile(text: str) -> DeviceProfile:
-    return DeviceProfile.parse(json.loads(text))
 
 
 def _flags(indices: tuple[int, ...], count: int) -> BoolArray:

@@ -117,8 +117,8 @@ class ContentSettings:
     alpha, beta
         What a unit of transmission and a unit of conversion are worth.
     load_growth
-        By how much a conversion under way makes a broker dearer to the next plan; 0 plans
-        without regard to load.
+        By how much a second of conversions that a broker has left makes it dearer to the next
+        plan; 0 plans without regard to load.
     repeat_s
         After how long without confirmation content is planned and sent again.
     retention_s
@@ -136,7 +136,7 @@ class ContentSettings:
     method: str = "auto"
     alpha: float = 1.0
     beta: float = 1.0
-    load_growth: float = 0.0
+    load_growth: float = 5.0
     repeat_s: float = 10.0
     retention_s: float = 180.0
     compare: bool = True

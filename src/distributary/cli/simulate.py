@@ -37,12 +37,16 @@ _SEEDS = re.compile(r"([0-9]{1,18})\.\.([0-9]{1,18})")
 def simulate(
     scenario: Annotated[
         Path,
-        typer.Argument(metavar="SCENARIO.toml", help="What happens.", show_default=False),
+        typer.Argument(
+            metavar="SCENARIO.toml", help="What happens, and what goes wrong.", show_default=False
+        ),
     ],
     seed: Seed = 0,
     seeds: Annotated[
         str | None,
-        typer.Option(metavar="A..B", help="Run all of these seeds.", show_default=False),
+        typer.Option(
+            metavar="A..B", help="Run every seed from A to B, not --seed.", show_default=False
+        ),
     ] = None,
     draw: Annotated[Path | None, drawing_option("run")] = None,
     output: Annotated[Path | None, output_option("REPORT.json")] = None,
@@ -50,8 +54,8 @@ def simulate(
     """Run brokers and clients in virtual time, break things, and check what must hold.
 
     Writes a report as JSON: what was owed and made, messages and bytes by kind, costs, and
-    what went wrong. The same seed gives the same report. Exits with 1 when something went
-    wrong, and then prints the command that shows it again.
+    what went wrong. Many seeds make {"runs": [...]}. The same seed gives the same report.
+    Exits with 1 when something went wrong, and then prints the command that shows it again.
     """
     check_output(output, "-o")
     check_drawing(draw, output)

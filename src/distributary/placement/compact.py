@@ -6,15 +6,15 @@ import numpy as np
 
 from distributary.arrays import BoolArray
 from distributary.placement._compact_kernels import small_plan
-from distributary.placement._exact_kernels import LANE_BITS
 from distributary.placement.plan import Plan
 from distributary.placement.problem import PlacementProblem
 
 __all__ = ["compact_plan", "is_compact"]
 
-_FORMATS_MAX = 10
-# Steps of about a nanosecond. Beyond, leaves without tables and threads are worth their calls.
-_STEPS_MAX = 2**22
+# More sets than this do not fit the caches.
+_FORMATS_MAX = 17
+# Steps of about two nanoseconds. Beyond, several threads are worth their calls.
+_STEPS_MAX = 2**24
 
 
 def is_compact(problem: PlacementProblem, usable: BoolArray) -> bool:
@@ -27,8 +27,14 @@ def is_compact(problem: PlacementProblem, usable: BoolArray) -> bool:
     usable
         `usable[v, k]`: may `v` have `k` at all?
     """
-    formats = int(usable.any(axis=0).sum())
-    return formats <= _FORMATS_MAX and problem.node_count * formats * 2**formats <= _STEPS_MAX
+    inner = np.zeros(problem.node_count, dtype=np.bool_)
+    inner[0] = True
+    inner[problem.tree.parents[1:][problem.served[1:]]] = True
+    tabled = problem.served & (inner | (problem.wants.sum(axis=1) != 1))
+    counts = usable[tabled].sum(axis=1)
+    if counts.max(initial=0) > _FORMATS_MAX:
+        return False
+    return float((counts * np.exp2(counts)).sum()) <= _STEPS_MAX
 
 
 def compact_plan(problem: PlacementProblem, usable: BoolArray) -> Plan:
@@ -41,34 +47,15 @@ def compact_plan(problem: PlacementProblem, usable: BoolArray) -> Plan:
     usable
         As in `is_compact`; the root may have all that it holds.
     """
-    formats = np.flatnonzero(usable.any(axis=0))
-    used = len(formats)
-    count = max(LANE_BITS, used)
-    costs = np.full((count, count), np.inf)
-    costs[:used, :used] = problem.graph.costs[np.ix_(formats, formats)]
-    sizes = np.zeros(count)
-    sizes[:used] = problem.graph.sizes[formats]
     receives, made_from = small_plan(
-        costs,
-        sizes,
+        problem.graph.costs,
+        problem.graph.sizes,
         problem.tree.parents,
         problem.link_weights,
         problem.node_weights,
-        _widened(problem.wants[:, formats], count),
-        _widened(usable[:, formats], count),
+        problem.wants,
+        usable,
         problem.served,
-        _widened(problem.held[None, formats], count)[0],
+        problem.held,
     )
-    plan = Plan.empty(problem)
-    plan.receives[:, formats] = receives[:, :used]
-    # The last entry stands for "not made", which is -1.
-    origins = np.append(formats, -1)
-    plan.made_from[:, formats] = origins[made_from[:, :used]]
-    return plan
-
-
-def _widened(flags: BoolArray, count: int) -> BoolArray:
-    """Return flags with formats added that nobody has, writeable and in one piece."""
-    wide = np.zeros((len(flags), count), dtype=np.bool_)
-    wide[:, : flags.shape[1]] = flags
-    return wide
+    return Plan(receives, made_from)

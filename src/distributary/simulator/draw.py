@@ -7,9 +7,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from distributary.drawing.svg import element, number, text
-from distributary.errors import BadInput, quoted
+from distributary.drawing.svg import element, number, shortened, text
+from distributary.errors import BadInput, counted, quoted
 from distributary.simulator.charts import PANEL_WIDTH, Bars, Lines
+from distributary.simulator.report import COST_SHOWN_MIN
 
 __all__ = ["draw_run", "run_svg"]
 
@@ -17,6 +18,7 @@ _MARGIN = 24.0
 _GAP = 28.0
 _HEAD = 64.0
 _KINDS_MAX = 12
+_NAME_CHARACTERS_MAX = 60
 _RULES = files("distributary.drawing").joinpath("picture.css")
 
 
@@ -39,11 +41,11 @@ def run_svg(report: dict[str, Any]) -> str:
             top += panel.height + _GAP
     width = 2.0 * _MARGIN + 2.0 * PANEL_WIDTH + _GAP
     height = _HEAD + max(heights) + _MARGIN
-    title = f"{report['scenario']}, seed {report['seed']}"
+    title = f"{shortened(report['scenario'], _NAME_CHARACTERS_MAX)}, seed {report['seed']}"
     wrong = len(report["violations"])
     subtitle = (
-        f"{report['brokers']:,} brokers, {report['virtual_s']:.0f} s, "
-        f"{report['events']:,} events, {wrong:,} violations"
+        f"{counted(report['brokers'], 'broker')}, {report['virtual_s']:.0f} s, "
+        f"{counted(report['events'], 'event')}, {counted(wrong, 'violation')}"
     )
     content = [
         element("title", text(f"{title}. {subtitle}")),
@@ -92,21 +94,25 @@ def draw_run(report: dict[str, Any], path: Path | str) -> None:
 
 
 def _panels(report: dict[str, Any]) -> list[Bars | Lines]:
-    deliveries = report["deliveries"]
-    panels: list[Bars | Lines] = [
-        Bars(
-            "deliveries",
-            ("deliveries",),
-            [
-                (name, (float(deliveries[name]),), f"{deliveries[name]:,}")
-                for name in ("owed", "made", "extra", "repeated", "duplicates")
-            ],
-        ),
+    deliveries, cost = report["deliveries"], report["cost"]
+    panels: list[Bars | Lines] = []
+    # A run of streams has no deliveries, and one of content no loss of fidelity.
+    if any(deliveries.values()):
+        panels.append(
+            Bars(
+                "deliveries",
+                ("deliveries",),
+                [
+                    (name, (float(deliveries[name]),), f"{deliveries[name]:,}")
+                    for name in ("owed", "made", "extra", "repeated", "duplicates")
+                ],
+            )
+        )
+    panels += [
         _by_kind("messages by kind", report["messages"], 1.0, ",.0f"),
         _by_kind("megabytes by kind", report["bytes"], 1e6, ",.2f"),
     ]
-    cost = report["cost"]
-    if cost["total"]:
+    if cost["total"] >= COST_SHOWN_MIN:
         named = (
             ("as planned", cost),
             ("all in the root", cost["all_in_root"]),

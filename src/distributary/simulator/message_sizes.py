@@ -2,7 +2,8 @@
 
 Simulated content has no bytes in its message, only a size that counts on every link that it
 passes. Where blobs can be in a message follows from the types of its fields, and is worked
-out once for each class. A message that carries another one, encoded, counts as that one.
+out once for each class. A message that carries another one, encoded, counts as that one;
+what carries bytes that are no message counts as itself.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, get_args, get_type_hints
 
 from distributary.broker.blob import Blob
 from distributary.broker.encoding import decode, kind_name
+from distributary.errors import PeerMisbehaved
 
 __all__ = ["weigh"]
 
@@ -27,14 +29,20 @@ def weigh(message: object) -> tuple[str, int]:
     """Return what a message is about, and the bytes of content that it only gives the size of."""
     cls: Any = type(message)
     if _carries(cls):
-        return _weigh_bytes(getattr(message, _CARRIED))
+        carried = _weigh_bytes(getattr(message, _CARRIED))
+        return (kind_name(message), 0) if carried is None else carried
     count = _counter(cls)
     return kind_name(message), 0 if count is None else count(message)
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _weigh_bytes(encoded: bytes) -> tuple[str, int]:
-    return weigh(decode(encoded))
+def _weigh_bytes(encoded: bytes) -> tuple[str, int] | None:
+    """Weigh a message that is carried; None when there is none in the bytes."""
+    try:
+        carried = decode(encoded)
+    except PeerMisbehaved:
+        return None
+    return weigh(carried)
 
 
 @cache

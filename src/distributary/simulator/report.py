@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 from distributary.broker.telemetry import Planned
 from distributary.simulator.simulation import Simulation
 
-__all__ = ["report_of", "summary_lines"]
+__all__ = ["COST_SHOWN_MIN", "report_of", "summary_lines"]
 
 _PERCENTILES = (50, 90, 99, 100)
 _NS_PER_SECOND = 1e9
 _SHOWN_MAX = 5
+# Events without content cost next to nothing to send.
+COST_SHOWN_MIN = 0.05
 
 
 def report_of(simulation: Simulation) -> dict[str, object]:
@@ -40,6 +42,7 @@ def report_of(simulation: Simulation) -> dict[str, object]:
         },
         "messages": world.tally.messages(),
         "bytes": world.tally.bytes(),
+        "refused_messages": world.refused,
         "cost": _costs(simulation.planned),
         "loss_of_fidelity": [
             {"at_s": at_s, "loss": loss} for at_s, loss in simulation.streams.at_brokers.series()
@@ -77,7 +80,7 @@ def summary_lines(report: dict[str, object]) -> list[str]:
     ]
     if delays["count"]:
         rows.append(("delay", f"{delays['p50']:.3f} s in the middle, {delays['p99']:.3f} s p99"))
-    if cost["total"]:
+    if cost["total"] >= COST_SHOWN_MIN:
         rows.append(("cost", f"{cost['total']:,.1f}{_against(cost)}"))
     if report["loss_of_fidelity"]:
         rows.append(("loss of fidelity", f"{report['loss_of_fidelity_mean']:.4%}"))

@@ -10,6 +10,7 @@ from distributary.simulator.tables import bounded, fraction, one_of, pair
 
 __all__ = [
     "FAULT_KINDS",
+    "PERIOD_S_MIN",
     "SMALL_BROKERS_MAX",
     "AdaptationTable",
     "ContentTable",
@@ -25,6 +26,9 @@ _BROKERS_MAX = 4096
 _COUNT_MAX = 1_000_000
 _SECONDS_MAX = 1e6
 _MILLISECONDS_MAX = 1e6
+# Factors that something is divided by, and times after which something happens again.
+_FACTOR_MIN = 1e-6
+PERIOD_S_MIN = 0.001
 
 FAULT_KINDS = (
     "drop",
@@ -114,7 +118,7 @@ class ContentTable:
     method: str = "auto"
     alpha: float = bounded(1.0, 0.0, 1e6)
     beta: float = bounded(1.0, 0.0, 1e6)
-    load_growth: float = bounded(0.0, 0.0, 1e6)
+    load_growth: float = bounded(5.0, 0.0, 1e6)
     compare: bool = True
 
 
@@ -123,9 +127,9 @@ class Shift:
     """`[workload.shift]`: what changes at some time; factors on what was before."""
 
     at_s: float = bounded(0.0, 0.0, _SECONDS_MAX)
-    load: float = bounded(1.0, 0.0, 1e6)
+    load: float = bounded(1.0, _FACTOR_MIN, 1e6)
     delays: float = bounded(1.0, 0.0, 1e6)
-    tolerances: float = bounded(1.0, 1e-6, 1e6)
+    tolerances: float = bounded(1.0, _FACTOR_MIN, 1e6)
     rates: float = bounded(1.0, 0.0, 1e6)
 
 
@@ -136,8 +140,8 @@ class WorkloadTable:
     Attributes
     ----------
     begin_s, duration_s, settle_s
-        When publishing begins, until when clients are active, and how long after that, or
-        after the last fault, everything owed must have arrived.
+        When publishing begins, until when clients are active, and how long after that, after
+        the last fault, or after the last delivery, everything owed must have arrived.
     subscriptions, publishers, publications
         How many there are; subscriptions are as many as brokers unless given.
     matching
@@ -198,10 +202,10 @@ class AdaptationTable:
     """`[adaptation]`: how stream trees adapt; what is not given is as the settings have it."""
 
     enabled: bool = True
-    window_s: float = bounded(50.0, 0.0, _SECONDS_MAX)
-    round_s: float = bounded(200.0, 0.0, _SECONDS_MAX)
+    window_s: float = bounded(50.0, PERIOD_S_MIN, _SECONDS_MAX)
+    round_s: float = bounded(200.0, PERIOD_S_MIN, _SECONDS_MAX)
     tau: float = bounded(0.2, 0.0, 1e3)
-    hold_s: float = bounded(20.0, 0.0, _SECONDS_MAX)
+    hold_s: float = bounded(20.0, PERIOD_S_MIN, _SECONDS_MAX)
     approach: str = one_of("tree-each", "tree-each", "one-tree")
     conflate: bool = True
 
@@ -233,11 +237,11 @@ class Fault:
     at_s: float = bounded(0.0, 0.0, _SECONDS_MAX)
     until_s: float | None = bounded(None, 0.0, _SECONDS_MAX)
     brokers: tuple[int, ...] = bounded((), 0, _BROKERS_MAX)
-    count: int | None = bounded(None, 0, _COUNT_MAX)
+    count: int | None = bounded(None, 1, _COUNT_MAX)
     share: float | None = fraction(None)
     rate: float = fraction(0.1)
     extra_ms: float = bounded(500.0, 0.0, _MILLISECONDS_MAX)
-    factor: float = bounded(20.0, 0.0, 1e6)
+    factor: float = bounded(20.0, _FACTOR_MIN, 1e6)
     seconds: float = bounded(0.5, 0.0, 3600.0)
 
 

@@ -18,20 +18,21 @@ from distributary.broker.settings import (
 from distributary.content import ContentSpace
 from distributary.content.calibrated_graph import graph_for
 from distributary.content.divergence import DIVERGENCES
-from distributary.content.documents import parse_document
+from distributary.content.documents import parse_document, place_of
 from distributary.content.fields import described, no_such_name
 from distributary.errors import BadInput, quoted
 from distributary.media.graphs import GRAPHS, default_graph
 from distributary.placement import METHODS
 from distributary.simulator.scenario import (
+    PERIOD_S_MIN,
     SMALL_BROKERS_MAX,
     AdaptationTable,
     ContentTable,
-    Fault,
     OverlayTable,
     Scenario,
     WorkloadTable,
 )
+from distributary.simulator.scenario_faults import read_faults
 from distributary.simulator.tables import read_table
 from distributary.topology.files import file_bytes, naming
 
@@ -39,9 +40,11 @@ __all__ = ["read_scenario", "scenario_from"]
 
 _BYTES_MAX = 2**20
 _GRAPH_BYTES_MAX = 16 * 2**20
-_FAULTS_MAX = 1000
 _KEYS = ("size", "overlay", "content", "workload", "adaptation", "fault", "settings", "space")
 _NO_GRAPH = "none"
+# Settings that are words, and times after which nothing happens again.
+_WORDS = {"tree": ("estimated", "discovered"), "approach": ("tree-each", "one-tree")}
+_MAY_BE_ZERO = ("clock_skew_s", "gossip_s", "probe_s", "redirect_s")
 
 
 def read_scenario(path: Path | str) -> Scenario:
@@ -52,9 +55,13 @@ def read_scenario(path: Path | str) -> Scenario:
             document = tomllib.loads(data.decode("utf-8"))
         except UnicodeDecodeError:
             raise BadInput("document", "is not text in UTF-8") from None
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            reason = str(error) or "it is nested too deeply"
-            raise BadInput("document", f"is not TOML: {reason}") from None
+        except tomllib.TOMLDecodeError as error:
+            raise BadInput("document", f"is not TOML: {error}") from None
+        except RecursionError:
+            raise BadInput("document", "is nested too deeply") from None
+        except ValueError:
+            # Python reads no integer of more than a few thousand digits.
+            raise BadInput("document", "has a number of thousands of digits") from None
         return scenario_from(document, Path(path))
 
 
@@ -62,52 +69,26 @@ def scenario_from(document: Mapping[str, Any], path: Path) -> Scenario:
     """Return the scenario in a document that was read from a file of this name."""
     for key in document:
         if key not in _KEYS:
-            raise no_such_name(key, key, _KEYS, "a table or field of a scenario")
+            raise no_such_name(place_of("", key), key, _KEYS, "a table or field of a scenario")
     size = document.get("size")
     if size not in ("small", "large"):
         what = "is missing" if size is None else f"is {described(size)}"
         raise BadInput("size", what, hint='write size = "small" or size = "large"')
     overlay = read_table(OverlayTable, document.get("overlay", {}), "overlay")
     content = read_table(ContentTable, document.get("content", {}), "content")
+    _check_method(content.method, "content.method")
     workload = read_table(WorkloadTable, document.get("workload", {}), "workload")
     adaptation = document.get("adaptation", {})
     read_table(AdaptationTable, adaptation, "adaptation")
-    faults = _faults(document.get("fault", []), overlay)
-    _check_overlay(overlay, size)
+    faults = read_faults(document.get("fault", []), overlay, workload)
+    _check_overlay(overlay, size, path)
     _check_workload(workload)
     settings = _settings(document, content, adaptation, path)
     _check_content(content, settings)
     return Scenario(path.stem, path, size, settings, overlay, content, workload, faults)
 
 
-def _faults(entries: object, overlay: OverlayTable) -> tuple[Fault, ...]:
-    if not isinstance(entries, list):
-        raise BadInput("fault", "must be a list of tables", hint="write [[fault]] above each")
-    if len(entries) > _FAULTS_MAX:
-        raise BadInput("fault", f"has {len(entries):,} entries; at most {_FAULTS_MAX:,} are read")
-    faults = []
-    for index, entry in enumerate(entries):
-        place = f"fault[{index}]"
-        fault = read_table(Fault, entry, place)
-        if fault.kind is None:
-            raise BadInput(f"{place}.kind", "is missing")
-        if fault.until_s is not None and fault.until_s < fault.at_s:
-            raise BadInput(f"{place}.until_s", f"is before at_s, which is {fault.at_s:g}")
-        for k, broker in enumerate(fault.brokers):
-            if broker >= overlay.brokers:
-                raise BadInput(
-                    f"{place}.brokers[{k}]",
-                    f"is {broker}, and the last of them is {overlay.brokers - 1}",
-                )
-        if fault.kind == "mix" and fault.until_s is None:
-            raise BadInput(
-                f"{place}.until_s", "is missing", hint="a mix has a beginning and an end"
-            )
-        faults.append(fault)
-    return tuple(faults)
-
-
-def _check_overlay(overlay: OverlayTable, size: str) -> None:
+def _check_overlay(overlay: OverlayTable, size: str, path: Path) -> None:
     if size == "small" and overlay.brokers > SMALL_BROKERS_MAX:
         raise BadInput(
             "overlay.brokers",
@@ -119,6 +100,8 @@ def _check_overlay(overlay: OverlayTable, size: str) -> None:
         raise BadInput("overlay.file", f"is missing, and the topology is {overlay.topology}")
     if not needs_file and overlay.file is not None:
         raise BadInput("overlay.file", f"is not for the topology {overlay.topology}")
+    if overlay.file is not None and not (path.parent / overlay.file).is_file():
+        raise BadInput("overlay.file", f"{quoted(overlay.file)} is no file beside the scenario")
 
 
 def _check_workload(workload: WorkloadTable) -> None:
@@ -131,11 +114,16 @@ def _check_workload(workload: WorkloadTable) -> None:
         raise BadInput("workload.begin_s", f"is after the end at {workload.duration_s:g} s")
     if (workload.publications or workload.storm_publications) and not workload.publishers:
         raise BadInput("workload.publishers", "is 0, and there are publications")
+    end = f"is after the end at {workload.duration_s:g} s"
+    if workload.storm_publications and workload.storm_at_s > workload.duration_s:
+        raise BadInput("workload.storm_at_s", end)
+    if workload.shift is not None and workload.shift.at_s > workload.duration_s:
+        raise BadInput("workload.shift.at_s", end)
 
 
 def _check_content(content: ContentTable, settings: Settings) -> None:
-    if content.method not in METHODS:
-        raise no_such_name("content.method", content.method, METHODS, "a method of placement")
+    if content.formats and content.graph == _NO_GRAPH:
+        raise BadInput("content.formats", "is given without a graph", hint="write graph beside it")
     names = settings.graph_for(1_000_000).names
     for place, name in (("content.source", content.source),):
         if name is not None and content.graph != _NO_GRAPH and name not in names:
@@ -177,16 +165,36 @@ def _settings(
             raise no_such_name(place, name, groups, "a group of settings")
         group = groups[name]
         read_table(type(group), table, place)
+        _check_group(table, place)
         floats = {f.name for f in dataclasses.fields(group) if f.type in ("float", float)}
         values = {k: float(v) if k in floats else v for k, v in table.items()}
         changed[name] = dataclasses.replace(group, **values)
     return dataclasses.replace(base, **changed)
 
 
+def _check_method(method: str, place: str) -> None:
+    if method not in METHODS:
+        raise no_such_name(place, method, METHODS, "a method of placement")
+
+
+def _check_group(table: Mapping[str, Any], place: str) -> None:
+    """See that times are not so short that a run would stand still, and that words are known."""
+    for key, value in table.items():
+        where = f"{place}.{key}"
+        if key.endswith(("_s", "_s_max")) and key not in _MAY_BE_ZERO and value < PERIOD_S_MIN:
+            raise BadInput(where, f"is {value:g}, and must be at least {PERIOD_S_MIN:g}")
+        if key == "method":
+            _check_method(value, where)
+        elif key in _WORDS and value not in _WORDS[key]:
+            raise no_such_name(where, value, _WORDS[key], f"one of {', '.join(_WORDS[key])}")
+
+
 def _space(document: Mapping[str, Any]) -> ContentSpace:
     """Return the content space, the default one unless the scenario has another."""
     if "space" not in document:
         return ContentSpace.default()
+    if not isinstance(document["space"], Mapping):
+        raise BadInput("space", f"must be a table, not {described(document['space'])}")
     try:
         return ContentSpace.parse(document["space"])
     except BadInput as error:
@@ -207,9 +215,12 @@ def _graph(content: ContentTable, path: Path) -> str:
                 f"{quoted(content.graph)} is neither {_NO_GRAPH} nor {' nor '.join(GRAPHS)}, "
                 "and no file beside the scenario",
             )
-        with naming(file):
-            read = parse_document(file_bytes(file, bytes_max=_GRAPH_BYTES_MAX))
-            graph_for(read, 1_000_000)
+        try:
+            with naming(file):
+                read = parse_document(file_bytes(file, bytes_max=_GRAPH_BYTES_MAX))
+                graph_for(read, 1_000_000)
+        except BadInput as error:
+            raise error.within("content.graph") from None
         assert isinstance(read, dict)
         document = read
     formats: Any = document["formats"]

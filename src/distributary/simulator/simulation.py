@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import traceback
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -44,6 +45,8 @@ _WINDOWS = 60
 _KEYS_MAX = 64
 # After this long without a fault everybody knows who is there, if nothing is wrong.
 _QUIET_S = 25.0
+# How many times as long as it should take to settle a run goes on while there is progress.
+_PATIENCE = 20
 _NS_PER_MS = 1e6
 
 
@@ -131,9 +134,16 @@ class Simulation:
 
     @property
     def end_ns(self) -> int:
-        """When everything owed must have arrived."""
+        """When everything owed must have arrived.
+
+        Later while it still arrives: brokers that have more to do than they can keep nobody
+        waiting for ever.
+        """
         workload = self.scenario.workload
-        return ns(max(workload.duration_s, self.faults.last_s) + workload.settle_s)
+        active_ns = ns(max(workload.duration_s, self.faults.last_s))
+        settle_ns = ns(workload.settle_s)
+        latest_ns = active_ns + _PATIENCE * settle_ns
+        return min(max(active_ns, self.ledger.progress_ns) + settle_ns, latest_ns)
 
     def run(self, observe: Observe | None = None) -> None:
         """Let everything happen, and check it.
@@ -160,7 +170,7 @@ class Simulation:
         except Exception as error:
             # Whatever a broker raises is a fault of the protocol, and has a seed.
             at = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{at.filename.rpartition('distributary/')[2]}:{at.lineno}"
+            place = f"{Path(at.filename).name}:{at.lineno}"
             self._complain("broker", f"{type(error).__name__} at {place}: {error}")
         else:
             self._check()
@@ -311,7 +321,8 @@ class Simulation:
             self.adapted.append(record)
         elif isinstance(record, Migrated):
             self.migrated += 1
-        elif isinstance(record, Misbehaved):
+        elif isinstance(record, Misbehaved) and record.peer in self.world.nodes:
+            # Whoever gets such a message is not to blame. Who sends it is, if it is ours.
             self._complain("broker", f"{broker} says of {record.peer}: {record.problem}")
 
     def _complain(self, checker: str, what: str) -> None:

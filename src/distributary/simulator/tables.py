@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeVar, get_args, get_type_hints
 
+from distributary.content.documents import place_of
 from distributary.content.fields import described, no_such_name
 from distributary.errors import BadInput, quoted
 
@@ -17,6 +18,7 @@ __all__ = ["bounded", "fraction", "one_of", "pair", "read_table"]
 
 _Table = TypeVar("_Table")
 _LEAST, _MOST, _CHOICES, _PAIR = "least", "most", "choices", "pair"
+_WRITTEN_MAX = 10**15
 
 
 def bounded(default: Any, least: float, most: float) -> Any:
@@ -58,7 +60,7 @@ def read_table(cls: type[_Table], value: object, place: str) -> _Table:
     fields = {field.name: field for field in dataclasses.fields(cls)}
     given: dict[str, Any] = {}
     for key, entry in value.items():
-        where = f"{place}.{key}" if place else key
+        where = place_of(place, key)
         if key not in fields:
             raise no_such_name(where, key, fields, "a field here")
         given[key] = _checked(entry, hints[key], fields[key].metadata, where)
@@ -117,8 +119,16 @@ def _number(value: Any, metadata: Mapping[str, Any], place: str, *, whole: bool)
         raise BadInput(place, f"must be {rule}, not {described(value)}")
     least, most = metadata.get(_LEAST, 0.0), metadata.get(_MOST, 1e9)
     if not least <= value <= most:
-        raise BadInput(place, f"is {value:g}, and must be from {least:g} to {most:g}")
+        bounds = f"from {_written(least)} to {_written(most)}"
+        raise BadInput(place, f"is {_written(value)}, and must be {bounds}")
     return value if whole else float(value)
+
+
+def _written(value: float) -> str:
+    """Return a number as a person writes it, and a long one in a few words."""
+    if isinstance(value, int) or value.is_integer():
+        return f"{int(value):,}" if abs(value) < _WRITTEN_MAX else described(value)
+    return f"{value:g}"
 
 
 def _pair(value: Any, metadata: Mapping[str, Any], place: str) -> tuple[float, float]:

@@ -28,6 +28,8 @@ from distributary.broker.encoding import decode, encode
 from distributary.broker.events import ConversionRefused, Converted
 from distributary.broker.part import Part
 from distributary.broker.settings import Settings, ns
+from distributary.broker.telemetry import Misbehaved
+from distributary.errors import PeerMisbehaved
 from distributary.simulator import conversions
 from distributary.simulator.message_sizes import weigh
 from distributary.simulator.node import Node
@@ -79,6 +81,8 @@ class World:
         Called with (sender, receiver, message, time) for every message that is sent.
     tally
         Messages and bytes by kind.
+    refused
+        How many messages broke the protocol, and were dropped by those who got them.
     """
 
     def __init__(
@@ -103,6 +107,7 @@ class World:
         self.watchers: list[Callable[[str, object, int], None]] = []
         self.listeners: list[Callable[[Address, Address, object, int], None]] = []
         self.tally = Tally()
+        self.refused = 0
         self._recorded = recorded
         self._times = random.Random(f"{seed}/times")
         self._queue: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
@@ -151,11 +156,24 @@ class World:
         self._start(self.nodes[identity], first)
 
     def tell(self, identity: str, message: object, *, sender: Address) -> None:
-        """Hand a message to a broker now, if it is up."""
+        """Hand a message to a broker now, if it is up.
+
+        What breaks the protocol is dropped and reported, as brokers themselves report what
+        comes to them over a link.
+        """
         node = self.nodes[identity]
-        if node.broker is not None:
-            now_ns = node.clock_ns(self.now_ns)
-            self._do(node, node.broker.receive(message, sender=sender, now_ns=now_ns))
+        if node.broker is None:
+            return
+        now_ns = node.clock_ns(self.now_ns)
+        try:
+            effects = node.broker.receive(message, sender=sender, now_ns=now_ns)
+        except PeerMisbehaved as error:
+            if sender == HOST:
+                raise
+            # The broker is as it was before, and goes on.
+            self._watched(node, Misbehaved(sender, error.problem))
+            return
+        self._do(node, effects)
 
     def send(self, sender: Address, to: Address, message: object) -> None:
         """Put a message on its way."""
@@ -255,13 +273,18 @@ class World:
         elif isinstance(effect, Erase):
             node.journal.pop(effect.key, None)
         elif isinstance(effect, Report):
-            for watch in self.watchers:
-                watch(node.identity, effect.record, self.now_ns)
+            self._watched(node, effect.record)
         elif isinstance(effect, Serve):
             self._queue_job(node, effect.ticket)
         elif isinstance(effect, Convert):
             outcome = self.convert(node.identity, effect.blob, effect.target)
             self._convert(node, effect.ticket, outcome)
+
+    def _watched(self, node: Node, record: object) -> None:
+        if isinstance(record, Misbehaved):
+            self.refused += 1
+        for watch in self.watchers:
+            watch(node.identity, record, self.now_ns)
 
     def _spent_ns(self, node: Node, effect: Spend) -> int:
         """Return how long some work takes."""

@@ -295,4 +295,4 @@ def test_only_clients_advertise() -> None:
     overlay = Overlay(2)
     one, other = overlay.members
     with pytest.raises(PeerMisbehaved):
-        overlay.world.tell(one, Advertise("shop", ()), sender=other)
+        overlay.broker(one).receive(Advertise("shop", ()), sender=other, now_ns=0)

@@ -187,7 +187,7 @@ def test_a_hop_with_nonsense_inside_is_reported(inner: bytes) -> None:
 def test_impossible_hops_are_refused(message: object, sender: str) -> None:
     overlay = overlay_of(2)
     with pytest.raises(PeerMisbehaved):
-        overlay.world.tell(overlay.members[0], message, sender=sender)
+        overlay.broker(overlay.members[0]).receive(message, sender=sender, now_ns=0)
 
 
 def test_a_routed_message_arrives_at_the_root_with_the_way_it_took() -> None:

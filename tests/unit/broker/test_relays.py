@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from tests.content_worlds import JPEG, PDF, SETTINGS, SPEECH, TEXT, ContentWorld
 
 from distributary.broker.blob import Blob
@@ -96,7 +97,7 @@ def test_conversions_are_made_in_turn_and_what_is_ready_leaves_at_once() -> None
     relays.carry_out(portion(first, below, last, root=own), turn)
     (text,) = conversions(turn.effects)
     assert text.target == TEXT
-    assert relays.node_cost == 1.0
+    assert relays.node_cost > 1.0, "it has work to do"
     then = Turn(1)
     broker.converted(Converted(text.ticket, Blob.imagined(TEXT, 10, "t")), then)
     assert [to for to, _ in passed_on(then.effects, Portion)] == [other]
@@ -105,6 +106,7 @@ def test_conversions_are_made_in_turn_and_what_is_ready_leaves_at_once() -> None
     end = Turn(2)
     broker.converted(Converted(speech.ticket, Blob.imagined(SPEECH, 10, "t")), end)
     assert len(passed_on(end.effects, Portion)) == 1
+    assert relays.node_cost == pytest.approx(1.0)
     kinds = [type(effect) for effect in end.effects]
     assert kinds.index(Erase) > kinds.index(Send)
 

@@ -266,13 +266,15 @@ def test_a_registration_is_late_only_where_it_is_new_and_has_been_confirmed() ->
 def test_cells_that_are_none_are_misbehaviour() -> None:
     overlay = Overlay(2)
     one, other = overlay.members
-    registration = Registration(other, "s", 1, "[]", None, False, 0, False, ())
+    registration = Registration(
+        other, "s", 1, "[]", None, False, 0, False, (Step(other, 0.0, 1.0),)
+    )
     for message in (
         Register("s", 1, "[]", None, False, 0, False, (65,)),
         Copies((Copy(Held(other, "s", 1, (-1,)), registration),)),
     ):
-        with pytest.raises(PeerMisbehaved):
-            overlay.world.tell(one, message, sender=other)
+        with pytest.raises(PeerMisbehaved, match="a cell that is not among"):
+            overlay.broker(one).receive(message, sender=other, now_ns=0)
 
 
 def test_a_table_keeps_the_latest_word_in_whatever_order_it_comes() -> None:

@@ -14,6 +14,7 @@ from distributary.broker.settings import StreamSettings
 from distributary.broker.streams.amounts import kept_throughout, smallest
 from distributary.broker.streams.tree import TRANSITIONS, TreeEvent, TreeState
 from distributary.broker.telemetry import TreeLinked
+from distributary.broker.turn import Turn
 from distributary.content.divergence import Version
 from distributary.content.tolerance import Tolerance
 from distributary.errors import PeerMisbehaved
@@ -257,7 +258,7 @@ def test_service_times_come_from_the_host_alone() -> None:
     assert (streams.filter_time_s, streams.send_time_s) == (0.005, 0.001)
     for message in (ServiceTimes(1.0, 1.0), PlantTree("t", (), "00", None, ())):
         with pytest.raises(PeerMisbehaved):
-            world.world.tell("00", message, sender="01")
+            streams.core.handle(message, "01", Turn(0))
 
 
 class Listener:

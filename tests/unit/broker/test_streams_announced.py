@@ -18,6 +18,7 @@ from distributary.broker.messages.client import (
     Updated,
 )
 from distributary.broker.messages.host import Neighbour, Surroundings
+from distributary.broker.messages.streams import Attach, Wanted
 from distributary.broker.settings import (
     AdaptationSettings,
     MembershipSettings,
@@ -185,3 +186,15 @@ def test_the_trees_of_a_home_that_is_lost_for_ever_are_given_up(town: Town) -> N
     town.announce(BROKERS[5])
     town.change(BROKERS[5], 3.0)
     assert follower.values() == [0.0, 3.0]
+
+
+def test_an_object_that_somebody_wanted_before_it_was_announced_is_announced() -> None:
+    town = Town("one-tree")
+    town.announce(BROKERS[0])
+    wanted = (Wanted("/s", "b", 1, (("/v", (("absolute", 1.0),)),), -1),)
+    attach = Attach(1, BROKERS[0], BROKERS[0], 1, wanted, insist=True)
+    town.world.tell(BROKERS[0], attach, sender=BROKERS[3])
+    town.world.tell(BROKERS[0], Announce(event_of("b")), sender="@publisher")
+    town.run(2.0)
+    announced = [one.subject for one in town.publisher.heard if isinstance(one, Announced)]
+    assert announced == ["a", "b"]

@@ -164,7 +164,9 @@ def test_a_client_has_only_so_many_subscriptions() -> None:
 def test_only_clients_subscribe() -> None:
     overlay = Overlay(2)
     with pytest.raises(PeerMisbehaved):
-        overlay.world.tell(overlay.members[0], Subscribe("{}"), sender=overlay.members[1])
+        overlay.broker(overlay.members[0]).receive(
+            Subscribe("{}"), sender=overlay.members[1], now_ns=0
+        )
 
 
 def test_an_unsubscribed_subscription_is_forgotten_everywhere() -> None:

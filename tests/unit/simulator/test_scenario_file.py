@@ -98,7 +98,50 @@ def test_tables_become_settings(tmp_path: Path) -> None:
         ),
         (SMALL + "[[fault]]\nkind = 'mix'", r"fault\[0\].until_s: is missing"),
         (SMALL + "[space]\ndimensions = []", r"space: dimensions"),
+        (SMALL + "space = 1", r"space: must be a table, not 1"),
         ("size =", r"document: is not TOML"),
+        (SMALL + "x = " + "[" * 3000 + "]" * 3000, r"document: is nested too deeply"),
+        (SMALL + f"[overlay]\nbrokers = 1{'0' * 5000}", r"document: has a number of thousands"),
+        (
+            SMALL + f"[overlay]\nbrokers = 1{'0' * 400}",
+            r"overlay.brokers: is an integer of hundreds of digits, and must be from 1 to 4,096",
+        ),
+        (SMALL + "[overlay]\nbrokers = 1000000", r"overlay.brokers: is 1,000,000, and must be"),
+        (SMALL + '"\\u001b[31m" = 1', r"'\\x1b\[31m': '\\x1b\[31m' is not a table"),
+        (SMALL + '[overlay]\n"a\\nb" = 1', r"overlay\.'a\\nb': 'a\\nb' is not a field"),
+        (
+            SMALL + "[overlay]\ntopology = 'gml'\nfile = 'no.gml'",
+            r"overlay.file: 'no.gml' is no file beside the scenario",
+        ),
+        (SMALL + "[content]\ngraph = '.'", r"content.graph: .*: is a directory"),
+        (SMALL + "[content]\nformats = ['a/b']", r"content.formats: is given without a graph"),
+        (
+            SMALL + "[workload]\nstorm_publications = 1\nstorm_at_s = 61",
+            r"workload.storm_at_s: is after the end at 60 s",
+        ),
+        (
+            SMALL + "[workload.shift]\nat_s = 61",
+            r"workload.shift.at_s: is after the end at 60 s",
+        ),
+        (SMALL + "[workload.shift]\nload = 0", r"workload.shift.load: is 0, and must be from"),
+        (SMALL + "[adaptation]\nround_s = 0", r"adaptation.round_s: is 0, and must be from 0.001"),
+        (
+            SMALL + "[settings.membership]\nperiod_s = 0",
+            r"settings.membership.period_s: is 0, and must be at least 0.001",
+        ),
+        (
+            SMALL + "[settings.links]\nretry_s_max = 0",
+            r"settings.links.retry_s_max: is 0, and must be at least 0.001",
+        ),
+        (
+            SMALL + "[settings.content]\nmethod = 'luck'",
+            r"settings.content.method: 'luck' is not a method of placement",
+        ),
+        (SMALL + "[settings.content]\ntree = 'oak'", r"settings.content.tree: 'oak' is not one"),
+        (
+            SMALL + "[settings.streams]\napproach = 'one-three'",
+            r"settings.streams.approach: .*did you mean 'one-tree'\?",
+        ),
     ],
 )
 def test_whatever_is_wrong_is_named(tmp_path: Path, text: str, message: str) -> None:

@@ -61,7 +61,7 @@ class Planner:
         for home, way in ways.items():
             above = frozenset(broker for broker, _, _ in way if broker != home)
             task.pending[home].above = above
-        tree = tree_along(core.identity, core.relays.node_cost, ways)
+        tree = tree_along(core.identity, core.membership.node_cost, ways)
         planning = plan_tree(
             formats,
             self._loaded(tree, settings.load_growth, now_ns),
@@ -73,7 +73,8 @@ class Planner:
         if settings.load_growth > 0.0:
             speeds = dict(zip(tree.names, tree.node_costs.tolist(), strict=True))
             self._workloads.add(planning, speeds, now_ns)
-        return planning
+        # What it costs does not depend on what else there is to do, only what is planned.
+        return replace(planning, problem=replace(planning.problem, tree=tree))
 
     def report(self, task: Task, planning: Planning) -> Planned:
         """Return what there is to tell about a plan."""
@@ -120,12 +121,14 @@ class Planner:
     def _loaded(self, tree: DisseminationTree, growth: float, now_ns: int) -> DisseminationTree:
         """Return a tree whose brokers are dearer by the work that this root gave them.
 
-        What the root itself has to do, for others too, is in its own cost already.
+        Of itself the root knows all that it has to do, for others too.
         """
         if growth == 0.0:
             return tree
-        left_s = [0.0, *(self._workloads.left_s(name, now_ns) for name in tree.names[1:])]
-        return replace(tree, node_costs=tree.node_costs * (1.0 + growth * np.array(left_s)))
+        left_s = np.array([self._workloads.left_s(name, now_ns) for name in tree.names])
+        node_costs = tree.node_costs * (1.0 + growth * left_s)
+        node_costs[0] = self._core.relays.node_cost
+        return replace(tree, node_costs=node_costs)
 
 
 def _wanted(formats: Formats, registrations: Iterable[tuple[str | None, Route]]) -> tuple[int, ...]:

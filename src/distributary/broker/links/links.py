@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from distributary.broker.addresses import HOST, Address, is_client
+from distributary.broker.addresses import Address
 from distributary.broker.encoding import decode, encode
 from distributary.broker.links.outbox import (
     LINK,
@@ -225,18 +225,14 @@ class Links(Part):
             self._retries.clear()
 
     def _hop(self, message: Hop, sender: Address, turn: Turn) -> None:
-        if is_client(sender) or sender == HOST or message.lowest > message.number:
+        if message.lowest > message.number:
             raise PeerMisbehaved(f"a Hop {message.number} from {sender}, which cannot be")
         number = message.number
         seen = self._seen.get(sender)
         if seen is None:
             seen = self._seen[sender] = Seen()
         if number not in seen:
-            try:
-                self.core.handle(decode(message.message), sender, turn)
-            except PeerMisbehaved as error:
-                # It would be no better the next time, so it counts as handled.
-                turn.report(Misbehaved(sender, str(error)))
+            self._take(message.message, sender, (), turn)
             seen.add(number, lowest=message.lowest)
             turn.persist(f"links/seen/{sender}", seen.record())
         turn.send(sender, HopAck(number))
@@ -254,9 +250,20 @@ class Links(Part):
     def _pass_on(self, message: Routed, turn: Turn) -> None:
         hop = self.core.membership.next_hop(message.key)
         if hop is None:
-            self._dispatch(decode(message.message), message.origin, message.path, turn)
+            self._take(message.message, message.origin, message.path, turn)
         else:
             self._post(hop, encode(message), turn)
+
+    def _take(self, message: bytes, sender: Address, path: tuple[Step, ...], turn: Turn) -> None:
+        """Have a message handled, or say who has sent what no broker sends."""
+        before = len(turn.effects)
+        try:
+            self._dispatch(decode(message), sender, path, turn)
+        except PeerMisbehaved as error:
+            # It would be no better the next time, so it counts as handled. Those who have
+            # passed it on are not to blame: they do not look into it.
+            del turn.effects[before:]
+            turn.report(Misbehaved(sender, error.problem))
 
     def _dispatch(
         self, message: object, origin: Address, path: tuple[Step, ...], turn: Turn

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from distributary.broker.addresses import is_broker
 from distributary.broker.membership.change import MembersChanged
 from distributary.broker.membership.roster import LIFE, Roster, digest_of_one
 from distributary.broker.membership.rumours import Rumours
@@ -28,8 +29,6 @@ _ASKED_LAST_MAX = 8
 _INCARNATION_MAX = 1 << 62
 
 _AWAY = (Status.DOWN, Status.LOST)
-
-_DIGITS = frozenset("0123456789abcdef")
 
 
 class Hearsay:
@@ -153,7 +152,7 @@ class Hearsay:
 
     def check_identity(self, identity: str) -> None:
         """Refuse what cannot be the name of a broker of this overlay."""
-        if len(identity) != len(self._core.identity) or not _DIGITS.issuperset(identity):
+        if not is_broker(identity, len(self._core.identity)):
             raise PeerMisbehaved(f"{identity!r} is not the name of a broker")
 
     def _exchange(self, peer: str, turn: Turn) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from distributary.broker.addresses import HOST, Address
+from distributary.broker.addresses import Address
 from distributary.broker.membership.change import MembersChanged
 from distributary.broker.membership.detector import Detector
 from distributary.broker.membership.distances import Distances
@@ -33,7 +33,6 @@ from distributary.broker.messages.membership import (
 from distributary.broker.part import Handler, Part
 from distributary.broker.settings import ns
 from distributary.broker.turn import Turn
-from distributary.errors import PeerMisbehaved
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -161,7 +160,6 @@ class Membership(Part):
             self._find_routes()
 
     def _surroundings(self, message: Surroundings, sender: Address, turn: Turn) -> None:
-        _only_host(sender)
         self._founders = message.members
         self._contact = message.contact
         self.node_cost = message.node_cost
@@ -173,7 +171,6 @@ class Membership(Part):
 
     def _leave(self, message: Leave, sender: Address, turn: Turn) -> None:
         """Say goodbye to everybody at once: by old routes, messages would come back to us."""
-        _only_host(sender)
         own = self.core.identity
         others = [one for one in self.alive() if one != own]
         if self.leaving or not others:
@@ -275,8 +272,3 @@ class Membership(Part):
         return Hearsay(
             self.core, founders, incarnation, changed=self._changed, ask=self.detector.ping
         )
-
-
-def _only_host(sender: Address) -> None:
-    if sender != HOST:
-        raise PeerMisbehaved("only a host tells a broker where it stands and when to leave")

@@ -14,7 +14,6 @@ from distributary.broker.settings import ns
 from distributary.broker.subscriptions.reading import read
 from distributary.broker.telemetry import Migrated
 from distributary.broker.turn import Turn
-from distributary.errors import PeerMisbehaved
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -24,7 +23,6 @@ __all__ = ["Arrivals"]
 _LOOK_S = 0.5
 # How long room is kept for a client that does not come.
 _RESERVED_S = 60.0
-_PARTS = ["advertisements", "deliveries", "publishing", "subscriptions"]
 
 
 class Arrivals:
@@ -102,8 +100,6 @@ class Arrivals:
         """Take over all that was kept for a client; False when its ids are not free."""
         core = self._core
         records = {name: decode(data) for name, data in message.parts}
-        if sorted(records) != _PARTS:
-            raise PeerMisbehaved("a client was replicated in part")
         client, moved = message.client, records["subscriptions"]
         known = self._by_client.get(client)
         if known is not None and known.home == home and known.stored:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from distributary.broker.addresses import Address, is_client
+from distributary.broker.addresses import Address
 from distributary.broker.deliveries.queue import Queued
 from distributary.broker.encoding import decode, wire
 from distributary.broker.membership import MembersChanged
@@ -41,7 +41,6 @@ from distributary.broker.settings import ns
 from distributary.broker.subscriptions.local_subscription import LocalSubscription
 from distributary.broker.turn import Turn
 from distributary.content import Publication
-from distributary.errors import PeerMisbehaved
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -227,7 +226,6 @@ class Migration(Part):
     # What clients and brokers say.
 
     def _register(self, message: RegisterClient, sender: Address, turn: Turn) -> None:
-        _check_client(sender)
         self._prices[sender] = dict(message.prices)
         turn.persist(f"migration/prices/{sender}", PricesRecord(message.prices))
 
@@ -247,7 +245,6 @@ class Migration(Part):
         self._arrivals.release(message.client, sender)
 
     def _accept(self, message: AcceptMove, sender: Address, turn: Turn) -> None:
-        _check_client(sender)
         self._departures.answered(sender, message.target, message.accepted, turn)
 
     def _replicate(self, message: Replicate, sender: Address, turn: Turn) -> None:
@@ -266,7 +263,6 @@ class Migration(Part):
         self._departures.arrived(message.client, sender, turn)
 
     def _connect(self, message: Connect, sender: Address, turn: Turn) -> None:
-        _check_client(sender)
         deliveries, told = self.core.deliveries, dict(message.received)
         received = [
             (subscription, max(number, told.get(subscription, 0)))
@@ -279,17 +275,10 @@ class Migration(Part):
             deliveries.resume(subscription, sender, number, turn)
 
     def _redirect(self, message: Redirect, sender: Address, turn: Turn) -> None:
-        parcel = decode(message.parcel)
-        if not isinstance(parcel, Queued):
-            raise PeerMisbehaved(f"a redirected {type(parcel).__name__}")
+        parcel: Queued = decode(message.parcel)
         place = (message.cell, message.series, message.place)
         record = HeldRecord(message.client, message.subscription, parcel, *place)
         self._arrivals.redirected(message.number, record, turn)
 
     def _redirect_end(self, message: RedirectEnd, sender: Address, turn: Turn) -> None:
         self._arrivals.ended(message.client, message.count, turn)
-
-
-def _check_client(sender: Address) -> None:
-    if not is_client(sender):
-        raise PeerMisbehaved("only clients move")

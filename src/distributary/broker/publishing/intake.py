@@ -8,6 +8,7 @@ from distributary.broker.formats import publication_of
 from distributary.broker.messages.client import Publish
 from distributary.broker.messages.content import Item
 from distributary.content import Publication
+from distributary.content.calibrated_graph import CONTENT_BYTES_MAX
 from distributary.errors import BadInput
 
 __all__ = ["checked", "item_of"]
@@ -31,7 +32,11 @@ def checked(message: Publish) -> Publication:
         _check_size(len(publication.content))
         return publication
     if blob.data is not None:
-        _check_size(blob.size_bytes)
+        _check_size(len(blob.data))
+        if blob.size_bytes != len(blob.data):
+            raise BadInput("content", f"has {len(blob.data):,} bytes, not {blob.size_bytes:,}")
+    if not 0 <= blob.size_bytes <= CONTENT_BYTES_MAX:
+        raise BadInput("content", f"has {blob.size_bytes:,} bytes; at most {CONTENT_BYTES_MAX:,}")
     if publication.data is not None:
         raise BadInput("data", "is in the event and beside it")
     if publication.media_type not in (None, blob.media_type):

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from distributary.broker.addresses import Address, is_client
+from distributary.broker.addresses import Address
 from distributary.broker.encoding import wire
 from distributary.broker.membership import MembersChanged
 from distributary.broker.messages.client import Accepted, Publish, Refused
@@ -31,7 +31,7 @@ from distributary.broker.retention import Retention
 from distributary.broker.settings import ns
 from distributary.broker.turn import Turn
 from distributary.content import Publication
-from distributary.errors import BadInput, PeerMisbehaved
+from distributary.errors import BadInput
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -125,8 +125,6 @@ class Publishing(Part):
     # What clients publish.
 
     def _publish(self, message: Publish, sender: Address, turn: Turn) -> None:
-        if not is_client(sender):
-            raise PeerMisbehaved("only clients publish")
         try:
             publication = checked(message)
         except BadInput as error:

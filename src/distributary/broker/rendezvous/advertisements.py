@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distributary.broker.addresses import Address, is_client
+from distributary.broker.addresses import Address
 from distributary.broker.encoding import wire
 from distributary.broker.membership import MembersChanged
 from distributary.broker.messages.client import Advertise, Advertised, Refused
@@ -21,7 +21,6 @@ from distributary.broker.settings import ns
 from distributary.broker.subscriptions.registrar import Registrar
 from distributary.broker.timers import Timer
 from distributary.broker.turn import Turn
-from distributary.errors import PeerMisbehaved
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -98,8 +97,6 @@ class Advertisements:
 
     def advertise(self, message: Advertise, sender: Address, turn: Turn) -> None:
         """Take an advertisement, in place of an earlier one of the same source."""
-        if not is_client(sender):
-            raise PeerMisbehaved("only clients advertise")
         fault = self._fault(message)
         if fault is not None:
             turn.send(sender, Refused(message.source, fault))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
@@ -32,7 +32,6 @@ from distributary.broker.rendezvous.table import EntryRecord
 from distributary.broker.rendezvous.upkeep import Upkeep
 from distributary.broker.turn import Turn
 from distributary.content import Publication
-from distributary.errors import PeerMisbehaved
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -165,7 +164,6 @@ class Rendezvous(Part):
 
     def _own(self, cells: tuple[int, ...], turn: Turn) -> tuple[int, ...]:
         """Return the cells of which this broker is the root; homes ask again for others."""
-        self._check(cells)
         own = tuple(cell for cell in cells if self._custody.is_root(cell))
         self._upkeep.act(own, turn)
         return own
@@ -201,9 +199,6 @@ class Rendezvous(Part):
                 self._registry.drop(entry, {c for c in held.cells if not is_root(c)}, turn)
 
     def _learn(self, message: Copies | Handover, turn: Turn) -> None:
-        for copy in message.copies:
-            self._check(copy.held.cells)
-        self._check(cell for cell, _ in message.advertisers)
         self._advertisers.learn(message.advertisers, turn)
 
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
@@ -225,8 +220,3 @@ class Rendezvous(Part):
     def _interest_taken(self, message: InterestTaken, sender: Address, turn: Turn) -> None:
         self._advertisers.taken(message.cell, sender, message.told_ns)
         self._registry.settle_cell(turn, message.cell)
-
-    def _check(self, cells: Iterable[int]) -> None:
-        count = self.core.settings.space.cell_count
-        if not all(0 <= cell < count for cell in cells):
-            raise PeerMisbehaved(f"a cell that is not among the {count} of the space")

@@ -58,6 +58,8 @@ class Objects:
             if stream is not None:
                 self._uproot(stream, self._core.identity, turn)
             stream = self._plant(name, self._core.identity)
+        if stream.event is None:
+            # Somebody may have attached here before it was announced.
             self._note(stream, event, publication)
             self._forest.keep_tree(stream.tree, turn)
         if name not in self._clients:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from distributary.broker.addresses import HOST, Address
+from distributary.broker.addresses import Address
 from distributary.broker.messages.client import Announce, Changed, Refused
 from distributary.broker.messages.host import PlantTree, ServiceTimes
 from distributary.broker.messages.streams import (
@@ -39,7 +39,7 @@ from distributary.broker.streams.stream import ObjectName
 from distributary.broker.streams.tree import Tree
 from distributary.broker.streams.uplinks import Uplinks
 from distributary.broker.turn import Turn
-from distributary.errors import BadInput, PeerMisbehaved
+from distributary.errors import BadInput
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -270,13 +270,9 @@ class Streams(Part):
             turn.send(sender, Refused(f"{message.source} {message.subject}", str(error)))
 
     def _plant(self, message: PlantTree, sender: Address, turn: Turn) -> None:
-        if sender != HOST:
-            raise PeerMisbehaved("only a host plants a tree")
         self._objects.plant(message, turn)
 
     def _service_times(self, message: ServiceTimes, sender: Address, turn: Turn) -> None:
-        if sender != HOST:
-            raise PeerMisbehaved("only a host measures service times")
         self.filter_time_s = message.filter_s
         self.send_time_s = message.send_s
 

@@ -63,8 +63,14 @@ def read(text: str) -> Reading:
 
 @lru_cache(maxsize=_REMEMBERED_MAX)
 def filter_of(filters: str) -> Filter:
-    """Return the filter that a text of JSON says."""
-    return Filter.parse(json.loads(filters))
+    """Return the filter that a text of JSON says.
+
+    Raises
+    ------
+    BadInput
+        When it says none.
+    """
+    return Filter.parse(parse_document(filters))
 
 
 @lru_cache(maxsize=_REMEMBERED_MAX)

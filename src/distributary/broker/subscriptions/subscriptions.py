@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from distributary.broker.addresses import Address, is_client
+from distributary.broker.addresses import Address
 from distributary.broker.encoding import wire
 from distributary.broker.membership import MembersChanged
 from distributary.broker.messages.client import (
@@ -30,7 +30,7 @@ from distributary.broker.subscriptions.local_subscription import (
 from distributary.broker.subscriptions.reading import Reading, read
 from distributary.broker.turn import Turn
 from distributary.content import Publication
-from distributary.errors import BadInput, PeerMisbehaved
+from distributary.errors import BadInput
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -115,8 +115,6 @@ class Subscriptions(Part):
     # What clients ask.
 
     def _subscribe(self, message: Subscribe, sender: Address, turn: Turn) -> None:
-        if not is_client(sender):
-            raise PeerMisbehaved("only clients subscribe")
         try:
             reading = read(message.subscription)
         except BadInput as error:

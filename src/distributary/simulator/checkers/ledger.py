@@ -108,6 +108,8 @@ class Ledger:
         What brokers refused, with the time.
     excused
         How many deliveries were owed until a broker was lost for ever.
+    progress_ns
+        When something owed arrived last.
     """
 
     def __init__(self, cell_of: Callable[[Publication], int]) -> None:
@@ -117,6 +119,7 @@ class Ledger:
         self.wishes: dict[str, Wish] = {}
         self.published: dict[tuple[str, str], PublishedEvent] = {}
         self.got: dict[tuple[str, tuple[str, str]], Copy] = {}
+        self.progress_ns = 0
         self.readers: list[Callable[[Copy], None]] = []
         self.strangers: list[tuple[int, str]] = []
         self.refusals: list[tuple[int, str]] = []
@@ -197,7 +200,10 @@ class Ledger:
         copy = Copy(wish, entry, now_ns, media_type, reason)
         for read in self.readers:
             read(copy)
-        self.got.setdefault((subscription_id, identity), copy)
+        if (subscription_id, identity) not in self.got:
+            self.got[subscription_id, identity] = copy
+            if subscription_id in entry.owed:
+                self.progress_ns = now_ns
 
     def broker_lost(
         self,

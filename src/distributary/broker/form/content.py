@@ -1,0 +1,161 @@
+"""The form of what is said about content.
+
+A relay does what a plan says without asking whether it can be done: it checks before that a
+plan hangs together, and makes what it sends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from distributary.broker.form.rules import Rules
+from distributary.broker.formats import Formats, formats_of, publication_of
+from distributary.broker.messages.content import (
+    ConversionLost,
+    Item,
+    Offer,
+    Portion,
+    Probe,
+    ProbeAnswer,
+)
+from distributary.broker.plan_part import RELAY, PlanNode, PlanPart
+from distributary.errors import PeerMisbehaved, quoted
+
+__all__ = [
+    "check_conversion_lost",
+    "check_item",
+    "check_offer",
+    "check_portion",
+    "check_probe",
+    "check_probe_answer",
+]
+
+
+def check_item(item: Item, rules: Rules) -> None:
+    """Refuse an item that is not one event in one cell with a number."""
+    rules.brokers((item.home,))
+    rules.cells((item.cell,))
+    if item.number < 1:
+        raise PeerMisbehaved(f"an item with the number {item.number}")
+    publication = publication_of(item.event)
+    if publication.identity != item.identity:
+        raise PeerMisbehaved(f"an item {quoted(item.id)} with the event {quoted(publication.id)}")
+    formats_of(rules.settings, item)
+
+
+def check_offer(offer: Offer, rules: Rules) -> None:
+    """Refuse an offer without its content, or one that leaves itself out."""
+    item = offer.item
+    check_item(item, rules)
+    if (offer.blob is None) is not item.inline:
+        raise PeerMisbehaved("content that is in the event and beside it, or nowhere")
+    if not 1 <= offer.first <= item.number:
+        raise PeerMisbehaved(f"item {item.number} of a series offered from {offer.first} on")
+    rules.brokers(home for home, _ in offer.served)
+
+
+def check_portion(portion: Portion, rules: Rules) -> None:
+    """Refuse a portion that the broker cannot carry out."""
+    item, part = portion.item, portion.plan
+    check_item(item, rules)
+    rules.brokers((portion.root,))
+    lost = tuple(sorted({name for name, _ in portion.lost}))
+    _check_tree(part, rules)
+    _check_formats(part, formats_of(rules.settings, item, lost))
+    if part.first.broker != rules.identity:
+        raise PeerMisbehaved(f"a portion for {part.first.broker}")
+    if len(portion.blobs) != len(part.first.receives):
+        raise PeerMisbehaved(
+            f"{len(portion.blobs)} contents for {len(part.first.receives)} formats"
+        )
+    if None in portion.blobs and not item.inline:
+        raise PeerMisbehaved("a portion without its content")
+
+
+def check_probe(probe: Probe, rules: Rules) -> None:
+    """Refuse a probe from or to nobody."""
+    rules.brokers((probe.root, *probe.homes))
+    _check_steps(probe.steps, rules)
+
+
+def check_probe_answer(answer: ProbeAnswer, rules: Rules) -> None:
+    """Refuse a way over nobody."""
+    if not answer.steps:
+        raise PeerMisbehaved("a probe that went nowhere")
+    _check_steps(answer.steps, rules)
+
+
+def check_conversion_lost(message: ConversionLost, rules: Rules) -> None:
+    """Refuse homes that are none."""
+    rules.brokers(message.homes)
+
+
+def _check_steps(steps: Iterable[tuple[str, float, float]], rules: Rules) -> None:
+    for broker, link_cost, node_cost in steps:
+        rules.brokers((broker,))
+        rules.amounts((link_cost, node_cost))
+
+
+def _check_tree(part: PlanPart, rules: Rules) -> None:
+    """Refuse nodes that are not a tree in preorder with somebody to serve."""
+    nodes = part.nodes
+    if not nodes:
+        raise PeerMisbehaved("a plan for nobody")
+    rules.brokers(node.broker for node in nodes)
+    if len({node.broker for node in nodes}) < len(nodes):
+        raise PeerMisbehaved("a plan in which a broker stands twice")
+    top = depth = nodes[0].depth
+    for node in nodes[1:]:
+        if not top < node.depth <= depth + 1:
+            raise PeerMisbehaved("a plan whose nodes are not in order")
+        depth = node.depth
+    for node in nodes:
+        rules.amounts((node.link_cost, node.node_cost))
+        if node.after < RELAY:
+            raise PeerMisbehaved(f"an item after number {node.after}")
+    if all(node.after == RELAY for node in nodes):
+        raise PeerMisbehaved("a plan that serves nobody")
+
+
+def _check_formats(part: PlanPart, formats: Formats) -> None:
+    """Refuse a plan that sends, or gives to clients, what it does not make."""
+    count = len(part.formats)
+    places = [formats.places.get(name) for name in part.formats]
+    if None in places or len(set(places)) < count:
+        raise PeerMisbehaved("a plan with formats that its item does not have")
+    indices = frozenset(range(count))
+    costs = formats.graph.costs
+    above: list[frozenset[int]] = []
+    top = part.first.depth
+    for node in part.nodes:
+        if not indices.issuperset(_named(node)):
+            raise PeerMisbehaved("a plan with formats that it does not name")
+        for origin, target in node.made:
+            if not math.isfinite(costs[places[origin], places[target]]):
+                raise PeerMisbehaved("a plan with a conversion that there is not")
+        del above[node.depth - top :]
+        if above and not above[-1].issuperset(node.receives):
+            raise PeerMisbehaved("a plan that sends what it does not make")
+        there = _available(node)
+        if not there.issuperset(node.wants):
+            raise PeerMisbehaved("a plan that does not make what is wanted")
+        above.append(there)
+
+
+def _named(node: PlanNode) -> Iterator[int]:
+    return chain(node.wants, node.receives, *node.made)
+
+
+def _available(node: PlanNode) -> frozenset[int]:
+    """Return what a node has once it has made everything."""
+    there = set(node.receives)
+    waiting = list(node.made)
+    while waiting:
+        ready = [target for origin, target in waiting if origin in there]
+        if not ready:
+            raise PeerMisbehaved("a plan whose conversions wait for each other")
+        waiting = [(origin, target) for origin, target in waiting if origin not in there]
+        there.update(ready)
+    return frozenset(there)

@@ -1,0 +1,219 @@
+"""A message that breaks the protocol is refused, and has changed nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.broker_state import state_of
+from tests.content_worlds import JPEG, PDF, SPEECH, TEXT, ContentWorld
+from tests.hostile_messages import Mutations
+
+from distributary.broker.blob import Blob
+from distributary.broker.effects import Persist, Report, Send
+from distributary.broker.encoding import decode, encode, kinds
+from distributary.broker.form import Speaker, speaker_of
+from distributary.broker.messages.client import Subscribe
+from distributary.broker.messages.content import Item, Offer, Portion
+from distributary.broker.messages.host import Leave
+from distributary.broker.messages.links import Hop, HopAck, Routed, Step
+from distributary.broker.messages.migration import Connect, Replicate, Summarize
+from distributary.broker.messages.rendezvous import Copies, Copy, Held, Registration
+from distributary.broker.messages.streams import Attach, FollowObject, Wanted
+from distributary.broker.messages.subscriptions import Register
+from distributary.broker.plan_part import RELAY, PlanNode, PlanPart
+from distributary.broker.telemetry import Misbehaved
+from distributary.errors import PeerMisbehaved
+
+OWN, PEER, LAST = ContentWorld(3).members
+STRANGER = "abcd"
+EVENT = '{"specversion":"1.0","source":"/s","type":"map","id":"1"}'
+ITEM = Item("/s", "1", 0, 1, 2, PEER, 0, EVENT, PDF, 1_000_000, inline=False)
+BLOB = Blob.imagined(PDF, 1_000_000, "1")
+OFFER = Offer(ITEM, BLOB, 1, ())
+NODES = (
+    PlanNode(OWN, 1, 1.0, 1.0, (), (0,), ((0, 2), (2, 3)), RELAY, ()),
+    PlanNode(PEER, 2, 1.0, 1.0, (2,), (2,), (), 0, ("s",)),
+    PlanNode(LAST, 2, 1.0, 1.0, (3,), (3,), (), 0, ("t",)),
+)
+PORTION = Portion(ITEM, PEER, 1, (), PlanPart((PDF, JPEG, TEXT, SPEECH), NODES), (BLOB,))
+REGISTER = Register("s", 1, "[]", None, False, 0, False, (0,))
+PATH = (Step(PEER, 0.0, 1.0),)
+COPY = Copy(
+    Held(PEER, "s", 1, (0,)),
+    Registration(PEER, "s", 1, "[]", None, False, 0, False, PATH),
+)
+ATTACH = Attach(1, "t", PEER, 1, (Wanted("/s", "a", 1, (("/v", (("absolute", 1.0),)),), -1),), True)
+
+
+def item(**changes: Any) -> Item:
+    return ITEM._replace(**changes)
+
+
+def plan(*changes: dict[str, Any]) -> Portion:
+    nodes = (
+        tuple(node._replace(**change) for node, change in zip(NODES, changes, strict=False))
+        + NODES[len(changes) :]
+    )
+    return replace(PORTION, plan=replace(PORTION.plan, nodes=nodes))
+
+
+def registered(**changes: Any) -> Copies:
+    assert COPY.registration is not None
+    return Copies((replace(COPY, registration=replace(COPY.registration, **changes)),))
+
+
+@pytest.mark.parametrize(
+    "message", [OFFER, PORTION, REGISTER, Copies((COPY,)), ATTACH], ids=lambda m: type(m).__name__
+)
+def test_what_keeps_to_the_form_is_taken(message: object) -> None:
+    broker = ContentWorld(3).overlay.broker(OWN)
+    assert isinstance(broker.receive(message, sender=PEER, now_ns=0), list)
+
+
+@pytest.mark.parametrize(
+    ("message", "problem"),
+    [
+        (replace(OFFER, item=item(event="x")), "malformed JSON"),
+        (replace(OFFER, item=item(id="2")), "with the event"),
+        (replace(OFFER, item=item(cell=10**6)), "a cell"),
+        (replace(OFFER, item=item(size_bytes=-1)), "must be between"),
+        (replace(OFFER, item=item(home="@c")), "not the name of a broker"),
+        (replace(OFFER, item=item(number=0)), "the number 0"),
+        (replace(OFFER, blob=None), "nowhere"),
+        (replace(OFFER, first=3), "offered from 3 on"),
+        (replace(PORTION, plan=replace(PORTION.plan, nodes=())), "for nobody"),
+        (replace(PORTION, plan=replace(PORTION.plan, nodes=NODES[:1])), "serves nobody"),
+        (replace(PORTION, plan=replace(PORTION.plan, nodes=NODES[1:2])), "a portion for"),
+        (replace(PORTION, plan=replace(PORTION.plan, formats=(PDF,))), "does not name"),
+        (replace(PORTION, plan=replace(PORTION.plan, formats=("a",) * 4)), "does not have"),
+        (replace(PORTION, blobs=()), "0 contents"),
+        (replace(PORTION, blobs=(None,)), "without its content"),
+        (replace(PORTION, root=""), "not the name of a broker"),
+        (plan({}, {"broker": OWN}), "stands twice"),
+        (plan({}, {"depth": 3}), "not in order"),
+        (plan({}, {"depth": 1}), "not in order"),
+        (plan({}, {"after": -2}), "after number -2"),
+        (plan({"node_cost": math.nan}), "an amount of nan"),
+        (plan({"link_cost": -1.0}), "an amount of -1"),
+        (plan({"made": ((0, 2), (0, 3))}), "a conversion that there is not"),
+        (plan({"made": ((2, 3),)}), "wait for each other"),
+        (plan({"made": ((0, 2),)}), "sends what it does not make"),
+        (plan({}, {"wants": (1,)}), "what is wanted"),
+        (plan({}, {"wants": (-1,)}), "does not name"),
+        (replace(REGISTER, filters="x"), "malformed JSON"),
+        (replace(REGISTER, filters='[{"no": {}}]'), "a bad text"),
+        (replace(REGISTER, profile="{}"), "a bad text"),
+        (replace(REGISTER, cells=(0, -1)), "a cell"),
+        (registered(filters="null"), "a bad text"),
+        (registered(path=()), "begins nowhere"),
+        (registered(path=(Step(PEER, math.inf, 1.0),)), "an amount of inf"),
+        (registered(id="other"), "given for"),
+        (Copies((COPY, replace(COPY, held=replace(COPY.held, home="@c")))), "the name of a broker"),
+        (Copies((), ((0, "x"),)), "the name of a broker"),
+        (FollowObject(EVENT, PEER, 0), "subject"),
+        (FollowObject("", PEER, 0), "is empty"),
+        (replace(ATTACH, wanted=(Wanted("", "", 1, (("", (("x", 1.0),)),), 0),)), "a divergence"),
+        (Replicate("@c", (), ()), "in part"),
+        (Replicate("c", (), ()), "not a client"),
+        (Replicate("@c", (), (("subscriptions", b""),)), "cut short"),
+        (Summarize((), (), ((PEER, math.nan),)), "an amount of nan"),
+        (Routed("0000", PEER, b"", ()), "begins nowhere"),
+        (Routed("0000", "@c", b"", PATH), "not the name of a broker"),
+        (Subscribe("{}"), "only clients say that"),
+        (Connect(()), "only clients say that"),
+        (Leave(), "only hosts say that"),
+        (ITEM, "nobody sends a Item"),
+    ],
+)
+def test_what_breaks_the_form_is_refused_and_changes_nothing(message: object, problem: str) -> None:
+    broker = ContentWorld(3).overlay.broker(OWN)
+    before = state_of(broker)
+    with pytest.raises(PeerMisbehaved, match=problem):
+        broker.receive(message, sender=PEER, now_ns=0)
+    assert state_of(broker) == before
+
+
+def test_clients_do_not_speak_like_brokers() -> None:
+    broker = ContentWorld(3).overlay.broker(OWN)
+    for message in (OFFER, PORTION, REGISTER, HopAck(1), Hop(1, 1, encode(REGISTER))):
+        with pytest.raises(PeerMisbehaved, match="only brokers say that"):
+            broker.receive(message, sender="@c", now_ns=0)
+
+
+def test_every_message_has_a_speaker() -> None:
+    speakers = {
+        kind: speaker_of(kind)
+        for kind in kinds().values()
+        if kind.__module__.startswith("distributary.broker.messages.")
+    }
+    assert set(speakers.values()) == set(Speaker)
+    assert speaker_of(Item) is Speaker.BROKER
+    assert speaker_of(type(OWN)) is None
+
+
+def test_what_is_refused_over_a_link_is_acknowledged_and_has_no_other_effect() -> None:
+    broker = ContentWorld(3).overlay.broker(OWN)
+    bad = plan({"made": ((0, 2),)})
+    effects = broker.receive(Hop(1, 1, encode(bad)), sender=PEER, now_ns=0)
+    assert [type(effect) for effect in effects] == [Report, Persist, Send]
+    assert [effect.record for effect in effects if isinstance(effect, Report)] == [
+        Misbehaved(PEER, "a plan that sends what it does not make")
+    ]
+    again = broker.receive(Hop(1, 1, encode(bad)), sender=PEER, now_ns=0)
+    assert again == [Send(PEER, HopAck(1))]
+
+
+def test_whoever_passes_a_bad_message_on_is_not_blamed_for_it() -> None:
+    world = ContentWorld(3)
+    broker = world.overlay.broker(OWN)
+    routed = Routed(OWN, STRANGER, b"\x01", (Step(STRANGER, 0.0, 1.0),))
+    effects = broker.receive(Hop(1, 1, encode(routed)), sender=PEER, now_ns=0)
+    (report,) = [effect.record for effect in effects if isinstance(effect, Report)]
+    assert report == Misbehaved(STRANGER, "a message of 1 bytes, which is cut short")
+
+
+def test_whatever_is_changed_in_messages_is_taken_or_refused_as_a_whole() -> None:
+    world = ContentWorld(4, seed=3)
+    for number, home in enumerate(world.members):
+        world.subscribe(f"s{number}", home, accept=[SPEECH, JPEG] if number % 2 else None)
+    heard: dict[type, list[tuple[Any, str]]] = {}
+
+    def listen(sender: str, to: str, message: Any, now_ns: int) -> None:
+        while True:
+            heard.setdefault(type(message), []).append((message, sender))
+            if not isinstance(message, Hop | Routed):
+                return
+            sender = message.origin if isinstance(message, Routed) else sender
+            message = decode(message.message)
+
+    world.world.listeners.append(listen)
+    world.run_s(3)
+    for number in range(3):
+        world.publish(f"p{number}", world.members[1])
+    world.run_s(10)
+    world.world.listeners.clear()
+    rng = random.Random(7)
+    samples = [(kind, heard[kind]) for kind in sorted(heard, key=lambda kind: kind.__name__)]
+    datas = [encode(messages[0][0]) for _, messages in samples]
+    mutations = Mutations(rng, [*world.members, STRANGER, "@s1"], datas)
+    brokers = [world.overlay.broker(member) for member in world.members]
+    taken = refused = 0
+    for _ in range(600):
+        _, messages = rng.choice(samples)
+        message, sender = rng.choice(messages)
+        hostile = mutations.changed(message)
+        broker = rng.choice(brokers)
+        before = state_of(broker)
+        try:
+            broker.receive(hostile, sender=sender, now_ns=world.world.now_ns)
+            taken += 1
+        except PeerMisbehaved:
+            refused += 1
+            assert state_of(broker) == before, json.dumps(repr(hostile))
+    assert taken > 100
+    assert refused > 100

@@ -1,0 +1,131 @@
+"""Brokers among peers that send what no broker sends: they drop it, and go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from distributary.broker.blob import Blob
+from distributary.broker.encoding import encode
+from distributary.broker.messages.client import Subscribe
+from distributary.broker.messages.content import Item, Portion
+from distributary.broker.messages.host import Leave
+from distributary.broker.messages.links import Hop, Routed, Step
+from distributary.broker.messages.membership import Gossip, News, Status
+from distributary.broker.plan_part import PlanPart
+from distributary.errors import PeerMisbehaved
+from distributary.simulator.report import report_of
+from distributary.simulator.scenario_file import scenario_from
+from distributary.simulator.simulation import Simulation
+
+SMALL: dict[str, Any] = {
+    "size": "small",
+    "overlay": {"brokers": 6},
+    "workload": {
+        "publications": 10,
+        "publishers": 2,
+        "matching": 0.5,
+        "begin_s": 6,
+        "duration_s": 14,
+        "settle_s": 40,
+    },
+}
+STRANGER = "5" * 8
+ITEM = Item(
+    "/s",
+    "1",
+    0,
+    1,
+    1,
+    STRANGER,
+    0,
+    '{"specversion":"1.0","source":"/s","type":"t","id":"1"}',
+    "application/pdf",
+    10,
+    inline=False,
+)
+PORTION = Portion(ITEM, STRANGER, 1, (), PlanPart((), ()), (Blob.of("application/pdf", b"x"),))
+BAD: list[object] = [
+    PORTION,
+    Hop(1, 1, encode(PORTION)),
+    Hop(2, 1, b"\x01\x00\x49\x00"),
+    Hop(3, 1, b""),
+    Hop(1, 2, encode(PORTION)),
+    Subscribe("{}"),
+    Hop(4, 4, encode(Subscribe("{}"))),
+    Leave(),
+    Gossip((News("no broker", 1, Status.DOWN),)),
+    Routed("0" * 8, STRANGER, b"", ()),
+]
+
+
+def simulation() -> Simulation:
+    return Simulation(scenario_from(SMALL, Path("hostile.toml")), seed=4)
+
+
+def test_a_run_in_which_a_stranger_sends_nonsense_is_clean() -> None:
+    run = simulation()
+    brokers = run.places.identifiers
+    for number, message in enumerate(BAD):
+        for place, broker in enumerate(brokers):
+            at_ns = (8_000 + 400 * number + 10 * place) * 10**6
+            run.world.at(at_ns, run.world.send, STRANGER, broker, message)
+    run.run()
+    report = report_of(run)
+    assert run.violations == []
+    assert report["refused_messages"] == len(BAD) * len(brokers)
+    assert run.exactly_once.made == run.exactly_once.owed > 0
+
+
+def test_nonsense_that_brokers_route_is_blamed_on_nobody_who_passes_it_on() -> None:
+    run = simulation()
+    brokers = run.places.identifiers
+    for number, key in enumerate(brokers):
+        routed = Routed(key, STRANGER, b"\x01nonsense", (Step(STRANGER, 0.0, 1.0),))
+        hop = Hop(number + 1, 1, encode(routed))
+        run.world.at(9 * 10**9, run.world.send, STRANGER, brokers[0], hop)
+    run.run()
+    assert run.violations == []
+    assert run.world.refused == len(brokers)
+
+
+def test_a_client_that_talks_like_a_broker_is_not_heard() -> None:
+    run = simulation()
+    home = run.places.identifiers[0]
+    run.world.at(9 * 10**9, run.world.send, "@c", home, Hop(1, 1, encode(PORTION)))
+    run.run()
+    assert run.violations == []
+    assert run.world.refused == 1
+
+
+def test_a_broker_of_the_run_that_sends_nonsense_is_named() -> None:
+    run = simulation()
+    one, other = run.places.identifiers[:2]
+    run.world.at(9 * 10**9, run.world.send, one, other, PORTION)
+    run.run()
+    assert [violation.checker for violation in run.violations] == ["broker"]
+    assert f"{other} says of {one}: a plan for nobody" in run.violations[0].what
+    assert run.exactly_once.made == run.exactly_once.owed > 0
+
+
+def test_what_is_refused_leaves_nothing_on_the_disk_and_sends_nothing() -> None:
+    run = simulation()
+    run.world.run_until(7 * 10**9)
+    broker = run.places.identifiers[2]
+    journal = dict(run.world.nodes[broker].journal)
+    log = run.world.log_hash
+    for message in BAD:
+        if not isinstance(message, Hop):
+            run.world.tell(broker, message, sender=STRANGER)
+    assert run.world.nodes[broker].journal == journal
+    assert run.world.log_hash == log
+    assert run.world.refused == sum(not isinstance(message, Hop) for message in BAD)
+
+
+def test_a_host_that_says_what_it_must_not_is_a_fault_of_the_host() -> None:
+    run = simulation()
+    with pytest.raises(PeerMisbehaved):
+        run.world.tell(run.places.identifiers[0], PORTION, sender="!")
+    assert run.world.refused == 0
