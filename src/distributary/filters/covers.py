@@ -29,7 +29,9 @@ def covers(a: Filter, b: Filter) -> bool:
     b
         The narrower filter.
     """
-    if not a.parts or a == b:
+    if all(part in b.parts for part in a.parts):
+        # All parts of a filter must hold. However long a search would take, more of them
+        # match less.
         return True
     narrow, wide = filter_formula(b), filter_formula(a)
     # Part by part: an alternative of `b` is often ruled out by one part of `a`, and putting
