@@ -18,7 +18,7 @@ $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	@echo "Compiling the planners' hot loops, once (a minute or two)."
+	@echo "Compiling the planners' hot loops, once (two or three minutes)."
 	@$(BIN)/distributary warm-up
 	@touch $@
 

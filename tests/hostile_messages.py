@@ -11,8 +11,8 @@ from enum import Enum
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 _WORDS = ("", "x", "@c", "!", "{}", "[]", "null", '{"id": 1}', "\n", "a/b")
-_NUMBERS = (0, -1, 1, 7, 10**6, 2**40, 2**62, -(2**62))
-_AMOUNTS = (0.0, -1.0, 1e300, 1e-300, math.inf, -math.inf, math.nan)
+_NUMBERS = (0, -1, 1, 7, 10**6, 2**40, 2**62, -(2**62), 2**64 - 1, -(2**63))
+_AMOUNTS = (0.0, -1.0, 1e300, 1e308, 1e-300, math.inf, -math.inf, math.nan)
 
 
 class Mutations:

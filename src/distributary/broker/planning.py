@@ -108,17 +108,30 @@ def plan_tree(
     return Planning(problem, plan, PlanPart.of(problem, plan, homes))
 
 
-def longest_work(planning: Planning) -> float:
+def longest_work(planning: Planning, before_s: Mapping[str, float] | None = None) -> float:
     """Return how long conversions take, one after the other, on the way to any one broker.
 
     In seconds, as far as the adaptation graph is calibrated in them.
+
+    Parameters
+    ----------
+    planning
+        The plan; its tree says how long each broker takes for what takes a second elsewhere.
+    before_s
+        By broker, what it has to do before.
     """
+    before_s = before_s or {}
+    tree = planning.problem.tree
+    speeds = dict(zip(tree.names, tree.node_costs.tolist(), strict=True))
     costs = planning.problem.graph.costs
     longest = 0.0
     way: list[float] = []
     for node in planning.part.nodes:
         del way[node.depth :]
-        own = node.node_cost * sum(float(costs[origin, target]) for origin, target in node.made)
+        own = 0.0
+        if node.made:
+            work = sum(float(costs[origin, target]) for origin, target in node.made)
+            own = before_s.get(node.broker, 0.0) + speeds[node.broker] * work
         way.append(own + (way[-1] if way else 0.0))
         longest = max(longest, way[-1])
     return longest

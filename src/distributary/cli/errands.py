@@ -168,4 +168,4 @@ ERRANDS: tuple[tuple[str, Callable[[], None]], ...] = (
     ("simulating", simulate_something),
     ("pipeline", measure_something),
 )
-"""What to do, with a word for it; what takes longest comes first."""
+"""What to do, with a word for it."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import sys
 import time
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 
 from distributary.cli.progress import progress
 
@@ -17,9 +15,6 @@ Examples:
   distributary warm-up
 """
 
-# An errand takes a few hundred megabytes and little of it at the same time.
-_PROCESSES_MAX = 4
-
 
 def warm_up() -> None:
     """Compile the hot loops of planners, matching, pipeline and simulator, and keep them.
@@ -28,16 +23,13 @@ def warm_up() -> None:
     when an image is built, or before something is timed.
     """
     from distributary.cli.errands import ERRANDS
-    from distributary.placement.exact import threads_available
 
     began = time.perf_counter()
-    processes = min(threads_available(), _PROCESSES_MAX)
-    # Not forked: a process that has loaded compiled code may hold locks that nobody frees.
-    context = multiprocessing.get_context("spawn")
-    with progress() as observe, ProcessPoolExecutor(processes, mp_context=context) as pool:
-        names: dict[Future[None], str] = {pool.submit(do): name for name, do in ERRANDS}
-        for done, finished in enumerate(as_completed(names), start=1):
-            finished.result()
+    # One after the other: processes that compile the same loop at once can spoil what both
+    # of them keep.
+    with progress() as observe:
+        for done, (name, run) in enumerate(ERRANDS):
             if observe is not None:
-                observe(names[finished], done, len(ERRANDS))
+                observe(name, done, len(ERRANDS))
+            run()
     print(f"compiled in {time.perf_counter() - began:.1f} s", file=sys.stderr)

@@ -23,26 +23,33 @@ _Count = Callable[[Any], int]
 _CARRIED = "message"
 # The same carried message is sent again and again until it is acknowledged.
 _REMEMBERED = 4096
+# A message to be acknowledged carries one to be routed, which carries another. What is wrapped
+# more often than that no broker sends.
+_LAYERS = 2
 
 
 def weigh(message: object) -> tuple[str, int]:
     """Return what a message is about, and the bytes of content that it only gives the size of."""
+    return _weigh(message, _LAYERS)
+
+
+def _weigh(message: object, layers: int) -> tuple[str, int]:
     cls: Any = type(message)
-    if _carries(cls):
-        carried = _weigh_bytes(getattr(message, _CARRIED))
+    if layers and _carries(cls):
+        carried = _weigh_bytes(getattr(message, _CARRIED), layers - 1)
         return (kind_name(message), 0) if carried is None else carried
     count = _counter(cls)
     return kind_name(message), 0 if count is None else count(message)
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _weigh_bytes(encoded: bytes) -> tuple[str, int] | None:
+def _weigh_bytes(encoded: bytes, layers: int) -> tuple[str, int] | None:
     """Weigh a message that is carried; None when there is none in the bytes."""
     try:
         carried = decode(encoded)
     except PeerMisbehaved:
         return None
-    return weigh(carried)
+    return _weigh(carried, layers)
 
 
 @cache

@@ -14,18 +14,42 @@ from tests.content_worlds import JPEG, PDF, SPEECH, TEXT, ContentWorld
 from tests.hostile_messages import Mutations
 
 from distributary.broker.blob import Blob
+from distributary.broker.deliveries.deliveries import ClientDeliveries
+from distributary.broker.deliveries.finished import Finished
+from distributary.broker.deliveries.queue import Queued
 from distributary.broker.effects import Persist, Report, Send
 from distributary.broker.encoding import decode, encode, kinds
 from distributary.broker.form import Speaker, speaker_of
+from distributary.broker.messages.adaptation import (
+    Figures,
+    Hold,
+    HoldAnswer,
+    ObjectFigures,
+    Order,
+    Question,
+    Statistics,
+    Token,
+)
 from distributary.broker.messages.client import Subscribe
 from distributary.broker.messages.content import Item, Offer, Portion
 from distributary.broker.messages.host import Leave
 from distributary.broker.messages.links import Hop, HopAck, Routed, Step
-from distributary.broker.messages.migration import Connect, Replicate, Summarize
+from distributary.broker.messages.migration import (
+    Connect,
+    Redirect,
+    RedirectEnd,
+    Replicate,
+    Summarize,
+)
 from distributary.broker.messages.rendezvous import Copies, Copy, Held, Registration
 from distributary.broker.messages.streams import Attach, FollowObject, Wanted
 from distributary.broker.messages.subscriptions import Register
 from distributary.broker.plan_part import RELAY, PlanNode, PlanPart
+from distributary.broker.publishing.kept import CountRecord, DroppedRecord, KeptRecord
+from distributary.broker.publishing.publishing import ClientPublications
+from distributary.broker.rendezvous.advertisements import ClientAdvertisements
+from distributary.broker.subscriptions.local_subscription import SubscriptionRecord
+from distributary.broker.subscriptions.subscriptions import ClientSubscriptions
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
 
@@ -34,6 +58,7 @@ STRANGER = "abcd"
 EVENT = '{"specversion":"1.0","source":"/s","type":"map","id":"1"}'
 ITEM = Item("/s", "1", 0, 1, 2, PEER, 0, EVENT, PDF, 1_000_000, inline=False)
 BLOB = Blob.imagined(PDF, 1_000_000, "1")
+FORGED = replace(Blob.of(PDF, b"x"), digest=Blob.of(PDF, b"y").digest)
 OFFER = Offer(ITEM, BLOB, 1, ())
 NODES = (
     PlanNode(OWN, 1, 1.0, 1.0, (), (0,), ((0, 2), (2, 3)), RELAY, ()),
@@ -48,6 +73,30 @@ COPY = Copy(
     Registration(PEER, "s", 1, "[]", None, False, 0, False, PATH),
 )
 ATTACH = Attach(1, "t", PEER, 1, (Wanted("/s", "a", 1, (("/v", (("absolute", 1.0),)),), -1),), True)
+OBJECT = ObjectFigures("/s", "x", 1.0, 1.0, 1, 1.0)
+FIGURES = Figures((OBJECT,), (LAST,), 1.0, 1.0, 0.001, 0.001, 0.0, 0.0, 0.0)
+HOLD_ANSWER = HoldAnswer("t", 1, FIGURES, ((LAST, FIGURES),), ((LAST, 10**10),))
+STATISTICS = Statistics((("t", FIGURES),))
+QUEUED = Queued("@c", 0, "/s", "1", EVENT, BLOB, PDF, None)
+REDIRECT = Redirect("@c", 1, "s", encode(QUEUED), 0, 1, 2)
+PARTS: dict[str, Any] = {
+    "advertisements": ClientAdvertisements("@c", ()),
+    "deliveries": ClientDeliveries(
+        "@c",
+        (("s", 1, 0, (replace(QUEUED, number=1),)),),
+        (Finished("/s", "1", 0, 1, 0, "", 0, ("s",)),),
+    ),
+    "publishing": ClientPublications(
+        "@c",
+        (CountRecord("@c", "/s", 0, 1, 2),),
+        (KeptRecord("@c", ITEM, BLOB, PEER, ((LAST, "t"),)),),
+        (DroppedRecord("@c", "/s", "0"),),
+    ),
+    "subscriptions": ClientSubscriptions(
+        "@c",
+        (SubscriptionRecord("@c", '{"id": "s", "filters": []}', 1, 2, 0, True, 10**10, None, 0),),
+    ),
+}
 
 
 def item(**changes: Any) -> Item:
@@ -67,8 +116,40 @@ def registered(**changes: Any) -> Copies:
     return Copies((replace(COPY, registration=replace(COPY.registration, **changes)),))
 
 
+def replicated(name: str = "publishing", **changes: Any) -> Replicate:
+    parts = {**PARTS, name: replace(PARTS[name], **changes)}
+    return Replicate("@c", (), tuple((part, encode(parts[part])) for part in parts))
+
+
+def figured(**changes: Any) -> HoldAnswer:
+    return replace(HOLD_ANSWER, below=((LAST, replace(FIGURES, **changes)),))
+
+
+def first_of(name: str, field: str, **changes: Any) -> dict[str, Any]:
+    return {"name": name, field: (replace(getattr(PARTS[name], field)[0], **changes),)}
+
+
 @pytest.mark.parametrize(
-    "message", [OFFER, PORTION, REGISTER, Copies((COPY,)), ATTACH], ids=lambda m: type(m).__name__
+    "message",
+    [
+        OFFER,
+        replace(OFFER, item=item(size_bytes=1), blob=Blob.of(PDF, b"x")),
+        PORTION,
+        Routed(OWN, PEER, encode(REGISTER), PATH),
+        Copies((COPY,)),
+        ATTACH,
+        replace(ATTACH, wanted=(Wanted("/s", "a", 1, (("/v", (("absolute", 1e12),)),), -1),)),
+        HOLD_ANSWER,
+        HoldAnswer("t", 1, None, (), ()),
+        STATISTICS,
+        Hold("t", 1, (LAST,)),
+        Order("t", 1, LAST),
+        Question("t", LAST, 1, 0),
+        Token("t", 1),
+        REDIRECT,
+        replicated(),
+    ],
+    ids=lambda m: type(m).__name__,
 )
 def test_what_keeps_to_the_form_is_taken(message: object) -> None:
     broker = ContentWorld(3).overlay.broker(OWN)
@@ -81,7 +162,15 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (replace(OFFER, item=item(event="x")), "malformed JSON"),
         (replace(OFFER, item=item(id="2")), "with the event"),
         (replace(OFFER, item=item(cell=10**6)), "a cell"),
-        (replace(OFFER, item=item(size_bytes=-1)), "must be between"),
+        (replace(OFFER, item=item(size_bytes=-1)), "content of -1 bytes"),
+        (replace(OFFER, item=item(size_bytes=10**15 + 1)), "content of 10"),
+        (replace(OFFER, item=item(size_bytes=7)), "another format or size"),
+        (replace(OFFER, item=item(media_type=JPEG)), "another format or size"),
+        (replace(OFFER, item=item(size_bytes=1), blob=FORGED), "the digest of other content"),
+        (replace(OFFER, item=item(number=2**62)), "a number 4611686018427387904"),
+        (replace(OFFER, item=item(series=2**63)), "a time of"),
+        (replace(PORTION, blobs=(FORGED,)), "the digest of other content"),
+        (replace(PORTION, blobs=(replace(BLOB, size_bytes=-1),)), "content of -1 bytes"),
         (replace(OFFER, item=item(home="@c")), "not the name of a broker"),
         (replace(OFFER, item=item(number=0)), "the number 0"),
         (replace(OFFER, blob=None), "nowhere"),
@@ -112,6 +201,8 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (registered(filters="null"), "a bad text"),
         (registered(path=()), "begins nowhere"),
         (registered(path=(Step(PEER, math.inf, 1.0),)), "an amount of inf"),
+        (registered(path=(Step(PEER, 1e308, 1.0),)), "an amount of 1e.308"),
+        (registered(path=(Step(PEER, 1.0, 1.1e9),)), "an amount of 1100000000"),
         (registered(id="other"), "given for"),
         (Copies((COPY, replace(COPY, held=replace(COPY.held, home="@c")))), "the name of a broker"),
         (Copies((), ((0, "x"),)), "the name of a broker"),
@@ -122,6 +213,45 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (Replicate("c", (), ()), "not a client"),
         (Replicate("@c", (), (("subscriptions", b""),)), "cut short"),
         (Summarize((), (), ((PEER, math.nan),)), "an amount of nan"),
+        (Summarize(((0, 1e300),), (), ()), "an amount of 1e.300"),
+        (figured(objects=(replace(OBJECT, receivers=2**63),)), "a number 9223372036854775808"),
+        (figured(objects=(replace(OBJECT, receivers=-1),)), "a number -1"),
+        (figured(objects=(replace(OBJECT, peak=math.nan),)), "an amount of nan"),
+        (figured(filter_s=1e300), "an amount of 1e.300"),
+        (figured(children=("@c",)), "not the name of a broker"),
+        (replace(HOLD_ANSWER, figures=replace(FIGURES, weight=-1.0)), "an amount of -1"),
+        (replace(HOLD_ANSWER, below=(("x", FIGURES),)), "not the name of a broker"),
+        (replace(HOLD_ANSWER, delays_ns=(("", 1),)), "not the name of a broker"),
+        (replace(HOLD_ANSWER, delays_ns=((LAST, 2**64 - 1),)), "a number 1844"),
+        (Statistics((("t", replace(FIGURES, send_s=math.inf)),)), "an amount of inf"),
+        (Hold("t", 1, ("@c",)), "not the name of a broker"),
+        (Order("t", 1, "@c"), "not the name of a broker"),
+        (Question("t", "@c", 1, 0), "not the name of a broker"),
+        (Question("t", LAST, 1, -1), "a number -1"),
+        (Token("t", 2**64 - 1), "a time of"),
+        (replace(REDIRECT, client="@d"), "others' belongings"),
+        (replace(REDIRECT, cell=-1), "a cell"),
+        (replace(REDIRECT, number=2**64 - 1), "a number"),
+        (replace(REDIRECT, parcel=encode(replace(QUEUED, blob=FORGED))), "of other content"),
+        (RedirectEnd("@c", 2**64 - 1), "a number"),
+        (replicated(client="@d"), "others' belongings"),
+        (replicated(**first_of("publishing", "counts", last=2**64 - 1)), "a number"),
+        (replicated(**first_of("publishing", "counts", last=-1)), "a number -1"),
+        (replicated(**first_of("publishing", "counts", cell=10**6)), "a cell"),
+        (replicated(**first_of("publishing", "counts", client="@d")), "others' belongings"),
+        (replicated(**first_of("publishing", "kept", client="@d")), "others' belongings"),
+        (replicated(**first_of("publishing", "kept", blob=None)), "nowhere"),
+        (replicated(**first_of("publishing", "kept", settled_by="@d")), "name of a broker"),
+        (replicated(**first_of("publishing", "dropped", client="@d")), "others' belongings"),
+        (replicated("deliveries", queues=(("s", 2**64 - 1, 0, ()),)), "a number"),
+        (replicated("deliveries", queues=(("s", 1, 2**64 - 1, ()),)), "a number"),
+        (
+            replicated("deliveries", queues=(("s", 1, 0, (replace(QUEUED, client="@d"),)),)),
+            "others' belongings",
+        ),
+        (replicated(**first_of("deliveries", "finished", cell=-1)), "a cell"),
+        (replicated(**first_of("subscriptions", "subscriptions", client="@d")), "others'"),
+        (replicated(**first_of("subscriptions", "subscriptions", claim=-(2**63))), "a time of"),
         (Routed("0000", PEER, b"", ()), "begins nowhere"),
         (Routed("0000", "@c", b"", PATH), "not the name of a broker"),
         (Subscribe("{}"), "only clients say that"),
@@ -135,6 +265,14 @@ def test_what_breaks_the_form_is_refused_and_changes_nothing(message: object, pr
     before = state_of(broker)
     with pytest.raises(PeerMisbehaved, match=problem):
         broker.receive(message, sender=PEER, now_ns=0)
+    assert state_of(broker) == before
+
+
+def test_a_client_cannot_have_received_more_than_numbers_go() -> None:
+    broker = ContentWorld(3).overlay.broker(OWN)
+    before = state_of(broker)
+    with pytest.raises(PeerMisbehaved, match="a number"):
+        broker.receive(Connect((("s", 2**64 - 1),)), sender="@c", now_ns=0)
     assert state_of(broker) == before
 
 

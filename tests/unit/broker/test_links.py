@@ -11,11 +11,11 @@ from tests.broker_overlays import MS, Overlay
 from tests.letters_part import Letters, Note, Post
 
 from distributary.broker.encoding import encode
-from distributary.broker.links.outbox import LINK, LinkEvent, LinkState, Outbox, link_state
+from distributary.broker.links.outbox import LINK, SPAN, LinkEvent, LinkState, Outbox, link_state
 from distributary.broker.links.seen import Seen
 from distributary.broker.membership import Status
 from distributary.broker.messages.host import Leave
-from distributary.broker.messages.links import Hop, Routed, Step
+from distributary.broker.messages.links import Hop, HopAck, Routed, Step
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
 from distributary.topology import root_among
@@ -179,6 +179,8 @@ def test_a_hop_with_nonsense_inside_is_reported(inner: bytes) -> None:
         (Hop(1, 2, encode(Note("x"))), "0000"),
         (Hop(1, 1, encode(Note("x"))), "@client"),
         (Hop(1, 1, encode(Note("x"))), "!"),
+        (Hop(1, 1, encode(Note("x"))), "no broker"),
+        (Hop(1 + SPAN, 1, encode(Note("x"))), "0000"),
         (Routed("12345", "0000", encode(Note("x")), ()), "0000"),
         (Routed("123g", "0000", encode(Note("x")), ()), "0000"),
         (Routed("1234", "0000", encode(Note("x")), ()), "@client"),
@@ -188,6 +190,65 @@ def test_impossible_hops_are_refused(message: object, sender: str) -> None:
     overlay = overlay_of(2)
     with pytest.raises(PeerMisbehaved):
         overlay.broker(overlay.members[0]).receive(message, sender=sender, now_ns=0)
+
+
+def wrapped(depth: int, message: bytes, *, key: str) -> bytes:
+    """A message in so many Routed, each in a Hop."""
+    for _ in range(depth):
+        message = encode(Routed(key, "0000", message, (Step("0000", 0.0, 1.0),)))
+        message = encode(Hop(1, 1, message))
+    return message
+
+
+@pytest.mark.parametrize("depth", [1, 400])
+def test_what_is_wrapped_more_often_than_brokers_do_is_reported(depth: int) -> None:
+    overlay = overlay_of(2)
+    one, other = overlay.members
+    reports: list[object] = []
+    overlay.world.watchers.append(lambda broker, record, now_ns: reports.append(record))
+    inner = wrapped(depth, encode(Note("x")), key=other)
+    overlay.world.send(one, other, Hop(1, 1, inner))
+    overlay.run_s(1)
+    assert reports == [Misbehaved(one, "a Hop inside of what carries none")]
+    assert letters(overlay, other).received == {}
+
+
+@pytest.mark.parametrize(
+    "carried",
+    [
+        Hop(2**62, 2**62, encode(Note("x"))),
+        HopAck(1),
+        Routed("0000", "0000", encode(Note("x")), (Step("0000", 0.0, 1.0),)),
+    ],
+    ids=["Hop", "HopAck", "Routed"],
+)
+def test_nobody_acknowledges_or_sends_for_another_by_a_routed_message(carried: object) -> None:
+    overlay = overlay_of(3)
+    one, other, third = overlay.members
+    overlay.network.apart = frozenset({other})
+    post(overlay, one, other, "to", "to be acknowledged")
+    routed = Routed(one, other, encode(carried), (Step(other, 0.0, 1.0),))
+    overlay.world.tell(one, routed, sender=third)
+    assert len(outbox_keys(overlay, one)) == 2
+    overlay.network.apart = frozenset()
+    post(overlay, other, one, "later")
+    overlay.run_s(5)
+    assert letters(overlay, one).received == {(other, "later"): 1}
+    assert not outbox_keys(overlay, one)
+
+
+def test_what_a_peer_makes_a_broker_remember_is_bounded() -> None:
+    overlay = overlay_of(2)
+    one, other = overlay.members
+    broker = overlay.broker(one)
+    for number in range(2, SPAN + 100, 2):
+        hop = Hop(number, 1, encode(Note("x")))
+        if number <= SPAN:
+            broker.receive(hop, sender=other, now_ns=0)
+        else:
+            with pytest.raises(PeerMisbehaved):
+                broker.receive(hop, sender=other, now_ns=0)
+    assert len(broker.core.links._seen[other].record().above) == SPAN // 2
 
 
 def test_a_routed_message_arrives_at_the_root_with_the_way_it_took() -> None:
@@ -341,6 +402,36 @@ def test_an_outbox_keeps_order_and_knows_the_lowest_on_its_way() -> None:
     outbox.take(letters[10:])
     assert len(outbox) == 0
     assert outbox.put(b"x")[0].number == 301
+
+
+def test_an_outbox_sends_nothing_far_above_what_has_not_arrived() -> None:
+    """What waits for one message leaves all at once, in order, when that has arrived."""
+    outbox = Outbox(LinkState.OPEN, first_number=1, patience_ns=0)
+    for number in range(1, SPAN + 1):
+        assert outbox.put(b"x")[1]
+        if number > 1:
+            outbox.pop(number, now_ns=0)
+    assert [outbox.put(b"x")[1] for _ in range(3)] == [False] * 3
+    assert outbox.following() is None
+    outbox.pop(1, now_ns=0)
+    left = [outbox.following() for _ in range(4)]
+    assert [None if one is None else one.number for one in left] == [
+        SPAN + 1,
+        SPAN + 2,
+        SPAN + 3,
+        None,
+    ]
+
+
+def test_more_messages_than_may_be_apart_all_arrive_under_loss() -> None:
+    overlay = overlay_of(2)
+    one, other = overlay.members
+    texts = [f"note {number}" for number in range(SPAN + 1000)]
+    overlay.network.loss = 0.05
+    post(overlay, one, other, *texts)
+    overlay.run_s(60)
+    assert letters(overlay, other).received == {(one, text): 1 for text in texts}
+    assert not outbox_keys(overlay, one)
 
 
 def test_an_outbox_learns_how_long_acknowledgements_take() -> None:

@@ -9,7 +9,7 @@ from tests.broker_overlays import MS, SECOND, Overlay, hops_max
 
 from distributary.broker.membership import MembersChanged, Status
 from distributary.broker.messages.host import Leave, Neighbour, Surroundings
-from distributary.broker.messages.membership import Gossip, Join, News, Ping
+from distributary.broker.messages.membership import Gossip, Join, Members, News, Ping, Pong
 from distributary.broker.part import Part
 from distributary.broker.turn import Turn
 from distributary.errors import PeerMisbehaved
@@ -358,3 +358,31 @@ def test_impossible_messages_are_refused(message: object, sender: str) -> None:
     with pytest.raises(PeerMisbehaved):
         broker.receive(message, sender=sender, now_ns=0)
     assert broker.core.membership.alive() == before
+
+
+def test_a_broker_that_is_told_nonsense_while_it_joins_joins_all_the_same() -> None:
+    overlay = Overlay(4, spare=1)
+    (new,) = overlay.spare
+    overlay.network.apart = frozenset({new})
+    overlay.join(new, contact=overlay.members[0])
+    nonsense = Members((News("zz", 0, Status.ALIVE),))
+    with pytest.raises(PeerMisbehaved):
+        overlay.broker(new).receive(nonsense, sender=overlay.members[1], now_ns=0)
+    overlay.network.apart = frozenset()
+    overlay.run_s(5)
+    assert_agreement(overlay, [*overlay.members, new])
+
+
+@pytest.mark.parametrize(("news", "incarnation"), [((News("zz", 0, Status.ALIVE),), 0), ((), -1)])
+def test_an_answer_with_nonsense_is_no_answer(news: tuple[News, ...], incarnation: int) -> None:
+    overlay = Overlay(2)
+    one, other = overlay.members
+    overlay.world.crash(other)
+    detector = overlay.membership(one).detector
+    turn = Turn(overlay.world.now_ns)
+    detector.probe(other, turn)
+    (number,) = detector._questions
+    pong = Pong(number, incarnation, 0, news)
+    with pytest.raises(PeerMisbehaved):
+        overlay.broker(one).receive(pong, sender=other, now_ns=0)
+    assert number in detector._questions

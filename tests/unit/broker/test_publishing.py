@@ -95,10 +95,11 @@ def test_what_breaks_the_rules_is_refused() -> None:
     client.publish(blob, datacontenttype="image/jpeg")
     client.publish(Blob.of(PDF, bytes(17 * 2**20)), datacontenttype=PDF)
     client.publish(Blob(PDF, 9, "digest", b"xx"), datacontenttype=PDF)
+    client.publish(Blob(PDF, 2, Blob.of(PDF, b"yy").digest, b"xx"), datacontenttype=PDF)
     client.publish(Blob.imagined(PDF, -1, "x"), datacontenttype=PDF)
     client.publish(Blob.imagined(PDF, 10**15 + 1, "x"), datacontenttype=PDF)
     world.run_s(2)
-    assert len(client.got) == 7
+    assert len(client.got) == 8
     assert all(isinstance(answer, Refused) for answer in client.got)
     assert kept(world, client.home) == {}
 

@@ -19,8 +19,10 @@ from tests.broker_subscribers import (
 )
 
 from distributary.broker.dissemination import Dissemination
+from distributary.broker.encoding import encode
 from distributary.broker.links import Step
 from distributary.broker.messages.host import Leave
+from distributary.broker.messages.links import Hop
 from distributary.broker.messages.rendezvous import Copies, Copy, Held, Registration
 from distributary.broker.messages.subscriptions import Register
 from distributary.broker.rendezvous.table import Table
@@ -226,10 +228,10 @@ def test_a_registration_that_comes_after_its_withdrawal_is_not_believed() -> Non
     overlay.run_s(1)
     for version in (1, 2):
         old = Register("s", version, json.dumps([ALARM]), None, False, 0, True, (cell,))
-        node = overlay.world.nodes[root]
         turn = Turn(overlay.world.now_ns)
-        core_of(overlay, root).handle(old, home, turn)
-        overlay.world._do(node, turn.effects)
+        core_of(overlay, home).links.route(key_of(overlay, cell), old, turn)
+        overlay.world._do(overlay.world.nodes[home], turn.effects)
+        overlay.run_s(0.2)
         assert served(overlay, root) == []
     overlay.run_s(1)
     assert holders(overlay, home, "s", cell) == []
@@ -275,6 +277,29 @@ def test_cells_that_are_none_are_misbehaviour() -> None:
     ):
         with pytest.raises(PeerMisbehaved, match="a cell that is not among"):
             overlay.broker(one).receive(message, sender=other, now_ns=0)
+
+
+def test_a_registration_that_was_not_routed_is_refused_and_leaves_nothing() -> None:
+    overlay = Overlay(8)
+    cell, root, _ = roles(overlay)
+    home = third(overlay)
+    before = dict(overlay.world.nodes[root].journal)
+    register = Register("s", 1, json.dumps([ALARM]), None, False, 0, False, (cell,))
+    with pytest.raises(PeerMisbehaved, match="not routed"):
+        overlay.broker(root).receive(register, sender=home, now_ns=overlay.world.now_ns)
+    overlay.world.tell(root, Hop(1, 1, encode(register)), sender=home)
+    overlay.run_s(1)
+    assert holders(overlay, home, "s", cell) == []
+    assert served(overlay, root) == []
+    assert overlay.world.nodes[root].journal.keys() - before.keys() == {f"links/seen/{home}"}
+
+
+def test_a_root_registers_with_itself() -> None:
+    overlay = Overlay(8)
+    cell, root, surrogate = roles(overlay)
+    Subscriber(overlay, "@a", root).subscribe("s", ALARM)
+    overlay.run_s(1)
+    assert holders(overlay, root, "s", cell) == sorted((root, surrogate))
 
 
 def test_a_table_keeps_the_latest_word_in_whatever_order_it_comes() -> None:

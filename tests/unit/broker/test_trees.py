@@ -223,3 +223,5 @@ def test_work_adds_up_along_a_way_and_not_across_ways() -> None:
     # Text is made at the root and speech where it is wanted, twice as slowly at `x`.
     expected = costs[PDF, TEXT] + 2.0 * costs[TEXT, SPEECH]
     assert longest_work(planning) == pytest.approx(expected)
+    waiting = {"root": 5.0, "x": 1.0, "elsewhere": 9.0}
+    assert longest_work(planning, waiting) == pytest.approx(expected + 6.0)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.content_worlds import JPEG, PDF, SPEECH, TEXT, ContentWorld
 
 from distributary.broker.blob import Blob
 from distributary.broker.encoding import encode
 from distributary.broker.messages.client import Subscribe
-from distributary.broker.messages.content import Item, Portion
+from distributary.broker.messages.content import ConversionLost, Item, Portion
 from distributary.broker.messages.host import Leave
 from distributary.broker.messages.links import Hop, Routed, Step
 from distributary.broker.messages.membership import Gossip, News, Status
 from distributary.broker.plan_part import PlanPart
+from distributary.broker.telemetry import Planned
 from distributary.errors import PeerMisbehaved
 from distributary.simulator.report import report_of
 from distributary.simulator.scenario_file import scenario_from
@@ -129,3 +132,65 @@ def test_a_host_that_says_what_it_must_not_is_a_fault_of_the_host() -> None:
     with pytest.raises(PeerMisbehaved):
         run.world.tell(run.places.identifiers[0], PORTION, sender="!")
     assert run.world.refused == 0
+
+
+def test_a_stranger_that_wraps_without_end_is_refused_and_weighed() -> None:
+    run = simulation()
+    message: object = Hop(1, 1, encode(PORTION))
+    for _ in range(400):
+        message = Hop(1, 1, encode(message))
+    run.world.at(9 * 10**9, run.world.send, STRANGER, run.places.identifiers[0], message)
+    run.run()
+    assert run.violations == []
+    assert run.world.refused == 1
+
+
+def planned_after(*lies: ConversionLost) -> tuple[int, ContentWorld]:
+    """How often a root plans one item for two homes because of what a stranger says."""
+    world = ContentWorld(6)
+    root = world.root_of()
+    homes = [one for one in world.members if one != root][:2]
+    for name, home in zip("ab", homes, strict=True):
+        world.subscribe(name, home, accept=[JPEG, f"{PDF};q=0.1"])
+    world.run_s(4)
+    world.publish("map", root, megabytes=10.0)
+    world.run_s(0.05)
+    running = world.world.nodes[root].broker
+    assert running is not None
+    (task,) = running.core.dissemination._open.values()
+    before = len(world.reported(Planned))
+    for lie in lies:
+        concerned = tuple(homes[int(place)] for place in lie.homes)
+        told = replace(lie, source=task.item.source, id=task.item.id, homes=concerned)
+        world.world.tell(root, told, sender=homes[0])
+    count = len(world.reported(Planned)) - before
+    assert task.lost.keys() <= {JPEG, TEXT, SPEECH}
+    return count, world
+
+
+@pytest.mark.parametrize(
+    ("attempt", "lost"),
+    [(1, ()), (1, (("video/mp4", "no"),)), (1, ((PDF, "no"),)), (2, ((JPEG, "no"),))],
+    ids=["nothing", "no format", "the original", "no attempt"],
+)
+def test_a_conversion_that_cannot_have_been_lost_is_not_planned_around(
+    attempt: int, lost: tuple[tuple[str, str], ...]
+) -> None:
+    count, world = planned_after(ConversionLost("", "", attempt, lost, ("0", "1")))
+    assert count == 0
+    world.run_s(30)
+    assert world.got("a") == world.got("b") == [("map", JPEG)]
+
+
+def test_a_conversion_that_is_lost_again_and_again_is_planned_around_once() -> None:
+    lie = ConversionLost("", "", 1, ((JPEG, "no"),), ("0", "1"))
+    count, world = planned_after(*[lie] * 20)
+    assert count == 1
+    world.run_s(30)
+    assert [name for name in "ab" if len(world.got(name)) != 1] == []
+
+
+def test_two_relays_that_lose_the_same_conversion_of_one_attempt_both_count() -> None:
+    lies = [ConversionLost("", "", 1, ((JPEG, "no"),), (place,)) for place in ("0", "1", "0")]
+    count, _ = planned_after(*lies)
+    assert count == 2

@@ -23,7 +23,7 @@ from distributary.broker.dissemination.task import (
     ProgressRecord,
     Task,
 )
-from distributary.broker.formats import publication_of
+from distributary.broker.formats import formats_of, publication_of
 from distributary.broker.membership import MembersChanged, Status
 from distributary.broker.messages.content import (
     ConversionLost,
@@ -38,7 +38,6 @@ from distributary.broker.messages.content import (
 from distributary.broker.messages.rendezvous import Registration
 from distributary.broker.part import Handler, Part
 from distributary.broker.plan_part import Route
-from distributary.broker.planning import longest_work
 from distributary.broker.retention import Retention
 from distributary.broker.settings import ns
 from distributary.broker.trees import reversed_route
@@ -240,7 +239,7 @@ class Dissemination(Part):
         planning = self._planner.plan(task, after, routes, turn.now_ns)
         turn.report(self._planner.report(task, planning))
         task.step(Event.SENT)
-        self._patience.look_after(task, turn, work_s=longest_work(planning))
+        self._patience.look_after(task, turn)
         self._keep(task, turn)
         lost = tuple(sorted(task.lost.items()))
         own = self.core.identity
@@ -274,8 +273,22 @@ class Dissemination(Part):
         task = self._open.get((message.source, message.id))
         if task is None:
             return
-        task.lost.update(message.lost)
-        homes = [home for home in message.homes if home in task.pending]
+        formats = formats_of(self.core.settings, task.item)
+        makeable = formats.places.keys() - {formats.own}
+        lost = [(name, reason) for name, reason in message.lost if name in makeable]
+        if not lost or message.attempt > task.attempt:
+            return
+        for name, reason in lost:
+            task.lost.setdefault(name, reason)
+        # Several relays may say the same of one attempt, each of other homes, and late. But
+        # no home is left out by the same format twice.
+        homes = [
+            home
+            for home in message.homes
+            if home in task.pending and task.pending[home].lost_count < len(task.lost)
+        ]
+        for home in homes:
+            task.pending[home].lost_count = len(task.lost)
         if homes:
             self._send(task, homes, turn)
 

@@ -40,11 +40,14 @@ class Patience:
         self._core = core
         self._try_anew = try_anew
         self._repeat_ns = ns(core.settings.content.repeat_s)
+        self._work_s_max = core.settings.content.retention_s
         self._lost_ns = ns(core.settings.membership.lost_s)
 
-    def look_after(self, task: Task, turn: Turn, *, work_s: float = 0.0) -> None:
+    def look_after(self, task: Task, turn: Turn) -> None:
         """Wait for the homes of an item, which need some time for conversions."""
-        patience_ns = (self._repeat_ns << task.repeats) + ns(_WORK_FACTOR * work_s)
+        # Some homes want nothing that takes long, and may wait for something that got lost.
+        work_s = min(_WORK_FACTOR * task.work_s, self._work_s_max)
+        patience_ns = (self._repeat_ns << task.repeats) + ns(work_s)
         self._wait(task, patience_ns, turn)
 
     def wait_long(self, task: Task, turn: Turn) -> None:

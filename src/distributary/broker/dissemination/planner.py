@@ -12,7 +12,7 @@ from distributary.broker.dissemination.task import Task
 from distributary.broker.dissemination.workloads import Workloads
 from distributary.broker.formats import Formats, choice, formats_of
 from distributary.broker.plan_part import Home, Route
-from distributary.broker.planning import Planning, plan_tree
+from distributary.broker.planning import Planning, longest_work, plan_tree
 from distributary.broker.telemetry import Planned
 from distributary.broker.trees import along_hop, around, tree_along
 from distributary.topology import DisseminationTree
@@ -70,11 +70,13 @@ class Planner:
             homes=homes,
             settings=settings,
         )
-        if settings.load_growth > 0.0:
-            speeds = dict(zip(tree.names, tree.node_costs.tolist(), strict=True))
-            self._workloads.add(planning, speeds, now_ns)
         # What it costs does not depend on what else there is to do, only what is planned.
-        return replace(planning, problem=replace(planning.problem, tree=tree))
+        planning = replace(planning, problem=replace(planning.problem, tree=tree))
+        before_s = {name: self._workloads.left_s(name, now_ns) for name in tree.names}
+        before_s[core.identity] = core.relays.left_s
+        task.work_s = longest_work(planning, before_s)
+        self._workloads.add(planning, now_ns)
+        return planning
 
     def report(self, task: Task, planning: Planning) -> Planned:
         """Return what there is to tell about a plan."""

@@ -120,15 +120,18 @@ class Pending:
         Since when it has been waited for.
     above
         The brokers between the root and the home on the tree that was last planned.
+    lost_count
+        How many formats were lost when it was last sent the item for that reason.
     """
 
-    __slots__ = ("above", "attempt", "registrations", "since_ns")
+    __slots__ = ("above", "attempt", "lost_count", "registrations", "since_ns")
 
     def __init__(self, now_ns: int) -> None:
         self.registrations: dict[str, tuple[str | None, Route]] = {}
         self.attempt = 0
         self.since_ns = now_ns
         self.above: frozenset[str] = frozenset()
+        self.lost_count = 0
 
 
 class Task:
@@ -150,6 +153,8 @@ class Task:
         How often it was sent again because homes did not answer.
     timer
         When it is next looked after.
+    work_s
+        How long conversions should take on the way to any home, as last planned.
     """
 
     __slots__ = (
@@ -162,6 +167,7 @@ class Task:
         "served",
         "state",
         "timer",
+        "work_s",
     )
 
     def __init__(self, item: Item, blob: Blob | None) -> None:
@@ -174,6 +180,7 @@ class Task:
         self.lost: dict[str, str] = {}
         self.repeats = 0
         self.timer: Timer | None = None
+        self.work_s = 0.0
 
     @property
     def settled(self) -> bool:

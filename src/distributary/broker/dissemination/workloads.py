@@ -25,18 +25,19 @@ class Workloads:
         left_ns = self._busy_until_ns.get(broker, now_ns) - now_ns
         return left_ns / _NS_PER_SECOND if left_ns > 0 else 0.0
 
-    def add(self, planning: Planning, speeds: dict[str, float], now_ns: int) -> None:
+    def add(self, planning: Planning, now_ns: int) -> None:
         """Count the work that a plan gives to brokers other than its root.
 
         Parameters
         ----------
         planning
-            The plan.
-        speeds
-            By broker, how long it takes for what takes a second elsewhere.
+            The plan; its tree says how long each broker takes for what takes a second
+            elsewhere.
         now_ns
             The time.
         """
+        tree = planning.problem.tree
+        speeds = dict(zip(tree.names, tree.node_costs.tolist(), strict=True))
         until = self._busy_until_ns
         for broker in [broker for broker, end_ns in until.items() if end_ns <= now_ns]:
             del until[broker]

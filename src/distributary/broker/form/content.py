@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from distributary.broker.blob import Blob
 from distributary.broker.form.rules import Rules
 from distributary.broker.formats import Formats, formats_of, publication_of
 from distributary.broker.messages.content import (
@@ -21,11 +22,14 @@ from distributary.broker.messages.content import (
     ProbeAnswer,
 )
 from distributary.broker.plan_part import RELAY, PlanNode, PlanPart
+from distributary.content.calibrated_graph import CONTENT_BYTES_MAX
 from distributary.errors import PeerMisbehaved, quoted
 
 __all__ = [
+    "check_blob",
     "check_conversion_lost",
     "check_item",
+    "check_item_blob",
     "check_offer",
     "check_portion",
     "check_probe",
@@ -39,18 +43,38 @@ def check_item(item: Item, rules: Rules) -> None:
     rules.cells((item.cell,))
     if item.number < 1:
         raise PeerMisbehaved(f"an item with the number {item.number}")
+    rules.numbers((item.number,))
+    rules.times((item.series, item.published_ns))
+    _check_size(item.size_bytes)
     publication = publication_of(item.event)
     if publication.identity != item.identity:
         raise PeerMisbehaved(f"an item {quoted(item.id)} with the event {quoted(publication.id)}")
     formats_of(rules.settings, item)
 
 
+def check_blob(blob: Blob) -> None:
+    """Refuse content that is not what its digest says: conversions are shared by digest."""
+    _check_size(blob.size_bytes)
+    if blob.data is not None and blob != Blob.of(blob.media_type, blob.data):
+        raise PeerMisbehaved("content with the digest of other content")
+
+
+def check_item_blob(item: Item, blob: Blob | None) -> None:
+    """Refuse what is not the content of an item as it was published."""
+    if (blob is None) is not item.inline:
+        raise PeerMisbehaved("content that is in the event and beside it, or nowhere")
+    if blob is None:
+        return
+    if (blob.media_type, blob.size_bytes) != (item.media_type, item.size_bytes):
+        raise PeerMisbehaved("content of another format or size than its item")
+    check_blob(blob)
+
+
 def check_offer(offer: Offer, rules: Rules) -> None:
     """Refuse an offer without its content, or one that leaves itself out."""
     item = offer.item
     check_item(item, rules)
-    if (offer.blob is None) is not item.inline:
-        raise PeerMisbehaved("content that is in the event and beside it, or nowhere")
+    check_item_blob(item, offer.blob)
     if not 1 <= offer.first <= item.number:
         raise PeerMisbehaved(f"item {item.number} of a series offered from {offer.first} on")
     rules.brokers(home for home, _ in offer.served)
@@ -72,6 +96,9 @@ def check_portion(portion: Portion, rules: Rules) -> None:
         )
     if None in portion.blobs and not item.inline:
         raise PeerMisbehaved("a portion without its content")
+    for blob in portion.blobs:
+        if blob is not None:
+            check_blob(blob)
 
 
 def check_probe(probe: Probe, rules: Rules) -> None:
@@ -90,6 +117,11 @@ def check_probe_answer(answer: ProbeAnswer, rules: Rules) -> None:
 def check_conversion_lost(message: ConversionLost, rules: Rules) -> None:
     """Refuse homes that are none."""
     rules.brokers(message.homes)
+
+
+def _check_size(size_bytes: int) -> None:
+    if not 0 <= size_bytes <= CONTENT_BYTES_MAX:
+        raise PeerMisbehaved(f"content of {size_bytes} bytes")
 
 
 def _check_steps(steps: Iterable[tuple[str, float, float]], rules: Rules) -> None:

@@ -13,9 +13,20 @@ from functools import cache
 from typing import Any
 
 from distributary.broker.addresses import HOST, Address, is_client
-from distributary.broker.form import content, migration, registrations, streams
+from distributary.broker.form import adaptation, content, migration, registrations, streams
 from distributary.broker.form.rules import Rules
 from distributary.broker.messages import client, host
+from distributary.broker.messages.adaptation import (
+    Answer,
+    Hold,
+    HoldAnswer,
+    HoldRelease,
+    Moved,
+    Order,
+    Question,
+    Statistics,
+    Token,
+)
 from distributary.broker.messages.content import (
     ConversionLost,
     Offer,
@@ -26,8 +37,10 @@ from distributary.broker.messages.content import (
 from distributary.broker.messages.links import Routed
 from distributary.broker.messages.migration import (
     AcceptMove,
+    Arrived,
     Connect,
     Redirect,
+    RedirectEnd,
     RegisterClient,
     Release,
     Replicate,
@@ -101,6 +114,15 @@ _CHECKS: Mapping[type, Callable[[Any, Rules], None]] = {
     Move: streams.check_move,
     ObjectAnnounced: streams.check_announced,
     FollowObject: streams.check_follow,
+    Token: adaptation.check_round,
+    Hold: adaptation.check_hold,
+    HoldAnswer: adaptation.check_hold_answer,
+    HoldRelease: adaptation.check_round,
+    Order: adaptation.check_order,
+    Moved: adaptation.check_round,
+    Question: adaptation.check_question,
+    Answer: adaptation.check_answer,
+    Statistics: adaptation.check_statistics,
     RegisterClient: migration.check_prices,
     Summarize: migration.check_summarize,
     Reserve: migration.check_client,
@@ -109,6 +131,9 @@ _CHECKS: Mapping[type, Callable[[Any, Rules], None]] = {
     Replicate: migration.check_replicate,
     Replicated: migration.check_client,
     Redirect: migration.check_redirect,
+    RedirectEnd: migration.check_redirect_end,
+    Arrived: migration.check_client,
+    Connect: migration.check_connect,
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,7 +9,16 @@ from distributary.broker.addresses import is_broker
 from distributary.broker.settings import Settings
 from distributary.errors import PeerMisbehaved, quoted
 
-__all__ = ["Rules"]
+__all__ = ["AMOUNT_MAX", "COUNT_MAX", "NUMBER_MAX", "Rules"]
+
+AMOUNT_MAX = 1e9
+"""Far above every factor, price, time in seconds and rate of updates that brokers tell, and
+so low that products of several of them are finite."""
+COUNT_MAX = 2**31 - 1
+"""Of what a broker has many of at the same time."""
+NUMBER_MAX = 2**62 - 1
+"""Of what is counted for ever, and of times in nanoseconds: there is room to add to it before
+it cannot be encoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +50,20 @@ class Rules:
             if not 0 <= cell < count:
                 raise PeerMisbehaved(f"a cell that is not among the {count} of the space")
 
-    def amounts(self, amounts: Iterable[float]) -> None:
-        """Refuse costs, rates and the like that are below 0 or not finite."""
+    def amounts(self, amounts: Iterable[float], most: float = AMOUNT_MAX) -> None:
+        """Refuse costs, rates and the like that are below 0, too large or not finite."""
         for amount in amounts:
-            if not 0.0 <= amount < math.inf:
+            if not 0.0 <= amount <= most:
                 raise PeerMisbehaved(f"an amount of {amount}")
+
+    def numbers(self, numbers: Iterable[int], most: int = NUMBER_MAX) -> None:
+        """Refuse numbers and counts that are below 0 or too large."""
+        for number in numbers:
+            if not 0 <= number <= most:
+                raise PeerMisbehaved(f"a number {number}")
+
+    def times(self, times_ns: Iterable[int]) -> None:
+        """Refuse times that no clock shows; one that is slow may begin below 0."""
+        for time_ns in times_ns:
+            if abs(time_ns) > NUMBER_MAX:
+                raise PeerMisbehaved(f"a time of {time_ns} ns")

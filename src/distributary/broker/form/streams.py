@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 from distributary.broker.form.rules import Rules
@@ -76,4 +77,5 @@ def _check_wanted(wanted: Iterable[Wanted], rules: Rules) -> None:
             for kind, amount in kinds:
                 if kind not in DIVERGENCES:
                     raise PeerMisbehaved(f"a divergence {quoted(kind)}, which there is not")
-                rules.amounts((amount,))
+                # Clients choose it, in the unit of whatever they follow.
+                rules.amounts((amount,), sys.float_info.max)

@@ -15,6 +15,7 @@ from distributary.broker.addresses import Address
 from distributary.broker.encoding import decode, encode
 from distributary.broker.links.outbox import (
     LINK,
+    SPAN,
     Kept,
     Letter,
     LinkEvent,
@@ -186,6 +187,10 @@ class Links(Part):
         elif flying and outbox.state is LinkState.OPEN:
             self._transmit(peer, outbox, letter, turn)
 
+    def _leave_following(self, peer: str, outbox: Outbox, turn: Turn) -> None:
+        while (following := outbox.following()) is not None:
+            self._leave(peer, outbox, following, turn, flying=True)
+
     def _transmit(self, peer: str, outbox: Outbox, letter: Letter, turn: Turn) -> None:
         letter.attempts += 1
         letter.sent_ns = turn.now_ns
@@ -218,14 +223,13 @@ class Links(Part):
             return
         turn.erase(_key(sender, letter))
         self._flying -= 1
-        following = outbox.following()
-        if following is not None:
-            self._leave(sender, outbox, following, turn, flying=True)
-        elif not self._flying:
+        self._leave_following(sender, outbox, turn)
+        if not self._flying:
             self._retries.clear()
 
     def _hop(self, message: Hop, sender: Address, turn: Turn) -> None:
-        if message.lowest > message.number:
+        self.core.membership.hearsay.check_identity(sender)
+        if not 0 <= message.number - message.lowest < SPAN:
             raise PeerMisbehaved(f"a Hop {message.number} from {sender}, which cannot be")
         number = message.number
         seen = self._seen.get(sender)
@@ -258,7 +262,12 @@ class Links(Part):
         """Have a message handled, or say who has sent what no broker sends."""
         before = len(turn.effects)
         try:
-            self._dispatch(decode(message), sender, path, turn)
+            carried = decode(message)
+            # Only a Hop carries a Routed, and nothing carries a Hop: whoever could wrap these
+            # as it likes would speak as another, or wrap without end.
+            if isinstance(carried, Hop | HopAck) or (path and isinstance(carried, Routed)):
+                raise PeerMisbehaved(f"a {type(carried).__name__} inside of what carries none")
+            self._dispatch(carried, sender, path, turn)
         except PeerMisbehaved as error:
             # It would be no better the next time, so it counts as handled. Those who have
             # passed it on are not to blame: they do not look into it.
@@ -290,8 +299,7 @@ class Links(Part):
     def _give_back(self, peer: str, letters: list[Letter], turn: Turn) -> None:
         outbox = self._outboxes[peer]
         self._flying -= outbox.take(letters)
-        while (following := outbox.following()) is not None:
-            self._leave(peer, outbox, following, turn, flying=True)
+        self._leave_following(peer, outbox, turn)
         for letter in letters:
             message = decode(letter.message)
             self.core.part_of(message).undeliverable(message, peer, turn)

@@ -11,11 +11,17 @@ from distributary.broker.encoding import wire
 from distributary.broker.membership import Status
 from distributary.broker.transitions import Transitions
 
-__all__ = ["LINK", "Kept", "Letter", "LinkEvent", "LinkState", "Outbox", "link_state"]
+__all__ = ["LINK", "SPAN", "Kept", "Letter", "LinkEvent", "LinkState", "Outbox", "link_state"]
 
 # So many messages are on their way to one peer at once, at most. It bounds what the peer
 # has to remember, and what a peer that comes back is flooded with.
 _WINDOW = 256
+
+SPAN = 16 * _WINDOW
+"""Numbers on their way to one peer at once differ by less than this.
+
+Without it one message that is lost again and again would let the peer remember all later ones.
+"""
 
 
 class LinkState(Enum):
@@ -145,7 +151,7 @@ class Outbox:
     def take_back(self, letter: Letter) -> bool:
         """Add a message that has its number already, and is younger than all others."""
         self._next = max(self._next, letter.number + 1)
-        if len(self.flight) >= _WINDOW:
+        if self._waiting or not self._may_leave(letter):
             if self._waiting is None:
                 self._waiting = deque()
             self._waiting.append(letter)
@@ -162,7 +168,7 @@ class Outbox:
 
     def following(self) -> Letter | None:
         """Return the next message that may leave, now that one has arrived."""
-        if not self._waiting or len(self.flight) >= _WINDOW:
+        if not self._waiting or not self._may_leave(self._waiting[0]):
             return None
         letter = self._waiting.popleft()
         self.flight[letter.number] = letter
@@ -181,6 +187,10 @@ class Outbox:
         if self._waiting is not None:
             self._waiting = deque(one for one in self._waiting if one.number not in numbers)
         return before - len(self.flight)
+
+    def _may_leave(self, letter: Letter) -> bool:
+        flight = self.flight
+        return not flight or (len(flight) < _WINDOW and letter.number - self.lowest < SPAN)
 
     def _measure(self, taken_ns: int) -> None:
         if taken_ns < 0:

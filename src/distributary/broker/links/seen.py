@@ -24,8 +24,8 @@ _NOTHING: frozenset[int] = frozenset()
 class Seen:
     """Which messages of one peer have been handled: all up to a number, and some above it.
 
-    The peer says from which number on it may still send, and has only so many on their way
-    at once, so there are never many above.
+    The peer says from which number on it may still send, and sends nothing that is far above
+    that, so there are never many above.
     """
 
     __slots__ = ("_above", "_floor")

@@ -118,12 +118,7 @@ class Hearsay:
 
     def hear(self, news: Iterable[News], turn: Turn) -> None:
         """Take news, if they are in order; otherwise none of them."""
-        for one in news:
-            self.check_identity(one.identity)
-            if one.status in (Status.UNKNOWN, Status.LOST) or not (
-                0 <= one.incarnation < _INCARNATION_MAX
-            ):
-                raise PeerMisbehaved(f"impossible news of {one.identity}")
+        self.check(news)
         life = self.incarnation // LIFE
         for one in news:
             if one.identity == self._core.identity:
@@ -149,6 +144,15 @@ class Hearsay:
         there = self.roster.there
         drawn = self._core.rng.sample(there, min(count + 2, len(there)))
         return [one for one in drawn if one not in (without, self._core.identity)][:count]
+
+    def check(self, news: Iterable[News]) -> None:
+        """Refuse news that nobody can have."""
+        for one in news:
+            self.check_identity(one.identity)
+            if one.status in (Status.UNKNOWN, Status.LOST) or not (
+                0 <= one.incarnation < _INCARNATION_MAX
+            ):
+                raise PeerMisbehaved(f"impossible news of {one.identity}")
 
     def check_identity(self, identity: str) -> None:
         """Refuse what cannot be the name of a broker of this overlay."""

@@ -24,6 +24,7 @@ from distributary.broker.messages.membership import (
     Gossip,
     Join,
     Members,
+    News,
     Ping,
     PingFor,
     Pong,
@@ -189,6 +190,7 @@ class Membership(Part):
         self._compare(message.digest, sender, turn)
 
     def _ponged(self, message: Pong, sender: Address, turn: Turn) -> None:
+        self.hearsay.check((*message.news, News(sender, message.incarnation, Status.ALIVE)))
         self.detector.answered(message, sender, turn)
         self.hearsay.hear_from(sender, message.incarnation, turn, message.news)
         self._compare(message.digest, sender, turn)
@@ -215,8 +217,8 @@ class Membership(Part):
         turn.send(sender, Members(news))
 
     def _told_all(self, message: Members, sender: Address, turn: Turn) -> None:
-        self._joining = False
         self.hearsay.hear(message.members, turn)
+        self._joining = False
         if message.answer:
             theirs = set(message.members)
             news = (one for one in self.hearsay.all_news() if one.identity != sender)

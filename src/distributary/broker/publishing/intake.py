@@ -35,6 +35,9 @@ def checked(message: Publish) -> Publication:
         _check_size(len(blob.data))
         if blob.size_bytes != len(blob.data):
             raise BadInput("content", f"has {len(blob.data):,} bytes, not {blob.size_bytes:,}")
+        if blob != Blob.of(blob.media_type, blob.data):
+            # Conversions are shared by digest: it would stand in for somebody else's content.
+            raise BadInput("content", "is not what its digest says")
     if not 0 <= blob.size_bytes <= CONTENT_BYTES_MAX:
         raise BadInput("content", f"has {blob.size_bytes:,} bytes; at most {CONTENT_BYTES_MAX:,}")
     if publication.data is not None:

@@ -77,6 +77,11 @@ class Relays(Part):
         growth = self.core.settings.content.load_growth
         return self.core.membership.node_cost * (1.0 + growth * self._load)
 
+    @property
+    def left_s(self) -> float:
+        """How long the conversions under way should take, if none has begun."""
+        return self.core.membership.node_cost * self._load
+
     # Portions.
 
     def _portion(self, portion: Portion, sender: Address, turn: Turn) -> None:
@@ -218,7 +223,8 @@ class Relays(Part):
 
     def _probe(self, probe: Probe, sender: Address, turn: Turn) -> None:
         own = self.core.identity
-        step = (own, self.core.membership.link_cost_to(sender), self.node_cost)
+        membership = self.core.membership
+        step = (own, membership.link_cost_to(sender), membership.node_cost)
         steps = (*probe.steps, step)
         if own in probe.homes:
             turn.send(probe.root, ProbeAnswer(probe.source, probe.id, probe.attempt, steps))

@@ -32,6 +32,7 @@ from distributary.broker.rendezvous.table import EntryRecord
 from distributary.broker.rendezvous.upkeep import Upkeep
 from distributary.broker.turn import Turn
 from distributary.content import Publication
+from distributary.errors import PeerMisbehaved
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -131,6 +132,9 @@ class Rendezvous(Part):
     # What homes say.
 
     def _register(self, message: Register, sender: Address, turn: Turn) -> None:
+        path = self.core.links.path
+        if not path:
+            raise PeerMisbehaved(f"a Register from {sender} that was not routed")
         cells = self._own(message.cells, turn)
         if not cells:
             return
@@ -143,7 +147,7 @@ class Rendezvous(Part):
             message.tolerance,
             message.since_ns,
             message.confirmed,
-            self.core.links.path,
+            path,
             message.claim,
         )
         copy = Copy(Held(sender, message.id, message.version, cells), registration)
