@@ -29,8 +29,8 @@ test: $(STAMP) lint types ## Lint, type-check and run the tests with coverage
 	@$(BIN)/python -m pytest -q -n auto --dist loadgroup --cov --cov-report=term -m "not full"
 	@echo "make test: lint, types and all tests passed."
 
-test-full: $(STAMP) lint types ## Everything in `test`, and the long sweeps
-	@$(BIN)/python -m pytest -q -n auto --dist loadgroup --cov --cov-report=term
+test-full: $(STAMP) lint types ## Everything in `test`, other examples, and the long sweeps
+	@EXPLORE=1 $(BIN)/python -m pytest -q -n auto --dist loadgroup --cov --cov-report=term
 	@echo "make test-full: lint, types and all tests passed, long sweeps included."
 
 bench: $(STAMP) ## Measure speed and quality, and rewrite docs/benchmarks.md
