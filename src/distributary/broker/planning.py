@@ -46,6 +46,21 @@ class Planning:
         """What the plan costs."""
         return cost(self.problem, self.plan)
 
+    def work_s(self) -> dict[str, float]:
+        """Return how long conversions take each broker that has any.
+
+        In seconds, as far as the adaptation graph is calibrated in them. The tree says how
+        long a broker takes for what takes a second elsewhere.
+        """
+        tree = self.problem.tree
+        speeds = dict(zip(tree.names, tree.node_costs.tolist(), strict=True))
+        costs = self.problem.graph.costs
+        return {
+            node.broker: speeds[node.broker] * sum(float(costs[made]) for made in node.made)
+            for node in self.part.nodes
+            if node.made
+        }
+
     def baselines(self) -> tuple[Cost, Cost]:
         """Return what converting everything at the root costs, and at the leaves."""
         problem = self.problem
@@ -111,27 +126,24 @@ def plan_tree(
 def longest_work(planning: Planning, before_s: Mapping[str, float] | None = None) -> float:
     """Return how long conversions take, one after the other, on the way to any one broker.
 
-    In seconds, as far as the adaptation graph is calibrated in them.
+    In seconds, as `Planning.work_s`.
 
     Parameters
     ----------
     planning
-        The plan; its tree says how long each broker takes for what takes a second elsewhere.
+        The plan.
     before_s
         By broker, what it has to do before.
     """
     before_s = before_s or {}
-    tree = planning.problem.tree
-    speeds = dict(zip(tree.names, tree.node_costs.tolist(), strict=True))
-    costs = planning.problem.graph.costs
+    work_s = planning.work_s()
     longest = 0.0
     way: list[float] = []
     for node in planning.part.nodes:
         del way[node.depth :]
         own = 0.0
         if node.made:
-            work = sum(float(costs[origin, target]) for origin, target in node.made)
-            own = before_s.get(node.broker, 0.0) + speeds[node.broker] * work
+            own = before_s.get(node.broker, 0.0) + work_s[node.broker]
         way.append(own + (way[-1] if way else 0.0))
         longest = max(longest, way[-1])
     return longest

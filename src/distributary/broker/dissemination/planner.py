@@ -62,9 +62,10 @@ class Planner:
             above = frozenset(broker for broker, _, _ in way if broker != home)
             task.pending[home].above = above
         tree = tree_along(core.identity, core.membership.node_cost, ways)
+        left_s = {name: self._workloads.left_s(name, now_ns) for name in tree.names}
         planning = plan_tree(
             formats,
-            self._loaded(tree, settings.load_growth, now_ns),
+            self._loaded(tree, settings.load_growth, left_s),
             held=(formats.held,),
             wants=wants,
             homes=homes,
@@ -72,9 +73,7 @@ class Planner:
         )
         # What it costs does not depend on what else there is to do, only what is planned.
         planning = replace(planning, problem=replace(planning.problem, tree=tree))
-        before_s = {name: self._workloads.left_s(name, now_ns) for name in tree.names}
-        before_s[core.identity] = core.relays.left_s
-        task.work_s = longest_work(planning, before_s)
+        task.work_s = longest_work(planning, {**left_s, core.identity: core.relays.left_s})
         self._workloads.add(planning, now_ns)
         return planning
 
@@ -120,15 +119,17 @@ class Planner:
                 step = (hop, membership.link_cost_to(hop), node_costs.get(hop, 1.0))
                 ways[home] = along_hop(way, step)
 
-    def _loaded(self, tree: DisseminationTree, growth: float, now_ns: int) -> DisseminationTree:
+    def _loaded(
+        self, tree: DisseminationTree, growth: float, left_s: Mapping[str, float]
+    ) -> DisseminationTree:
         """Return a tree whose brokers are dearer by the work that this root gave them.
 
         Of itself the root knows all that it has to do, for others too.
         """
         if growth == 0.0:
             return tree
-        left_s = np.array([self._workloads.left_s(name, now_ns) for name in tree.names])
-        node_costs = tree.node_costs * (1.0 + growth * left_s)
+        left = np.array([left_s[name] for name in tree.names])
+        node_costs = tree.node_costs * (1.0 + growth * left)
         node_costs[0] = self._core.relays.node_cost
         return replace(tree, node_costs=node_costs)
 

@@ -31,19 +31,13 @@ class Workloads:
         Parameters
         ----------
         planning
-            The plan; its tree says how long each broker takes for what takes a second
-            elsewhere.
+            The plan.
         now_ns
             The time.
         """
-        tree = planning.problem.tree
-        speeds = dict(zip(tree.names, tree.node_costs.tolist(), strict=True))
         until = self._busy_until_ns
         for broker in [broker for broker, end_ns in until.items() if end_ns <= now_ns]:
             del until[broker]
-        costs = planning.problem.graph.costs
-        for node in planning.part.nodes[1:]:
-            if node.made:
-                work_s = sum(float(costs[origin, target]) for origin, target in node.made)
-                begin_ns = until.get(node.broker, now_ns)
-                until[node.broker] = begin_ns + ns(work_s * speeds[node.broker])
+        for broker, work_s in planning.work_s().items():
+            if broker != planning.part.first.broker:
+                until[broker] = until.get(broker, now_ns) + ns(work_s)
