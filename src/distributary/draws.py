@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import UintArray, kernel
+from distributary.arrays import UintArray
+from distributary.kernels import kernel
 
 __all__ = ["draw", "draw_index", "seed_state"]
 

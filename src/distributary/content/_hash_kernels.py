@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import BoolArray, IntArray, kernel
+from distributary.arrays import BoolArray, IntArray
+from distributary.kernels import kernel
 
 __all__ = ["text_buckets", "text_hash"]
 

@@ -17,7 +17,8 @@ import math
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.kernels import kernel
 
 __all__ = [
     "ABSOLUTE",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, UintArray, kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray, UintArray
 from distributary.draws import draw
 from distributary.fidelity._move_kernels import (
     exchange,
@@ -25,6 +25,7 @@ from distributary.fidelity._state_kernels import (
     PARENT,
     State,
 )
+from distributary.kernels import kernel
 
 __all__ = ["anneal_trees", "draw_move", "keep_best", "make_move", "move_change", "time_moves"]
 

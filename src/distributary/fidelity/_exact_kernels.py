@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray, kernel
+from distributary.arrays import FloatArray, IntArray
 from distributary.fidelity._cost_kernels import adaptation_delay, passing_delay
+from distributary.kernels import kernel
 
 __all__ = ["best_tree"]
 

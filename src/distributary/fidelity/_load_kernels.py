@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray, kernel
+from distributary.arrays import FloatArray, IntArray
 from distributary.fidelity._cost_kernels import top_down_order
+from distributary.kernels import kernel
 
 __all__ = [
     "Nodes",

@@ -17,7 +17,7 @@ loop of everything here.
 
 from __future__ import annotations
 
-from distributary.arrays import FloatArray, IntArray, kernel
+from distributary.arrays import FloatArray, IntArray
 from distributary.fidelity._state_kernels import (
     BELOW,
     BELOW_TOTAL,
@@ -48,6 +48,7 @@ from distributary.fidelity._state_kernels import (
     serving,
     unlink,
 )
+from distributary.kernels import kernel
 
 __all__ = [
     "exchange",

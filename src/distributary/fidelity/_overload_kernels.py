@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, IntArray, kernel
+from distributary.arrays import BoolArray, IntArray
 from distributary.fidelity._load_kernels import (
     Nodes,
     Trees,
@@ -16,6 +16,7 @@ from distributary.fidelity._load_kernels import (
     refresh,
     trees_of,
 )
+from distributary.kernels import kernel
 
 __all__ = ["LIMIT", "grow", "relieve"]
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, kernel
+from distributary.arrays import BoolArray, FloatArray
+from distributary.kernels import kernel
 
 __all__ = ["least_parent_loads", "packing_load"]
 

@@ -25,8 +25,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray, kernel
+from distributary.arrays import FloatArray, IntArray
 from distributary.fidelity._cost_kernels import adaptation_delay, top_down_order
+from distributary.kernels import kernel
 
 __all__ = ["LOAD_LINEAR", "State", "build", "link", "queueing", "refresh", "serving", "unlink"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.filters._decision_kernels import Events
 from distributary.filters._text_kernels import Texts, find
+from distributary.kernels import kernel
 
 __all__ = ["fill_numbers", "fill_texts", "find_keys"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import IntArray, kernel
+from distributary.arrays import IntArray
 from distributary.filters._page_kernels import BUCKETS, FREE, LANE_SLOTS
+from distributary.kernels import kernel
 
 __all__ = ["cluster"]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import FloatArray, IntArray, kernel
+from distributary.arrays import FloatArray, IntArray
 from distributary.filters._text_kernels import Texts, find
 from distributary.filters.decision import (
     ACCEPT,
@@ -18,6 +18,7 @@ from distributary.filters.decision import (
     UNKNOWN,
     WITHIN,
 )
+from distributary.kernels import kernel
 
 __all__ = ["DEAD", "Decisions", "Events", "decide", "find_texts", "is_required_interval"]
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import IntArray, kernel
+from distributary.arrays import IntArray
 from distributary.filters._decision_kernels import DEAD, Decisions, Events
 from distributary.filters._lookup_kernels import Keys, Lookups, code_of, find_lookup
 from distributary.filters._text_kernels import Texts, find_hashed, finished, with_byte
 from distributary.filters.decision import ENDS, EQUALS, NEVER, REJECT, STARTS, WITHIN
+from distributary.kernels import kernel
 
 __all__ = ["append_members", "choose_groups", "groups_of", "move_lists"]
 

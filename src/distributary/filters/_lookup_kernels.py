@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import IntArray, UintArray, kernel
+from distributary.arrays import IntArray, UintArray
 from distributary.filters._decision_kernels import Decisions
 from distributary.filters._text_kernels import Texts
 from distributary.filters.decision import ENDS, EQUALS, STARTS
+from distributary.kernels import kernel
 
 __all__ = [
     "Keys",

@@ -7,13 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import IntArray, kernel
+from distributary.arrays import IntArray
 from distributary.filters._decision_kernels import Decisions, Events, decide, find_texts
 from distributary.filters._group_kernels import groups_of
 from distributary.filters._lookup_kernels import Keys, Lookups
 from distributary.filters._page_kernels import Pages, bucket_events
 from distributary.filters._page_match_kernels import page_candidates
 from distributary.filters._text_kernels import Texts
+from distributary.kernels import kernel
 
 __all__ = ["Structure", "match_events"]
 

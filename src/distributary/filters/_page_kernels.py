@@ -19,9 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import FloatArray, IntArray, UintArray, kernel
+from distributary.arrays import FloatArray, IntArray, UintArray
 from distributary.filters._decision_kernels import Decisions, is_required_interval
 from distributary.filters.decision import REJECT, WITHIN
+from distributary.kernels import kernel
 
 __all__ = [
     "ABSENT",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import IntArray, kernel
+from distributary.arrays import IntArray
 from distributary.filters._page_kernels import (
     BUCKET_BITS,
     FREE,
@@ -15,6 +15,7 @@ from distributary.filters._page_kernels import (
     WORDS,
     Pages,
 )
+from distributary.kernels import kernel
 
 __all__ = ["page_candidates"]
 

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import BoolArray, IntArray, kernel
+from distributary.arrays import BoolArray, IntArray
 from distributary.filters._token_kernels import NOT_PLAIN, expect, number, same, skip, string
 from distributary.filters.decision import ENDS, EQUALS, STARTS, WITHIN
+from distributary.kernels import kernel
 
 __all__ = ["Entries", "scan"]
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import IntArray, UintArray, kernel
+from distributary.arrays import IntArray, UintArray
+from distributary.kernels import kernel
 
 __all__ = [
     "MISSING",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import kernel
+from distributary.kernels import kernel
 
 __all__ = ["NOT_PLAIN", "expect", "number", "same", "skip", "string"]
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.kernels import kernel
 from distributary.placement._exact_kernels import (
     LANE_BITS,
     accumulate_projected,

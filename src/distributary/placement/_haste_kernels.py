@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray, kernel
+from distributary.arrays import FloatArray, IntArray
+from distributary.kernels import kernel
 from distributary.placement._rerouting_kernels import (
     Price,
     Ways,

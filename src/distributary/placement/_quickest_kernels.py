@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.kernels import kernel
 from distributary.placement._timetable_kernels import ABSENT, HELD, Network
 
 __all__ = ["busy_bound", "quickest_ways", "used_by_wishes"]

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray, kernel
+from distributary.arrays import FloatArray, IntArray
+from distributary.kernels import kernel
 from distributary.placement._timetable_kernels import (
     ABSENT,
     HELD,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.kernels import kernel
 
 __all__ = ["Chains", "cheapest_chains"]
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from distributary.arrays import BoolArray, IntArray, kernel
+from distributary.arrays import BoolArray, IntArray
 from distributary.errors import InvalidPlan, quoted
+from distributary.kernels import kernel
 from distributary.placement.problem import PlacementProblem
 
 __all__ = ["NOT_MADE", "Placement", "Plan", "check", "prune"]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, kernel
+from distributary.arrays import BoolArray, FloatArray
+from distributary.kernels import kernel
 from distributary.placement.problem import PlacementProblem
 
 __all__ = ["useful_formats"]

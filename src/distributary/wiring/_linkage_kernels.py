@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.kernels import kernel
 
 __all__ = ["least_by_linkage", "least_by_set", "link"]
 

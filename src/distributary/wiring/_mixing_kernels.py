@@ -13,7 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.kernels import kernel
 
 __all__ = ["draw_brokers", "edge_traffic", "shortest_ways"]
 

@@ -7,7 +7,8 @@ users that find a broker, and count them into `loads`.
 
 from __future__ import annotations
 
-from distributary.arrays import FloatArray, IntArray, kernel
+from distributary.arrays import FloatArray, IntArray
+from distributary.kernels import kernel
 
 __all__ = ["pack", "scatter"]
 

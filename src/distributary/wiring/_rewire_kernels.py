@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray, kernel
+from distributary.arrays import FloatArray, IntArray
+from distributary.kernels import kernel
 from distributary.wiring._search_kernels import fits, moving, survey
 from distributary.wiring._state_kernels import State, Work, attach, revert, weigh
 

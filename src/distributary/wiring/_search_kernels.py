@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray, UintArray, kernel
+from distributary.arrays import FloatArray, IntArray, UintArray
 from distributary.draws import draw, draw_index
+from distributary.kernels import kernel
 from distributary.wiring._core_kernels import grow_tree, insertion_weight
 from distributary.wiring._state_kernels import State, Work, attach, commit, revert, weigh
 

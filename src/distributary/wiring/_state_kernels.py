@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.kernels import kernel
 from distributary.wiring._core_kernels import grow_tree, insertion_weight, reach_in_tree
 
 __all__ = ["State", "Work", "attach", "commit", "fill", "revert", "weigh"]

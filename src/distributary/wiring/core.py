@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.kernels import kernel
 from distributary.wiring._core_kernels import grow_tree, reach_in_tree, reach_weights
 from distributary.wiring._steiner_kernels import steiner_weights, subset_weights
 from distributary.wiring.problem import WiringProblem

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from distributary.arrays import BoolArray, FloatArray, kernel
+from distributary.arrays import BoolArray, FloatArray
+from distributary.kernels import kernel
 
 __all__ = ["reverting_jumps"]
 

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray, kernel
+from distributary.arrays import FloatArray, IntArray
+from distributary.kernels import kernel
 
 __all__ = ["Exchange", "heaviest"]
 

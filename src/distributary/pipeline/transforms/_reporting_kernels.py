@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.kernels import kernel
 
 __all__ = ["report"]
 

@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray, UintArray, kernel
+from distributary.arrays import FloatArray, IntArray, UintArray
 from distributary.draws import draw
+from distributary.kernels import kernel
 
 __all__ = ["Conditions", "Nodes", "Routes", "Tally", "Updates", "advance"]
 

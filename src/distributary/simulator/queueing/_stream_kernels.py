@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray, UintArray, kernel
+from distributary.arrays import FloatArray, IntArray, UintArray
 from distributary.draws import draw
 from distributary.fidelity._cost_kernels import top_down_order
+from distributary.kernels import kernel
 
 __all__ = ["build_routes", "draw_updates"]
 
