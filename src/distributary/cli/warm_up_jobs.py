@@ -1,4 +1,4 @@
-"""Errands: work that needs every compiled loop once, so that it is compiled and kept."""
+"""Warm-up jobs: together they call every compiled loop once, so that it is compiled and kept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["ERRANDS"]
+__all__ = ["JOBS"]
 
 
 def plan_something() -> None:
@@ -159,13 +159,13 @@ def measure_something() -> None:
     reverting_jumps(values > 1.0, values, 1.0, 0.05, np.empty(3))
 
 
-ERRANDS: tuple[tuple[str, Callable[[], None]], ...] = (
-    ("wiring", wire_something),
-    ("searching", search_something),
-    ("placement", plan_something),
-    ("trees", build_something),
-    ("matching", match_something),
-    ("simulating", simulate_something),
-    ("pipeline", measure_something),
-)
-"""What to do, with a word for it."""
+JOBS: dict[str, Callable[[], None]] = {
+    "wiring": wire_something,
+    "searching": search_something,
+    "matching": match_something,
+    "trees": build_something,
+    "placement": plan_something,
+    "simulating": simulate_something,
+    "pipeline": measure_something,
+}
+"""What to do, the longest first, so that the last to end ends early."""
