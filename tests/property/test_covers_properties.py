@@ -1,4 +1,4 @@
-"""`covers` never lies and seldom misses; `merge` changes nothing about what matches."""
+"""`covers` never lies and seldom misses."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ from tests.filter_pairs import (
     Document,
     any_filter,
     derived_pair,
-    events,
     has_counterexample,
     random_pair,
 )
 
 from distributary.filters.covers import covers
-from distributary.filters.example import example
 from distributary.filters.filter import Filter
-from distributary.filters.merging import merge
 
 Maker: TypeAlias = Callable[[Random], tuple[list[Document], list[Document], tuple[str, ...]]]
 
@@ -63,42 +60,3 @@ def test_a_filter_covers_itself_and_what_has_more_conditions(random: Random) -> 
     assert covers(narrow, Filter.parse(list(documents)))
     assert covers(Filter.parse(documents[:2]), narrow)
     assert covers(Filter.parse([]), narrow)
-
-
-@given(RANDOMS)
-def test_an_example_matches_its_filter(random: Random) -> None:
-    filter_ = Filter.parse([any_filter(random, ("kind", "/price")) for _ in range(2)])
-    found = example(filter_)
-    if found is not None:
-        assert filter_.matches(found)
-
-
-@given(RANDOMS)
-def test_merged_filters_match_what_the_filters_match(random: Random) -> None:
-    keys = ("kind", "/price")
-    filters = [
-        Filter.parse([any_filter(random, keys, depth=random.randint(0, 1)) for _ in range(2)])
-        for _ in range(6)
-    ]
-    merged = merge(filters)
-    assert len(merged) <= len(set(filters))
-    for event in events(keys)[:: random.randint(31, 53)]:
-        before = any(filter_.matches(event) for filter_ in filters)
-        assert any(filter_.matches(event) for filter_ in merged) is before
-    for filter_ in merged:
-        assert Filter.parse(filter_.document()) == filter_
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 6), st.integers(0, 6)), min_size=1)
-)
-def test_merging_again_changes_nothing(rows: list[tuple[str, int, int]]) -> None:
-    filters = [
-        Filter.parse(
-            [{"exact": {"kind": text}}, {"range": {"/price": {"min": min(x, y), "max": max(x, y)}}}]
-        )
-        for text, x, y in rows
-    ]
-    merged = merge(filters)
-    assert merge(merged) == merged
-    assert len(merged) <= len(set(filters))

@@ -10,7 +10,6 @@ from distributary.filters.evaluation import ErrorKind, Evaluation, EvaluationErr
 from distributary.filters.expression import Expression, evaluate, parse_expression
 from distributary.filters.filter import Filter
 from distributary.filters.index import Index
-from distributary.filters.merging import merge
 from distributary.filters.sql_built_ins import BUILT_INS
 from distributary.filters.sql_functions import Function, FunctionFailed, Functions
 from distributary.filters.sql_tree import ValueType
@@ -31,6 +30,5 @@ __all__ = [
     "cells_batch",
     "covers",
     "evaluate",
-    "merge",
     "parse_expression",
 ]

@@ -6,7 +6,7 @@ ends when the facts on some key contradict each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from distributary.filters.atoms import Like
@@ -52,22 +52,13 @@ class _Line:
 
 
 class Search:
-    """Looks for a way in which formulas hold together.
+    """Looks for a way in which formulas hold together, within `STEPS_MAX` steps in all."""
 
-    Parameters
-    ----------
-    steps_max
-        How many steps it may take, in all that it is asked.
-    """
+    def __init__(self) -> None:
+        self._left = STEPS_MAX
 
-    def __init__(self, steps_max: int = STEPS_MAX) -> None:
-        self._left = steps_max
-
-    def consistent(self, *formulas: Formula) -> Mapping[str, Literals] | None:
-        """Return facts, by key, with which the formulas hold, or None if they never do.
-
-        None is certain. Whether the facts on each key leave a value is not: what cannot be
-        told is taken to be possible.
+    def consistent(self, *formulas: Formula) -> bool:
+        """Can the formulas hold together? No is certain; what cannot be told is yes.
 
         Raises
         ------
@@ -80,9 +71,9 @@ class Search:
             if not self._settle(line):
                 continue
             if not line.choices:
-                return line.known
+                return True
             lines.extend(_split(line))
-        return None
+        return False
 
     def _settle(self, line: _Line) -> bool:
         """Bring in all that must hold; return False if it contradicts itself."""

@@ -39,6 +39,6 @@ def covers(a: Filter, b: Filter) -> bool:
     parts = wide.parts if isinstance(wide, Conjunction) else (wide,)
     search = Search()
     try:
-        return all(search.consistent(complement(part), narrow) is None for part in parts)
+        return not any(search.consistent(complement(part), narrow) for part in parts)
     except GaveUp:
         return False

@@ -46,10 +46,6 @@ class Interval:
         """Return the smallest interval that holds both."""
         return Interval(min(self.low, other.low), max(self.high, other.high))
 
-    def covers(self, other: Interval) -> bool:
-        """Does every number of `other` lie in this one?"""
-        return other.empty or (self.low <= other.low and other.high <= self.high)
-
     def document(self) -> dict[str, float]:
         """Return the bounds as a `range` filter gives them.
 

@@ -36,12 +36,10 @@ from distributary.filters.text_language import (
 
 __all__ = [
     "Literals",
-    "TextEnds",
     "is_asserted",
     "is_empty",
     "kinds_of",
     "numbers_left",
-    "text_ends",
     "values_left",
 ]
 
@@ -65,7 +63,7 @@ _INTEGER_END = re.compile(r"(?:[+-]?[0-9]+)?")
 _NUMBER_CHARACTERS = frozenset("0123456789+-.eE")
 
 
-class TextEnds(NamedTuple):
+class _TextEnds(NamedTuple):
     """What all texts of a region start with, end with, and have among their characters."""
 
     prefix: str
@@ -146,7 +144,7 @@ def _tried(kind: Kind, literals: Literals) -> Sequence[Found] | None:
     supports = [found for atom, sign in literals if (found := atom.support(kind, sign)) is not None]
     if supports:
         return min(supports, key=len)
-    ends = text_ends(literals)
+    ends = _text_ends(literals)
     if ends is None or _is_excluded(ends, literals):
         return ()
     return _integers(ends, literals) if kind is Kind.INTEGER else _strings(ends, literals)
@@ -175,14 +173,14 @@ def _left(spans: Spans, literals: Literals, *kinds: type[Numbers] | type[Integer
     return spans
 
 
-def _integers(ends: TextEnds, literals: Literals) -> Sequence[Found] | None:
+def _integers(ends: _TextEnds, literals: Literals) -> Sequence[Found] | None:
     """Return the Integers in the ranges, when they are few or cannot be written so."""
     if not ends.fit_integer:
         return ()
     return whole_numbers(_left(_INTEGERS, literals, Numbers, Integers), count_max=_TRIED_MAX)
 
 
-def _strings(ends: TextEnds, literals: Literals) -> Sequence[Found] | None:
+def _strings(ends: _TextEnds, literals: Literals) -> Sequence[Found] | None:
     """Return the Strings that are left when their beginning and end are known, if few.
 
     A text that is to read as a number, and one that is to read as an Integer, can be written
@@ -204,7 +202,7 @@ def _strings(ends: TextEnds, literals: Literals) -> Sequence[Found] | None:
     return None
 
 
-def text_ends(literals: Literals) -> TextEnds | None:
+def _text_ends(literals: Literals) -> _TextEnds | None:
     """Return what must be there, with the longest prefix and suffix; None if two contradict."""
     prefix = longest(_prefixes(literals))
     suffix = longest(_suffixes(literals), at_end=True)
@@ -212,7 +210,7 @@ def text_ends(literals: Literals) -> TextEnds | None:
         return None
     patterns = (atom.pattern for atom, sign in literals if sign and isinstance(atom, Like))
     runs = (run for pattern in patterns for part in pattern.segments for _, run in part.runs)
-    return TextEnds(prefix, suffix, frozenset().union(*runs))
+    return _TextEnds(prefix, suffix, frozenset().union(*runs))
 
 
 def _prefixes(literals: Literals) -> Iterator[str]:
@@ -231,7 +229,7 @@ def _suffixes(literals: Literals) -> Iterator[str]:
             yield atom.pattern.suffix
 
 
-def _is_excluded(ends: TextEnds, literals: Literals) -> bool:
+def _is_excluded(ends: _TextEnds, literals: Literals) -> bool:
     """Does one atom that must not hold take in every text with that beginning and end?"""
     for atom, sign in literals:
         if sign:
@@ -245,7 +243,7 @@ def _is_excluded(ends: TextEnds, literals: Literals) -> bool:
     return False
 
 
-def _is_within(ends: TextEnds, wide: Like, literals: Literals) -> bool:
+def _is_within(ends: _TextEnds, wide: Like, literals: Literals) -> bool:
     """Do all texts of the region match the pattern?"""
     tokens = pattern_tokens(wide.pattern)
     for atom, sign in literals:

@@ -1,4 +1,4 @@
-"""Pairs of filters and whether one covers the other; what merging makes of several."""
+"""Pairs of filters and whether one covers the other."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 
 from distributary.filters.covers import covers
-from distributary.filters.example import example
 from distributary.filters.filter import Filter
-from distributary.filters.filter_parser import FILTERS_MAX
-from distributary.filters.merging import merge
 from distributary.filters.sql_built_ins import BUILT_INS
 from distributary.filters.sql_functions import Function
 from distributary.filters.sql_tree import ValueType
@@ -182,72 +179,3 @@ def test_long_chains_and_deep_brackets_are_survived() -> None:
     assert not covers(
         Filter.parse([sql(f"x LIKE '{pattern}%b'")]), Filter.parse([sql(f"x LIKE '{pattern}%'")])
     )
-
-
-@pytest.mark.parametrize(
-    ("documents", "kept"),
-    [
-        ([[prefix(x="ab")], [prefix(x="a")], [exact(x="abc")]], [[prefix(x="a")]]),
-        ([[exact(x="a")], [], [level(min=1)]], [[]]),
-        ([[exact(x="a")], [sql("x = 'a'")]], [[exact(x="a")]]),
-        ([[exact(x="a")], [exact(x="b")]], [[either(exact(x="a"), exact(x="b"))]]),
-        ([[price(min=1, max=2)], [price(min_exclusive=2, max=5)]], [[price(min=1.0, max=5.0)]]),
-        (
-            [[price(min=1, max=2)], [price(min=3, max=5)]],
-            [[price(min=1.0, max=2.0)], [price(min=3.0, max=5.0)]],
-        ),
-        (
-            [[exact(x="a", y="c")], [exact(x="b", y="c")], [exact(x="a", y="d")]],
-            [
-                [either(exact(x="a"), exact(x="b")), exact(y="c")],
-                [exact(x="a", y="d")],
-            ],
-        ),
-        (
-            [
-                [exact(x="a"), price(max=1)],
-                [exact(x="b"), price(max=1)],
-                [exact(x="a"), price(min=1)],
-                [exact(x="b"), price(min=1)],
-            ],
-            [[either(exact(x="a"), exact(x="b")), {"range": {"/price": {}}}]],
-        ),
-        (
-            [[exact(x="a"), sql("y > 1")], [exact(x="b"), sql("y > 2")]],
-            [[exact(x="a"), sql("y > 1")], [exact(x="b"), sql("y > 2")]],
-        ),
-        ([[prefix(x="a"), prefix(x="b")], [exact(x="c")]], [[exact(x="c")]]),
-    ],
-)
-def test_merging_leaves_the_fewest(documents: list[Any], kept: list[Any]) -> None:
-    merged = merge(Filter.parse(filters) for filters in documents)
-    assert [filter_.document() for filter_ in merged] == kept
-
-
-def test_a_union_stays_within_the_limits_of_a_filter() -> None:
-    filters = [Filter.parse([exact(x=f"v{i}")]) for i in range(FILTERS_MAX + 10)]
-    merged = merge(filters)
-    assert len(merged) < len(filters)
-    assert all(Filter.parse(filter_.document()) == filter_ for filter_ in merged)
-
-
-@pytest.mark.parametrize(
-    "documents",
-    [
-        [exact(x="a", y="b"), price(min=3)],
-        [level(min=2.5, max=3.5), sql("level > 2")],
-        [sql("x LIKE 'a_c%d'"), no(exact(x="a~c~d")), no(sql("EXISTS y"))],
-        [either(exact(x="a"), prefix(y="b")), no(exact(x="a"))],
-        [sql("x = FALSE"), sql("level IN (2, 3)")],
-        [],
-    ],
-)
-def test_an_event_is_found_that_a_filter_matches(documents: list[Any]) -> None:
-    filter_ = Filter.parse(documents)
-    found = example(filter_)
-    assert found is not None
-    assert filter_.matches(found)
-
-
-def test_no_event_is_found_for_a_filter_that_matches_none() -> None:
-    assert example(Filter.parse([exact(x="a"), exact(x="b")])) is None

@@ -20,7 +20,6 @@ from distributary.filters.covers import covers
 from distributary.filters.filter import Filter
 from distributary.filters.filter_parser import CONDITIONS_MAX, DEPTH_MAX, FILTERS_MAX
 from distributary.filters.index import Index
-from distributary.filters.merging import merge
 from distributary.filters.sql_built_ins import BUILT_INS
 from distributary.filters.sql_functions import Function
 from distributary.filters.sql_tree import ValueType
@@ -212,9 +211,6 @@ def test_bounds_that_leave_no_number_match_nothing(bounds: dict[str, float]) -> 
     assert not covers(never, Filter.parse([{"exact": {"type": "t"}}]))
     space = ContentSpace.parse({"dimensions": [{"name": "type", "buckets": 4}]})
     assert cells(never, space).tolist() == []
-    some = Filter.parse([{"exact": {"type": "t"}}])
-    assert merge([never, some]) == [some]
-    assert merge([never]) == [never]
 
 
 def test_an_expression_may_call_the_functions_it_is_given() -> None:
