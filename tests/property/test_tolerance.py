@@ -19,8 +19,9 @@ from tests.strategies_content import (
     streams,
 )
 
-from distributary.content import _tolerance_kernels as kernels
+from distributary.content._tolerance_kernels import edit_distance
 from distributary.content.divergence import DIVERGENCES, Version, code_points
+from distributary.content.rounding import relative_threshold, threshold
 from distributary.content.tolerance import EffectiveTolerance, ForwardingRule, Tolerance, outside
 from distributary.content.trace import Trace, forwarded
 
@@ -187,7 +188,7 @@ def test_divergences_are_those_of_the_definition(kind: str, versions: list[Versi
 def test_a_threshold_is_the_largest_double_that_is_not_above(one: float, other: float) -> None:
     child, parent = max(one, other), min(one, other)
     true = Fraction(child) - Fraction(parent)
-    least = kernels.threshold(child, parent)
+    least = threshold(child, parent)
     assert Fraction(least) <= true < Fraction(math.nextafter(least, math.inf))
 
 
@@ -198,18 +199,18 @@ def test_a_threshold_is_the_largest_double_that_is_not_above(one: float, other: 
 )
 def test_a_relative_threshold_is_not_above(numerator: float, value: float, divisor: float) -> None:
     true = Fraction(numerator) * abs(Fraction(value)) / Fraction(divisor)
-    assert Fraction(kernels.relative_threshold(numerator, value, divisor)) <= true
+    assert Fraction(relative_threshold(numerator, value, divisor)) <= true
 
 
 @given(st.text("abc", max_size=8), st.text("abc", max_size=8))
 def test_the_edit_distance_is_that_of_the_recurrence(a: str, b: str) -> None:
-    computed = kernels.edit_distance(code_points(a), code_points(b), 8)
+    computed = edit_distance(code_points(a), code_points(b), 8)
     assert computed == exact.edit_distance(a, b)
 
 
 @given(st.text("ab", min_size=3, max_size=5), st.text("ab", max_size=5))
 def test_a_text_beyond_the_limit_is_infinitely_far_from_another(a: str, b: str) -> None:
-    computed = kernels.edit_distance(code_points(a), code_points(b), 2)
+    computed = edit_distance(code_points(a), code_points(b), 2)
     assert computed == (0.0 if a == b else math.inf)
 
 

@@ -1,15 +1,4 @@
-"""Divergences and the forwarding rule on arrays, compiled.
-
-Containment is proved in real numbers; a double can be off by half a step. Two roundings
-keep the proof true of what is computed:
-
-- A divergence may come out one step too high (four for `relative`, which divides), so the
-  amounts that brokers work with are that many steps below the amounts asked for. A copy
-  inside the lower amount in real numbers is then inside the amount asked for as computed.
-- A threshold is rounded down after every operation. Rounding to nearest is monotone: where
-  the true divergence reaches a threshold that is a double, so does the rounded one. Hence
-  only the threshold's own rounding could let a copy slip outside, and only upwards.
-"""
+"""The forwarding rule on arrays, compiled; `rounding` says why it may be trusted."""
 
 from __future__ import annotations
 
@@ -18,6 +7,7 @@ import math
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.content import rounding
 from distributary.kernels import kernel
 
 __all__ = [
@@ -28,74 +18,16 @@ __all__ = [
     "EDIT",
     "RELATIVE",
     "RELATIVE_DIVISOR",
-    "difference",
     "edit_distance",
     "forwarded",
     "forwarded_counts",
-    "relative_difference",
-    "relative_threshold",
-    "stepped_down",
-    "threshold",
 ]
 
 # The columns of the array of thresholds. One below 0 means that the kind is not asked for.
 ABSOLUTE, RELATIVE, RELATIVE_DIVISOR, CHANGES, EDIT, AGE, COLUMNS = range(7)
 
-
-@kernel
-def stepped_down(amount: float, steps: int) -> float:
-    """Return the double that is `steps` below a positive amount; 0 stays 0."""
-    for _ in range(steps):
-        if amount > 0.0:
-            amount = np.nextafter(amount, 0.0)
-    return amount
-
-
-@kernel
-def threshold(child: float, parent: float) -> float:
-    """Return `child - parent`, rounded down; 0 when the parent's amount is the larger."""
-    if child <= parent:
-        return 0.0
-    rounded = child - parent
-    # What rounding added, exactly (Knuth's two-sum).
-    back = rounded - child
-    error = (child - (rounded - back)) - (parent + back)
-    return np.nextafter(rounded, 0.0) if error < 0.0 else rounded
-
-
-@kernel
-def relative_threshold(numerator: float, value: float, divisor: float) -> float:
-    """Return `numerator * |value| / divisor`, rounded down after both operations.
-
-    A product beyond the largest double becomes the largest double, not infinity.
-    """
-    if numerator == 0.0 or value == 0.0:
-        return 0.0
-    quotient = float(np.nextafter(numerator * abs(value), 0.0))
-    if divisor != 1.0:
-        quotient = float(np.nextafter(quotient / divisor, 0.0))
-    return quotient
-
-
-@kernel
-def difference(a: float, b: float) -> float:
-    """Return `|a - b|`. NaN stands for a value that is not a number: 0 to itself, else infinite."""
-    if math.isnan(a) or math.isnan(b):
-        return 0.0 if math.isnan(a) and math.isnan(b) else math.inf
-    return 0.0 if a == b else abs(a - b)  # Infinity less infinity would be NaN.
-
-
-@kernel
-def relative_difference(value: float, copy: float) -> float:
-    """Return `|value - copy| / |value|`; infinite when only the value is 0."""
-    apart = difference(value, copy)
-    if apart == 0.0:
-        return 0.0
-    if value == 0.0 or not (math.isfinite(value) and math.isfinite(copy)):
-        return math.inf
-    if math.isinf(apart):  # Two huge values of opposite sign; halves are exact there.
-        return abs(0.5 * value - 0.5 * copy) / abs(0.5 * value)
-    return apart / abs(value)
+_difference = kernel(rounding.difference)
+_relative_threshold = kernel(rounding.relative_threshold)
 
 
 @kernel
@@ -149,14 +81,14 @@ def _strayed(
 ) -> bool:
     """Whether a version has reached a threshold of any kind but `edit`, shape (COLUMNS,)."""
     absolute = float(thresholds[ABSOLUTE])
-    if absolute >= 0.0 and difference(value, last_value) >= absolute:
+    if absolute >= 0.0 and _difference(value, last_value) >= absolute:
         return True
     numerator = float(thresholds[RELATIVE])
     if numerator >= 0.0:
         least = numerator
         if not math.isnan(value):
-            least = relative_threshold(numerator, value, thresholds[RELATIVE_DIVISOR])
-        if difference(value, last_value) >= least:
+            least = _relative_threshold(numerator, value, thresholds[RELATIVE_DIVISOR])
+        if _difference(value, last_value) >= least:
             return True
     changes = float(thresholds[CHANGES])
     if changes >= 0.0 and float(abs(change - last_change)) >= changes:

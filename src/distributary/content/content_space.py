@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from distributary.arrays import IntArray
-from distributary.content._hash_kernels import text_hash
 from distributary.content.attributes import attribute_number, attribute_text
 from distributary.content.fields import Record
 from distributary.content.json_pointer import checked_pointer
@@ -37,6 +36,8 @@ _DIMENSIONS_MAX = 12  # 2 ** 12 cells: a dimension has two bins at least.
 
 def bucket_of(text: str, buckets: int) -> int:
     """Return the bucket of a text, the same on every machine and in every run."""
+    from distributary.content._hash_kernels import text_hash
+
     data = np.frombuffer(text.encode(), dtype=np.uint8)
     return int(text_hash(data, 0, len(data))) % buckets
 

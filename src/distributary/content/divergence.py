@@ -18,9 +18,15 @@ from typing import Protocol
 import numpy as np
 
 from distributary.arrays import IntArray
-from distributary.content import _tolerance_kernels as kernels
 from distributary.content.attributes import attribute_text
 from distributary.content.publication import Publication
+from distributary.content.rounding import (
+    difference,
+    relative_difference,
+    relative_threshold,
+    stepped_down,
+    threshold,
+)
 from distributary.errors import BadInput, quoted
 
 __all__ = ["DIVERGENCES", "EDIT_CHARACTERS_MAX", "Divergence", "Version"]
@@ -51,6 +57,12 @@ class Version:
     value: float | str | None
     change_number: int = 0
     time_ns: int = 0
+
+    @property
+    def number(self) -> float:
+        """The value, or NaN where it is not a number."""
+        value = self.value
+        return math.nan if value is None or isinstance(value, str) else float(value)
 
     @classmethod
     def of(cls, publication: Publication, pointer: str) -> Version:
@@ -94,7 +106,24 @@ class Divergence(Protocol):
         """
 
 
-class Absolute:
+class _Metric:
+    """A divergence for which the triangle inequality holds.
+
+    A parent that is less than its own amount off may let a child lag by what is left of the
+    child's, and no more.
+    """
+
+    def between(self, version: Version, copy: Version) -> float:
+        raise NotImplementedError
+
+    def forwards(
+        self, version: Version, last_sent: Version, *, child: float, parent: float
+    ) -> bool:
+        """Whether the divergence reaches what the child has left."""
+        return self.between(version, last_sent) >= left_over(child, parent)
+
+
+class Absolute(_Metric):
     """`|value - copy|`, in the value's own unit."""
 
     name = "absolute"
@@ -103,17 +132,11 @@ class Absolute:
         """Return the difference of the values."""
         value, copied = version.value, copy.value
         if type(value) is float and type(copied) is float:
-            # Nearly always, and many times a second: without a call of compiled code.
+            # Nearly always, and many times a second: without a further call.
             apart = abs(value - copied)
             if apart < math.inf:
                 return apart
-        return kernels.difference(_number(version), _number(copy))
-
-    def forwards(
-        self, version: Version, last_sent: Version, *, child: float, parent: float
-    ) -> bool:
-        """Whether the difference reaches what the child has left."""
-        return self.between(version, last_sent) >= left_over(child, parent)
+        return difference(version.number, copy.number)
 
 
 class Relative:
@@ -123,7 +146,7 @@ class Relative:
 
     def between(self, version: Version, copy: Version) -> float:
         """Return the difference as a share of the object's own value."""
-        return kernels.relative_difference(_number(version), _number(copy))
+        return relative_difference(version.number, copy.number)
 
     def forwards(
         self, version: Version, last_sent: Version, *, child: float, parent: float
@@ -133,15 +156,15 @@ class Relative:
         The parent does not know the object's value `v`, only that its own is less than
         `(1 + parent) * |v|`. Dividing by that factor makes the share one of `v` at most.
         """
-        value = _number(version)
+        value = version.number
         numerator, divisor = relative_parts(child, parent)
         least = numerator
         if not math.isnan(value):
-            least = kernels.relative_threshold(numerator, value, divisor)
-        return kernels.difference(value, _number(last_sent)) >= least
+            least = relative_threshold(numerator, value, divisor)
+        return difference(value, last_sent.number) >= least
 
 
-class Changes:
+class Changes(_Metric):
     """How many changes the copy has missed."""
 
     name = "changes"
@@ -150,14 +173,8 @@ class Changes:
         """Return the difference of the change numbers."""
         return float(abs(version.change_number - copy.change_number))
 
-    def forwards(
-        self, version: Version, last_sent: Version, *, child: float, parent: float
-    ) -> bool:
-        """Whether the difference reaches what the child has left."""
-        return self.between(version, last_sent) >= left_over(child, parent)
 
-
-class Edit:
+class Edit(_Metric):
     """Insertions, deletions and replacements of characters from one text to the other."""
 
     name = "edit"
@@ -167,13 +184,9 @@ class Edit:
         ours, theirs = version.value, copy.value
         if not (isinstance(ours, str) and isinstance(theirs, str)):
             return math.inf if isinstance(ours, str) or isinstance(theirs, str) else 0.0
-        return kernels.edit_distance(code_points(ours), code_points(theirs), EDIT_CHARACTERS_MAX)
+        from distributary.content._tolerance_kernels import edit_distance
 
-    def forwards(
-        self, version: Version, last_sent: Version, *, child: float, parent: float
-    ) -> bool:
-        """Whether the distance reaches what the child has left."""
-        return self.between(version, last_sent) >= left_over(child, parent)
+        return edit_distance(code_points(ours), code_points(theirs), EDIT_CHARACTERS_MAX)
 
 
 class Age:
@@ -196,20 +209,20 @@ class Age:
 @lru_cache(maxsize=_PAIRS_CACHED)
 def left_over(child: float, parent: float) -> float:
     """Return what the child's amount leaves once the parent has used up its own."""
-    return kernels.threshold(kernels.stepped_down(child, 1), kernels.stepped_down(parent, 1))
+    return threshold(stepped_down(child, 1), stepped_down(parent, 1))
 
 
 @lru_cache(maxsize=_PAIRS_CACHED)
 def relative_parts(child: float, parent: float) -> tuple[float, float]:
     """Return the two factors of a relative threshold that do not depend on the value."""
-    numerator = kernels.threshold(kernels.stepped_down(child, 4), kernels.stepped_down(parent, 4))
+    numerator = threshold(stepped_down(child, 4), stepped_down(parent, 4))
     return numerator, 1.0 if parent == 0.0 else math.nextafter(1.0 + parent, math.inf)
 
 
 @lru_cache(maxsize=_PAIRS_CACHED)
 def age_left_over_ns(child: float, parent: float) -> float:
     """Return what the child's amount of seconds leaves, in nanoseconds."""
-    return kernels.threshold(_nanoseconds(child), _nanoseconds(parent))
+    return threshold(_nanoseconds(child), _nanoseconds(parent))
 
 
 def code_points(text: str) -> IntArray:
@@ -219,13 +232,8 @@ def code_points(text: str) -> IntArray:
     )
 
 
-def _number(version: Version) -> float:
-    value = version.value
-    return math.nan if value is None or isinstance(value, str) else float(value)
-
-
 def _nanoseconds(seconds: float) -> float:
-    exact = Fraction(kernels.stepped_down(seconds, 1)) * _NS_PER_SECOND
+    exact = Fraction(stepped_down(seconds, 1)) * _NS_PER_SECOND
     rounded = float(exact)
     return rounded if Fraction(rounded) <= exact else math.nextafter(rounded, 0.0)
 

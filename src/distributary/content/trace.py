@@ -6,7 +6,6 @@ ask how often each tolerance would be served, over millions of versions.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -87,7 +86,7 @@ class Trace:
         ]
         lengths = [len(text) for text in texts]
         return cls(
-            np.array([_number(version.value) for version in versions], dtype=np.float64),
+            np.array([version.number for version in versions], dtype=np.float64),
             np.array([version.change_number for version in versions], dtype=np.int64),
             np.array([version.time_ns for version in versions], dtype=np.int64),
             np.concatenate([np.empty(0, dtype=np.int64), *texts]),
@@ -243,7 +242,3 @@ def forwarded_counts(
     last.change_numbers[:] = served.change_numbers[alike]
     last.times_ns[:] = served.times_ns[alike]
     return counts[alike]
-
-
-def _number(value: float | str | None) -> float:
-    return math.nan if value is None or isinstance(value, str) else float(value)

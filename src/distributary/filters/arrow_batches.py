@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import BoolArray, IntArray
+from distributary.arrays import IntArray
 from distributary.content.arrow_columns import Column, text_column
 from distributary.content.documents import parse_document
 from distributary.errors import BadInput, quoted
-from distributary.filters._match_kernels import match_events
 from distributary.filters.arrow_events import EventTable
 from distributary.filters.arrow_subscriptions import gathered_texts, row_chunks, scanned
 from distributary.filters.filter import Filter
@@ -88,13 +87,9 @@ def matched_chunks(
     table = EventTable(publications)
     numeric = np.zeros(len(store.keys) + 1, bool)
     numeric[[store.key_numbers[name] for name in sorted(store.numeric)]] = True
-    structure = store.structure
     for first, events in table.chunks(store.keys.arrays, len(store.keys), numeric):
-        pairs = match_events(structure, events)
-        rows = first + (pairs >> 32)
-        slots = (pairs >> 1) & 0x7FFFFFFF
-        kept = _decided(store, table, rows, slots, (pairs & 1).astype(bool))
-        yield rows[kept], store.ids_of(slots[kept])
+        rows, slots = store.match(events, lambda row, first=first: table.row(first + row))
+        yield first + rows, store.ids_of(slots)
 
 
 def match_table(store: Store, publications: pa.RecordBatch) -> pa.RecordBatch:
@@ -126,20 +121,6 @@ def _ids(store: Store, numbers: NDArray[np.int32]) -> pa.Array:
             "publications", "match more ids than Arrow holds in one column", hint="send fewer"
         )
     return gathered_texts(arrays.arena, begins, lengths)
-
-
-def _decided(
-    store: Store, table: EventTable, rows: IntArray, slots: IntArray, unknown: BoolArray
-) -> BoolArray:
-    """Return which pairs match, asking Python about those that compiled loops left open."""
-    kept = ~unknown
-    row = -1
-    for place in np.flatnonzero(unknown).tolist():
-        if rows[place] != row:
-            row = int(rows[place])
-            publication = table.row(row)
-        kept[place] = store.filters[int(slots[place])].matches(publication)
-    return kept
 
 
 def _new_ids(store: Store, ids: Column) -> NDArray[np.int32]:

@@ -18,16 +18,15 @@ from numpy.typing import NDArray
 from distributary.arrays import IntArray
 from distributary.content.subscription import Subscription
 from distributary.errors import BadInput, quoted
-from distributary.filters._match_kernels import match_events
-from distributary.filters.events import events_of
 from distributary.filters.filter import Filter
 from distributary.filters.reading import Readable
 from distributary.filters.sql_built_ins import BUILT_INS
 from distributary.filters.sql_functions import Functions
-from distributary.filters.store import Store
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from distributary.filters.store import Store
 
 __all__ = ["ID_CHARACTERS_MAX", "Index"]
 
@@ -51,10 +50,14 @@ class Index:
     """
 
     def __init__(self, *, functions: Functions = BUILT_INS) -> None:
+        # Here and not above: it loads compiled code, which whoever only names the class
+        # can do without.
+        from distributary.filters.store import Store
+
         self._functions = functions
         # Drawn at random, so that nobody can choose texts that make lookups slow. No answer
         # depends on it.
-        self._store = Store(secrets.randbits(64))
+        self._store: Store = Store(secrets.randbits(64))
         self._sorted = 0
 
     def __len__(self) -> int:
@@ -128,7 +131,7 @@ class Index:
             `numbers` and `texts`. `Publication.parse` makes one of a mapping, an event in
             the JSON format of CloudEvents that is already read; `parse_event` of a text.
         """
-        _, slots = self._matched((publication,))
+        _, slots = self._store.match_publications((publication,))
         return sorted(self._store.ids.texts(self._store.ids_of(slots)))
 
     def match_each(self, publications: Sequence[Readable]) -> Iterator[list[str]]:
@@ -142,7 +145,7 @@ class Index:
         size = max(1, size)
         for first in range(0, len(publications), size):
             portion = publications[first : first + size]
-            rows, slots = self._matched(portion)
+            rows, slots = store.match_publications(portion)
             names = store.ids.texts(store.ids_of(slots))
             begin = 0
             for end in np.searchsorted(rows, np.arange(1, len(portion) + 1)).tolist():
@@ -231,19 +234,6 @@ class Index:
         from distributary.filters.arrow_batches import id_table
 
         return id_table(self._store)
-
-    def _matched(self, publications: Sequence[Readable]) -> tuple[IntArray, IntArray]:
-        """Return who gets what: places of publications, sorted, and slots."""
-        store = self._store
-        events = events_of(publications, store.key_numbers, store.numeric)
-        pairs = match_events(store.structure, events)
-        rows, slots, unknown = pairs >> 32, (pairs >> 1) & 0x7FFFFFFF, pairs & 1
-        if not unknown.any():
-            return rows, slots
-        kept = unknown == 0
-        for place in np.flatnonzero(unknown).tolist():
-            kept[place] = store.filters[slots[place]].matches(publications[rows[place]])
-        return rows[kept], slots[kept]
 
     def _slot(self, subscription_id: str) -> int:
         number = self._store.ids.find(subscription_id)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from distributary.arrays import IntArray
 from distributary.errors import BadInput
-from distributary.filters._match_kernels import Structure
+from distributary.filters._decision_kernels import Events
+from distributary.filters._match_kernels import Structure, match_events
 from distributary.filters.decision import WITHIN, decision
 from distributary.filters.decision_table import DecisionTable, encoded
+from distributary.filters.events import events_of
 from distributary.filters.filter import Filter
 from distributary.filters.group_table import GroupTable
 from distributary.filters.growth import grown
 from distributary.filters.page_table import PAGE_SLOTS_MIN, PageTable
+from distributary.filters.reading import Readable
 from distributary.filters.text_table import TextTable
 
 __all__ = ["KEYS_MAX", "SUBSCRIPTIONS_MAX", "Store"]
@@ -70,7 +74,7 @@ class Store:
         return self.decisions.slots - self._placed
 
     @property
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """All arrays, for compiled loops."""
         groups = self._groups
         return Structure(
@@ -190,6 +194,34 @@ class Store:
         }
         fresh.place()
         return fresh
+
+    def match_publications(self, publications: Sequence[Readable]) -> tuple[IntArray, IntArray]:
+        """Return who gets what: places of publications, sorted, and slots."""
+        events = events_of(publications, self.key_numbers, self.numeric)
+        return self.match(events, publications.__getitem__)
+
+    def match(
+        self, events: Events, publication_at: Callable[[int], Readable]
+    ) -> tuple[IntArray, IntArray]:
+        """Return who gets what: rows of events, sorted, and slots.
+
+        Parameters
+        ----------
+        events
+            What compiled loops read.
+        publication_at
+            Gives the event of a row to the filters that compiled loops left open.
+        """
+        pairs = match_events(self._structure, events)
+        rows, slots = pairs >> 32, (pairs >> 1) & 0x7FFFFFFF
+        kept = (pairs & 1) == 0
+        row = -1
+        for place in np.flatnonzero(~kept).tolist():
+            if rows[place] != row:
+                row = int(rows[place])
+                publication = publication_at(row)
+            kept[place] = self.filters[int(slots[place])].matches(publication)
+        return rows[kept], slots[kept]
 
     def _extend_ids(self) -> None:
         known, needed = len(self._slot_of), len(self.ids)
