@@ -57,6 +57,18 @@ print(build_trees(problem).forest.parents.tolist())
 """
 
 
+SDK = """
+from distributary.content import Publication
+from distributary.content.cloudevents_sdk import to_sdk
+from distributary.errors import MissingPackage
+
+try:
+    to_sdk(Publication({"specversion": "1.0", "id": "1", "source": "/", "type": "a"}))
+except MissingPackage as error:
+    print(error)
+"""
+
+
 def run_alone(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", BLOCK + code],
@@ -79,6 +91,7 @@ def test_the_blocker_hides_what_is_installed(module: str) -> None:
     [
         "distributary",
         "distributary.content",
+        "distributary.filters",
         "distributary.topology",
         "distributary.placement",
         "distributary.fidelity",
@@ -95,3 +108,12 @@ def test_a_plan_is_made_with_numpy_and_numba_alone(code: str, printed: str) -> N
     result = run_alone(code)
     assert result.returncode == 0, result.stderr
     assert result.stdout == printed
+
+
+def test_a_missing_sdk_is_answered_with_the_command_that_installs_it() -> None:
+    result = run_alone(SDK)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == (
+        "an event of the official SDK needs cloudevents, which is not installed; "
+        'hint: pip install "distributary[cloudevents]"\n'
+    )

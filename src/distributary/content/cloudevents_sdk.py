@@ -1,7 +1,7 @@
 """The bridge to the official CloudEvents SDK, for programs that already use it.
 
 With it a publication travels through any binding that the SDK has, such as Kafka or AMQP.
-Needs the package `cloudevents`, which is imported when a function is called.
+Needs the package `cloudevents`, which is imported when an event is made.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from distributary.content.publication import Publication
+from distributary.errors import MissingPackage
 
 if TYPE_CHECKING:
     from cloudevents.core.base import BaseCloudEvent
@@ -39,7 +40,12 @@ def from_sdk(event: BaseCloudEvent) -> Publication:
 
 def to_sdk(publication: Publication) -> CloudEvent:
     """Return a publication as an event of the SDK."""
-    from cloudevents.core.v1.event import CloudEvent
+    try:
+        from cloudevents.core.v1.event import CloudEvent
+    except ImportError:
+        raise MissingPackage(
+            "cloudevents", extra="cloudevents", purpose="an event of the official SDK"
+        ) from None
 
     attributes: dict[str, object] = dict(publication.attributes)
     if publication.time is not None:
