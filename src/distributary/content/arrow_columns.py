@@ -40,7 +40,10 @@ def text_column(array: pa.Array) -> Column:
     else:
         every = np.frombuffer(offset_buffer, kind)
         offsets = every[array.offset : array.offset + len(array) + 1].astype(np.int64)
-    data = np.empty(0, np.uint8) if data_buffer is None else np.frombuffer(data_buffer, np.uint8)
+    data = np.frombuffer(b"" if data_buffer is None else data_buffer, np.uint8)
+    # Some of Arrow's buffers can be written to and some cannot, which to the compiler are
+    # different types: without this, loops over them would be compiled twice.
+    data.flags.writeable = False
     return Column(data, offsets, validity(array))
 
 

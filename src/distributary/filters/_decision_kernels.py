@@ -20,7 +20,15 @@ from distributary.filters.decision import (
 )
 from distributary.kernels import kernel
 
-__all__ = ["DEAD", "Decisions", "Events", "decide", "find_texts", "is_required_interval"]
+__all__ = [
+    "DEAD",
+    "Decisions",
+    "Events",
+    "decide",
+    "find_texts",
+    "is_required_interval",
+    "with_room",
+]
 
 _SLOT_BITS = 0x7FFFFFFF
 _TOUCHED_AHEAD = 64
@@ -71,6 +79,18 @@ class Events(NamedTuple):
 
 
 @kernel
+def with_room(array: IntArray, used: int, more: int) -> IntArray:
+    """Return the array, or a larger copy when there is no room for `more` behind those used."""
+    if used + more <= array.shape[0]:
+        return array
+    larger = np.empty(2 * array.shape[0] + more, np.int64)
+    # A loop: a copy of a slice takes longer to compile than all the rest of a small function.
+    for i in range(used):
+        larger[i] = array[i]
+    return larger
+
+
+@kernel
 def is_required_interval(decisions: Decisions, start: int, place: int) -> bool:
     """Is the step at `place` an interval that is a clause by itself?
 
@@ -87,7 +107,7 @@ def find_texts(events: Events, texts: Texts) -> None:
     """Look up every text of the events in the index's table."""
     for event in range(events.lengths.shape[0]):
         for key in range(events.lengths.shape[1]):
-            length = events.lengths[event, key]
+            length = np.int64(events.lengths[event, key])
             if length >= 0:
                 events.texts[event, key] = find(
                     texts, events.data, events.begins[event, key], length
@@ -186,10 +206,7 @@ def decide(
             place = step.on_true if holds else step.on_false
         if place == REJECT:
             continue
-        if count == pairs.shape[0]:
-            larger = np.empty(2 * count, np.int64)
-            larger[:count] = pairs
-            pairs = larger
+        pairs = with_room(pairs, count, np.int64(1))
         pairs[count] = (event << 32) | (slot << 1) | (place != ACCEPT)
         count += 1
     return pairs, count

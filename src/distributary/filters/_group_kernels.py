@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distributary.arrays import IntArray
-from distributary.filters._decision_kernels import DEAD, Decisions, Events
-from distributary.filters._lookup_kernels import Keys, Lookups, code_of, find_lookup
+from distributary.filters._decision_kernels import DEAD, Decisions, Events, with_room
+from distributary.filters._lookup_kernels import Keys, Lookups, code_of, code_of_step, find_lookup
 from distributary.filters._text_kernels import Texts, find_hashed, finished, with_byte
 from distributary.filters.decision import ENDS, EQUALS, NEVER, REJECT, STARTS, WITHIN
 from distributary.kernels import kernel
@@ -66,7 +66,7 @@ def choose_groups(
                 if step.op != EQUALS:
                     empty = texts.starts[step.text + 1] == texts.starts[step.text]
                     weight = _PRESENT_WEIGHT if empty else _STARTS_WEIGHT
-                lookup = find_lookup(lookups, code_of(step.op, step.key, step.text))
+                lookup = find_lookup(lookups, code_of_step(step))
                 cost += weight * int(lookups.users[lookup])
             else:
                 usable = False
@@ -90,7 +90,7 @@ def choose_groups(
             count += 1
         for place in range(best_begin, best_end):
             step = decisions.steps[start + place]
-            lookup = find_lookup(lookups, code_of(step.op, step.key, step.text))
+            lookup = find_lookup(lookups, code_of_step(step))
             groups[count] = 2 * lookup + ranged
             slots[count] = slot
             count += 1
@@ -152,26 +152,17 @@ def append_members(
 
 
 @kernel
-def _grow(array: NDArray[np.int32], count: int) -> NDArray[np.int32]:
-    if count < array.shape[0]:
-        return array
-    larger = np.empty(2 * array.shape[0], np.int32)
-    larger[:count] = array[:count]
-    return larger
+def groups_of(events: Events, lookups: Lookups, keys: Keys, texts: Texts) -> IntArray:
+    """Return pairs of a group and an event that may match in it: `group << 32 | event`.
 
-
-@kernel
-def groups_of(
-    events: Events, lookups: Lookups, keys: Keys, texts: Texts
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return pairs of a group and an event that has the text to be looked for in it.
-
-    One pass over each text, from its start and from its end, hashes all the parts that
-    filters look for; so the time is linear in the length of the texts.
+    Every event may match in group 0, and in those whose text it has. One pass over each
+    text, from its start and from its end, hashes all the parts that filters look for; so the
+    time is linear in the length of the texts.
     """
-    groups = np.empty(256, np.int32)
-    found_in = np.empty(256, np.int32)
-    count = 0
+    count = np.int64(events.lengths.shape[0])
+    pairs = np.empty(2 * count + 256, np.int64)
+    for event in range(count):
+        pairs[event] = event
     seed = texts.seed[0]
     one = np.uint64(1)
     for event in range(events.lengths.shape[0]):
@@ -180,12 +171,11 @@ def groups_of(
             if length < 0:
                 continue
             if keys.equals[key] and events.texts[event, key] >= 0:
-                group = find_lookup(lookups, code_of(EQUALS, key, events.texts[event, key]))
+                text = np.int64(events.texts[event, key])
+                group = find_lookup(lookups, code_of(np.int64(EQUALS), key, text))
                 if group > 0:
-                    groups = _grow(groups, count)
-                    found_in = _grow(found_in, count)
-                    groups[count] = group
-                    found_in[count] = event
+                    pairs = with_room(pairs, count, np.int64(1))
+                    pairs[count] = (group << 32) | event
                     count += 1
             for way in (1, -1):
                 op = STARTS if way == 1 else ENDS
@@ -205,9 +195,7 @@ def groups_of(
                         continue
                     group = find_lookup(lookups, code_of(op, key, text))
                     if group > 0:
-                        groups = _grow(groups, count)
-                        found_in = _grow(found_in, count)
-                        groups[count] = group
-                        found_in[count] = event
+                        pairs = with_room(pairs, count, np.int64(1))
+                        pairs[count] = (group << 32) | event
                         count += 1
-    return groups[:count], found_in[:count]
+    return pairs[:count]

@@ -20,6 +20,7 @@ __all__ = [
     "Keys",
     "Lookups",
     "code_of",
+    "code_of_step",
     "count_lookups",
     "enter_lookups",
     "find_lookup",
@@ -79,6 +80,12 @@ def code_of(op: int, key: int, text: int) -> np.uint64:
 
 
 @kernel
+def code_of_step(step: np.void) -> np.uint64:
+    """Return the lookup of a step of a decision."""
+    return code_of(np.int64(step.op), np.int64(step.key), np.int64(step.text))
+
+
+@kernel
 def _place(code: np.uint64, mask: np.uint64) -> np.uint64:
     mixed = code * _MIX
     return (mixed ^ (mixed >> _SHIFT)) & mask
@@ -131,7 +138,7 @@ def enter_lookups(
             step = decisions.steps[place]
             if step.op > ENDS:
                 continue
-            code = code_of(step.op, step.key, step.text)
+            code = code_of_step(step)
             lookup = find_lookup(lookups, code)
             if lookup < 0:
                 lookup = lookups.used[0]

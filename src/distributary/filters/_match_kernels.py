@@ -19,6 +19,7 @@ from distributary.kernels import kernel
 __all__ = ["Structure", "match_events"]
 
 _CANDIDATES_MAX = 2**16
+_EVENT_BITS = 2**32 - 1
 
 
 class Structure(NamedTuple):
@@ -52,17 +53,15 @@ def match_events(structure: Structure, events: Events) -> IntArray:
     buckets = np.empty(events.numbers.shape, np.uint8)
     bucket_events(events.numbers, structure.pages.edges, structure.pages.edge_places, buckets)
     pairs = np.empty(256, np.int64)
-    everyone = np.arange(events.numbers.shape[0]).astype(np.int32)
-    pairs, count = _match_group(structure, events, buckets, 0, everyone, pairs, 0)
-    groups, found_in = groups_of(events, structure.lookups, structure.keys, structure.texts)
-    order = np.argsort(groups, kind="mergesort")
+    count = np.int64(0)
+    found_in = np.sort(groups_of(events, structure.lookups, structure.keys, structure.texts))
     begin = 0
-    while begin < groups.shape[0]:
-        group = groups[order[begin]]
+    while begin < found_in.shape[0]:
+        group = found_in[begin] >> 32
         end = begin + 1
-        while end < groups.shape[0] and groups[order[end]] == group:
+        while end < found_in.shape[0] and found_in[end] >> 32 == group:
             end += 1
-        concerned = found_in[order[begin:end]]
+        concerned = found_in[begin:end] & _EVENT_BITS
         pairs, count = _match_group(structure, events, buckets, group, concerned, pairs, count)
         begin = end
     found = np.sort(pairs[:count])
@@ -81,7 +80,7 @@ def _match_group(
     events: Events,
     buckets: NDArray[np.uint8],
     group: int,
-    concerned: NDArray[np.int32],
+    concerned: IntArray,
     pairs: IntArray,
     count: int,
 ) -> tuple[IntArray, int]:
@@ -97,7 +96,7 @@ def _match_group(
             place = 0
             for i in range(members.shape[0]):
                 for j in range(concerned.shape[0]):
-                    candidates[place] = (np.int64(concerned[j]) << 32) | (np.int64(members[i]) << 1)
+                    candidates[place] = (concerned[j] << 32) | (np.int64(members[i]) << 1)
                     place += 1
             pairs, count = decide(
                 structure.decisions, structure.texts, events, candidates, pairs, count

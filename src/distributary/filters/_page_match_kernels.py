@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distributary.arrays import IntArray
+from distributary.filters._decision_kernels import with_room
 from distributary.filters._page_kernels import (
     BUCKET_BITS,
     FREE,
@@ -29,7 +30,7 @@ def page_candidates(
     pages: Pages,
     page: int,
     buckets: NDArray[np.uint8],
-    concerned: NDArray[np.int32],
+    concerned: IntArray,
     enough: int,
 ) -> tuple[IntArray, int]:
     """Return the candidates of a group's pages, from `page` on, until there are enough.
@@ -105,10 +106,8 @@ def page_candidates(
                 continue
             for word in range(words):
                 rest = left[word]
-                if rest != 0 and count + _WORD_BITS > candidates.shape[0]:
-                    larger = np.empty(2 * candidates.shape[0], np.int64)
-                    larger[:count] = candidates[:count]
-                    candidates = larger
+                if rest != 0:
+                    candidates = with_room(candidates, count, np.int64(_WORD_BITS))
                 while rest != 0:
                     lowest = rest & (~rest + np.uint64(1))
                     rest ^= lowest
@@ -130,7 +129,7 @@ def page_candidates(
                             certain = False
                     if holds:
                         slot = np.int64(pages.slots[slot_start + member])
-                        code = (np.int64(event) << 32) | (slot << 1) | np.int64(certain)
+                        code = (event << 32) | (slot << 1) | np.int64(certain)
                         candidates[count] = code
                         count += 1
         page = pages.following[page]

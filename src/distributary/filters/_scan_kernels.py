@@ -25,8 +25,8 @@ _FILTERS_MAX = 128
 _KEY_BYTES_MAX = 512
 _TEXT_BYTES_MAX = 4096
 
-_COMMA, _COLON, _SLASH, _TILDE = 44, 58, 47, 126
-_OPEN, _CLOSE, _OPEN_LIST, _CLOSE_LIST = 123, 125, 91, 93
+_COMMA, _COLON, _SLASH, _TILDE = np.frombuffer(b",:/~", np.uint8)
+_OPEN, _CLOSE, _OPEN_LIST, _CLOSE_LIST = np.frombuffer(b"{}[]", np.uint8)
 
 
 class Entries(NamedTuple):
@@ -251,7 +251,7 @@ def scan(
     -------
         How many entries there are.
     """
-    total = 0
+    total = np.int64(0)
     for row in range(counts.shape[0]):
         plain[row], count = _row(data, offsets[row], offsets[row + 1], entries, total)
         if count - total > entries_max:

@@ -78,12 +78,12 @@ def finished(state: np.uint64) -> np.uint64:
 
 @kernel
 def hash_of(
-    data: NDArray[np.uint8], begin: int, length: int, backwards: bool, seed: np.uint64
+    data: NDArray[np.uint8], begin: int, length: int, step: int, seed: np.uint64
 ) -> np.uint64:
-    """Return the hash of `length` bytes from `begin`, or of the same ones backwards."""
+    """Return the hash of the bytes `data[begin]`, `data[begin + step]`, ..."""
     state = seed
     for i in range(length):
-        state = with_byte(state, data[begin + length - 1 - i if backwards else begin + i])
+        state = with_byte(state, data[begin + step * i])
     return finished(state)
 
 
@@ -117,8 +117,9 @@ def find_hashed(
 @kernel
 def find(texts: Texts, data: NDArray[np.uint8], begin: int, length: int) -> int:
     """Return the number of the text with the bytes `data[begin:begin + length]`, or MISSING."""
-    hashed = hash_of(data, begin, length, False, texts.seed[0])
-    return find_hashed(texts, hashed, data, begin, length, 1)
+    forwards = np.int64(1)
+    hashed = hash_of(data, begin, length, forwards, texts.seed[0])
+    return find_hashed(texts, hashed, data, begin, length, forwards)
 
 
 @kernel
@@ -157,7 +158,7 @@ def intern(
         turned = backwards[i] != 0
         first = begins[i] + length - 1 if turned else begins[i]
         step = -1 if turned else 1
-        hashed = hash_of(data, begins[i], length, turned, texts.seed[0])
+        hashed = hash_of(data, first, length, step, texts.seed[0])
         text = find_hashed(texts, hashed, data, first, length, step)
         if text == MISSING:
             text = texts.used[0]

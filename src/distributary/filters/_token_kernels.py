@@ -26,7 +26,7 @@ def skip(data: NDArray[np.uint8], at: int, end: int) -> int:
 
 
 @kernel
-def expect(data: NDArray[np.uint8], at: int, end: int, byte: int) -> int:
+def expect(data: NDArray[np.uint8], at: int, end: int, byte: np.uint8) -> int:
     """Return the place after `byte`, with white space around it, or NOT_PLAIN."""
     at = skip(data, at, end)
     if at >= end or data[at] != byte:

@@ -18,6 +18,7 @@ from distributary.filters._scan_kernels import Entries
 from distributary.filters._text_kernels import gather
 from distributary.filters.decision import ACCEPT, ENDS, REJECT, STEP
 from distributary.filters.filter_parser import CONDITIONS_MAX
+from distributary.filters.growth import read_only
 from distributary.filters.text_table import TextTable
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def gathered_texts(data: NDArray[np.uint8], begins: IntArray, lengths: IntArray)
 
     offsets = np.empty(len(begins) + 1, np.int64)
     gathered = np.empty(int(lengths.sum()), np.uint8)
-    gather(data, begins, lengths, offsets, gathered)
+    gather(read_only(data), begins, lengths, offsets, gathered)
     return pa.StringArray.from_buffers(
         len(begins), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(gathered)
     )

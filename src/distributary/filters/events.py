@@ -9,6 +9,7 @@ import numpy as np
 from distributary.content.attributes import attribute_number, attribute_text
 from distributary.filters._decision_kernels import Events
 from distributary.filters._text_kernels import MISSING
+from distributary.filters.growth import read_only
 from distributary.filters.reading import Readable
 
 __all__ = ["empty_events", "events_of"]
@@ -24,7 +25,7 @@ def empty_events(
         np.zeros(shape, np.int64),
         np.full(shape, -1, np.int32),
         np.full(shape, MISSING, np.int32),
-        data,
+        read_only(data),
     )
 
 

@@ -1,4 +1,4 @@
-"""Arrays that grow at their end."""
+"""Arrays that grow at their end, and arrays that are only read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["grown"]
+__all__ = ["grown", "read_only"]
 
 _T = TypeVar("_T", bound=np.generic)
 
@@ -23,3 +23,15 @@ def grown(array: NDArray[_T], used: int, needed: int) -> NDArray[_T]:
     larger = np.empty(max(needed, len(array) * 3 // 2), array.dtype)
     larger[:used] = array[:used]
     return larger
+
+
+def read_only(array: NDArray[_T]) -> NDArray[_T]:
+    """Return the same array, which nobody can write to through what is returned.
+
+    To the compiler, arrays that can be written to are of another type. Bytes come from
+    Arrow, from Python and from our own tables; without this, every loop over them would be
+    compiled for each.
+    """
+    same = array.view()
+    same.flags.writeable = False
+    return same

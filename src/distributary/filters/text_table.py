@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from distributary.arrays import IntArray
 from distributary.filters import _text_kernels as kernels
 from distributary.filters._text_kernels import MISSING, Texts
-from distributary.filters.growth import grown
+from distributary.filters.growth import grown, read_only
 
 __all__ = ["TextTable"]
 
@@ -51,7 +51,7 @@ class TextTable:
         lengths = starts[numbers + 1] - begins
         offsets = np.empty(len(numbers) + 1, np.int64)
         gathered = np.empty(int(lengths.sum()), np.uint8)
-        kernels.gather(self.arrays.arena, begins, lengths, offsets, gathered)
+        kernels.gather(read_only(self.arrays.arena), begins, lengths, offsets, gathered)
         data = gathered.tobytes()
         ends = offsets.tolist()
         return [data[begin:end].decode() for begin, end in itertools.pairwise(ends)]
@@ -66,7 +66,7 @@ class TextTable:
     ) -> NDArray[np.int32]:
         """Return the numbers of the texts at those places of `data`; -1 for those not known."""
         found = np.full(len(begins), MISSING, np.int32)
-        kernels.find_spans(self.arrays, data, begins, lengths, found)
+        kernels.find_spans(self.arrays, read_only(data), begins, lengths, found)
         return found
 
     def add(self, texts: Sequence[str]) -> NDArray[np.int32]:
@@ -96,7 +96,14 @@ class TextTable:
             backwards = np.zeros(len(begins), np.uint8)
         self._reserve(len(begins), int(np.maximum(lengths, 0).sum()))
         found = np.full(len(begins), MISSING, np.int32)
-        kernels.intern(self.arrays, data, begins, lengths, backwards, found)
+        kernels.intern(
+            self.arrays,
+            read_only(data),
+            np.ascontiguousarray(begins),
+            np.ascontiguousarray(lengths),
+            backwards,
+            found,
+        )
         return found
 
     def _reserve(self, texts: int, text_bytes: int) -> None:
