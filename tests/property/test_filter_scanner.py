@@ -15,7 +15,7 @@ from distributary.content.arrow_columns import text_column
 from distributary.content.documents import parse_document
 from distributary.errors import BadInput
 from distributary.filters.arrow_subscriptions import scanned
-from distributary.filters.conditions import conditions
+from distributary.filters.clauses import conditions
 from distributary.filters.decision import ENDS, decision
 from distributary.filters.filter import Filter
 from distributary.filters.index import Index

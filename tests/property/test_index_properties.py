@@ -13,7 +13,7 @@ from tests.strategies_filters import FILTERS, Filters, publications
 
 from distributary.content.publication import Publication
 from distributary.content.publication_table import to_arrow
-from distributary.filters.conditions import conditions
+from distributary.filters.clauses import conditions
 from distributary.filters.filter import Filter
 from distributary.filters.index import Index
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from distributary.content.publication import Publication
-from distributary.filters.condition import Condition, EndsWith, OneOf, StartsWith, Within
+from distributary.filters.atoms import Ends, Numbers, Starts, Texts
+from distributary.filters.clauses import Condition
 from distributary.filters.expression import evaluate
 
 
@@ -27,19 +28,19 @@ def matching(
 def condition_holds(condition: Condition, publication: Publication) -> bool:
     """Does a single condition hold?"""
     match condition:
-        case OneOf(key, texts):
+        case Texts(key, texts):
             return _text(key, publication) in texts
-        case StartsWith(key, text):
+        case Starts(key, text):
             return (_text(key, publication) or "").startswith(text) and _text(
                 key, publication
             ) is not None
-        case EndsWith(key, text):
+        case Ends(key, text):
             return (_text(key, publication) or "").endswith(text) and _text(
                 key, publication
             ) is not None
-        case Within(key, interval):
+        case Numbers(key, spans):
             number = _number(key, publication)
-            return number is not None and interval.low <= number <= interval.high
+            return number is not None and any(s.low <= number <= s.high for s in spans)
 
 
 def _holds(item: dict[str, Any], publication: Publication) -> bool:

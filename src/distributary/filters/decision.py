@@ -1,34 +1,25 @@
 """Filters as decisions: short lists of steps that a compiled loop walks through.
 
 A step tests one condition and names the step to go to when it holds and when it does not;
-`ACCEPT` and `REJECT` end the walk. `all`, `any` and `not` become nothing but targets, so a
-walk needs no stack. The first `required` steps are the filter's clauses (`conditions.py`),
-one after the other: a clause ends with the step that rejects. The index reads from them
-what it can look up. An SQL expression that is more than clauses is a step `UNKNOWN`: the
-walk ends there, and Python evaluates the filter.
+`ACCEPT` and `REJECT` end the walk. "And", "or" and "not" become nothing but targets, so a
+walk needs no stack. The first `required` steps are the filter's clauses (`clauses`), one
+after the other: a clause ends with the step that rejects. The index reads from them what it
+can look up. What only Python can answer is a step `UNKNOWN`: the walk ends there, and Python
+evaluates the filter.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from distributary.filters.clauses import Conditions
-from distributary.filters.condition import Condition, EndsWith, OneOf, StartsWith, Within
-from distributary.filters.conditions import conditions, node_conditions
-from distributary.filters.dialects import (
-    All,
-    AnyOf,
-    Exact,
-    Node,
-    Not,
-    Prefix,
-    Range,
-    Sql,
-    Suffix,
-)
+from distributary.filters.atoms import Atom, Ends, Numbers, Starts, Texts
+from distributary.filters.clauses import Clause, conditions
 from distributary.filters.filter import Filter
+from distributary.filters.filter_formula import filter_formula
+from distributary.filters.formula import Complement, Conjunction, Disjunction, Fact, Formula
 from distributary.filters.interval import EVERY_NUMBER, Interval
 
 __all__ = [
@@ -70,8 +61,7 @@ STEPS_MAX = 4096
 out, and Python evaluates the filter."""
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One test of a decision, with names instead of numbers."""
 
     op: int
@@ -110,18 +100,17 @@ def decision(filter_: Filter) -> Decision:
         return Decision((Step(NEVER, REJECT, REJECT),), required=1)
     builder = _Builder()
     target = ACCEPT
-    kept, complete = _within_budget(needed)
-    if not complete:
+    kept = _within_budget(needed.clauses)
+    if not needed.complete or len(kept) < len(needed.clauses):
         target = builder.filter(filter_)
     main = len(builder.steps)
-    for clause in reversed(kept.clauses):
+    for clause in reversed(kept):
         target = builder.choice(clause, target, REJECT)
     return Decision(builder.numbered(), required=len(builder.steps) - main)
 
 
-def _within_budget(needed: Conditions) -> tuple[Conditions, bool]:
-    """Return the shortest clauses, as many as a decision has room for, and if they are all."""
-    clauses = needed.clauses
+def _within_budget(clauses: tuple[Clause, ...]) -> list[Clause]:
+    """Return the shortest clauses, as many as a decision has room for, in their order."""
     room = STEPS_MAX
     kept: set[int] = set()
     for place in sorted(range(len(clauses)), key=lambda place: _size(clauses[place])):
@@ -129,12 +118,19 @@ def _within_budget(needed: Conditions) -> tuple[Conditions, bool]:
         if room < 0:
             break
         kept.add(place)
-    chosen = tuple(clause for place, clause in enumerate(clauses) if place in kept)
-    return Conditions(chosen), needed.complete and len(kept) == len(clauses)
+    return [clause for place, clause in enumerate(clauses) if place in kept]
 
 
-def _size(clause: tuple[Condition, ...]) -> int:
-    return sum(len(item.texts) if isinstance(item, OneOf) else 1 for item in clause)
+def _size(clause: Clause) -> int:
+    """Return how many steps a clause becomes."""
+    steps = 0
+    for atom in clause:
+        match atom:
+            case Texts(_, items) | Numbers(_, items):
+                steps += len(items)
+            case _:
+                steps += 1
+    return steps
 
 
 class _TooManySteps(Exception):
@@ -159,81 +155,57 @@ class _Builder:
             return target if target < 0 else last - target
 
         return tuple(
-            Step(
-                step.op,
-                turned(step.on_true),
-                turned(step.on_false),
-                step.key,
-                step.text,
-                step.interval,
-            )
+            step._replace(on_true=turned(step.on_true), on_false=turned(step.on_false))
             for step in reversed(self.steps)
         )
 
     def filter(self, filter_: Filter) -> int:
         """Add the steps of the whole filter, or one that leaves it to Python; return the first."""
         try:
-            return self.node(All(filter_.parts), ACCEPT, REJECT)
+            return self.formula(filter_formula(filter_), ACCEPT, REJECT)
         except _TooManySteps:
             self.steps = []
             return self.add(UNKNOWN, ACCEPT, REJECT)
 
-    def node(self, node: Node, yes: int, no: int) -> int:
-        """Add the steps of `node` before those it leads to; return the first."""
+    def formula(self, formula: Formula, yes: int, no: int) -> int:
+        """Add the steps of a formula before those it leads to; return the first."""
         if len(self.steps) > STEPS_MAX:
             raise _TooManySteps
-        match node:
-            case Exact(entries):
-                for key, text in reversed(entries):
-                    yes = self.add(EQUALS, yes, no, key, text)
-                return yes
-            case Prefix(entries):
-                for key, text in reversed(entries):
-                    yes = self.add(STARTS, yes, no, key, text)
-                return yes
-            case Suffix(entries):
-                for key, text in reversed(entries):
-                    yes = self.add(ENDS, yes, no, key, text)
-                return yes
-            case Range(entries):
-                for key, interval in reversed(entries):
-                    yes = self.add(WITHIN, yes, no, key, interval=interval)
-                return yes
-            case All(parts):
+        match formula:
+            case Fact(atom, sign):
+                return self.atom(atom, yes, no) if sign else self.atom(atom, no, yes)
+            case Conjunction(parts):
                 for part in reversed(parts):
-                    yes = self.node(part, yes, no)
+                    yes = self.formula(part, yes, no)
                 return yes
-            case AnyOf(parts):
+            case Disjunction(parts):
                 for part in reversed(parts):
-                    no = self.node(part, yes, no)
+                    no = self.formula(part, yes, no)
                 return no
-            case Not(part):
-                return self.node(part, no, yes)
-            case Sql():
-                return self.expression(node, yes, no)
+            case Complement(part):
+                return self.formula(part, no, yes)
 
-    def expression(self, node: Sql, yes: int, no: int) -> int:
-        found = node_conditions(node)
-        size = sum(_size(clause) for clause in found.clauses)
-        if found.never or not found.complete or not 0 < size <= STEPS_MAX // 4:
-            return self.add(UNKNOWN, yes, no)
-        for clause in reversed(found.clauses):
-            yes = self.choice(clause, yes, no)
-        return yes
-
-    def choice(self, clause: tuple[Condition, ...], yes: int, no: int) -> int:
+    def choice(self, clause: Clause, yes: int, no: int) -> int:
         """Add the steps of a clause; return the first."""
-        for condition in reversed(clause):
-            match condition:
-                case OneOf(key, texts):
-                    for text in reversed(texts):
-                        no = self.add(EQUALS, yes, no, key, text)
-                case StartsWith(key, text):
-                    no = self.add(STARTS, yes, no, key, text)
-                case EndsWith(key, text):
-                    no = self.add(ENDS, yes, no, key, text)
-                case Within(key, interval):
+        for atom in reversed(clause):
+            no = self.atom(atom, yes, no)
+        return no
+
+    def atom(self, atom: Atom, yes: int, no: int) -> int:
+        """Add the steps of an atom; return the first."""
+        match atom:
+            case Texts(key, texts):
+                for text in sorted(texts, reverse=True):
+                    no = self.add(EQUALS, yes, no, key, text)
+            case Starts(key, text):
+                no = self.add(STARTS, yes, no, key, text)
+            case Ends(key, text):
+                no = self.add(ENDS, yes, no, key, text)
+            case Numbers(key, spans):
+                for interval in reversed(spans):
                     no = self.add(WITHIN, yes, no, key, interval=interval)
+            case _:
+                no = self.add(UNKNOWN, yes, no)
         return no
 
     def add(

@@ -53,7 +53,7 @@ from distributary.filters.sql_tree import (
     ValueType,
 )
 
-__all__ = ["sql_formula"]
+__all__ = ["always_read", "sql_formula"]
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _BOOLEAN_NODES = (Exists, Not, Comparison, Like, In, Logic)
@@ -234,7 +234,7 @@ def _opaque(node: SqlNode, functions: Functions, *, as_condition: bool) -> Cases
     key = next(iter(names)) if len(names) == 1 else ""
     true = Fact(Outcome(key, condition, functions, True))
     false = Fact(Outcome(key, condition, functions, False))
-    there = [] if key else [Fact(present(name)) for name in sorted(set(_always_read(node)))]
+    there = [] if key else [Fact(present(name)) for name in sorted(set(always_read(node)))]
     return Cases(
         conjunction((*there, true)),
         conjunction((*there, false)),
@@ -268,7 +268,7 @@ def _names(node: SqlNode) -> frozenset[str]:
     return frozenset(found)
 
 
-def _always_read(node: SqlNode) -> Iterator[str]:
+def always_read(node: SqlNode) -> Iterator[str]:
     """Yield the attributes that are read whatever the event has; without them it is an error."""
     waiting = [node]
     while waiting:

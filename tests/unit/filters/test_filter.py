@@ -15,7 +15,7 @@ from distributary.content.publication import Publication
 from distributary.content.publication_table import to_arrow
 from distributary.errors import BadInput
 from distributary.filters.cells import cells
-from distributary.filters.conditions import conditions
+from distributary.filters.clauses import conditions
 from distributary.filters.covers import covers
 from distributary.filters.filter import Filter
 from distributary.filters.filter_parser import CONDITIONS_MAX, DEPTH_MAX, FILTERS_MAX
