@@ -25,7 +25,7 @@ What differs from Algorithms 4 and 5, and why:
   acknowledgement that nobody waits for is answered by a release.
 
 Everything here is a value, so that an explorer can try all orders of events
-(`simulator.explorer`). Brokers and trees are anything that can be ordered and hashed.
+(`tests/explorer`). Brokers and trees are anything that can be ordered and hashed.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import random
 
-from distributary.simulator.explorer.search import Exploration, Fault
-from distributary.simulator.explorer.space import Space, State, Step
-from distributary.simulator.explorer.system import System
+from tests.explorer.search import Exploration, Fault
+from tests.explorer.space import Space, State, Step
+from tests.explorer.system import System
 
 __all__ = ["wander"]
 

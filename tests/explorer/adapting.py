@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from tests.explorer.brokers import OUTSIDE, Broker, Place, Trees, restarted
+from tests.explorer.system import Outcome, OwnStep
+
 from distributary.broker.adaptation import machine, mover, node
 from distributary.broker.adaptation.moves import legal_moves, with_children
-from distributary.simulator.explorer.brokers import OUTSIDE, Broker, Place, Trees, restarted
-from distributary.simulator.explorer.system import Outcome, OwnStep
 
 __all__ = ["AdaptingBrokers"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, field
 
-from distributary.simulator.explorer.space import Space, State, Step
-from distributary.simulator.explorer.system import System
+from tests.explorer.space import Space, State, Step
+from tests.explorer.system import System
 
 __all__ = ["Exploration", "Fault", "explore"]
 

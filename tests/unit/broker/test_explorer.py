@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.explorer import AdaptingBrokers, explore, wander
+from tests.explorer.brokers import Trees
+from tests.explorer.literal import DEADLOCKS, REPAIRS, deadlock
 
 from distributary.broker.adaptation import machine, mover, node
 from distributary.broker.state_diagram import state_diagram
-from distributary.simulator.explorer import AdaptingBrokers, explore, wander
-from distributary.simulator.explorer.brokers import Trees
-from distributary.simulator.explorer.literal import DEADLOCKS, REPAIRS, deadlock
 
 STAR: Trees = ((None, 0, 0),)
 CHAIN: Trees = ((None, 0, 1),)
@@ -28,6 +28,9 @@ THREE_TREES: Trees = ((None, 0, 0, 1, 1), (1, None, 1, 0, 0), (3, 4, 4, None, 3)
 EVERYTHING = {"lost": 1, "crash": 1, "expire": 1, "return": 1}
 
 
+GUIDE = Path(__file__).parents[3] / "docs" / "adaptation.md"
+
+
 @pytest.mark.parametrize("trees", [STAR, CHAIN, TWO_ROWS, RING, UPSIDE_DOWN, TWO_PARENTS], ids=str)
 def test_without_faults_nobody_needs_patience(trees: Trees) -> None:
     """All states are seen, and from each there is a way to rest without any timer."""
@@ -39,7 +42,6 @@ def test_without_faults_nobody_needs_patience(trees: Trees) -> None:
 @pytest.mark.parametrize(
     ("trees", "allowed"),
     [
-        (STAR, EVERYTHING),
         (TWO_ROWS, {"lost": 1}),
         (TWO_ROWS, {"crash": 1}),
         (RING, EVERYTHING),
@@ -54,6 +56,13 @@ def test_with_faults_trees_stay_whole_and_everybody_comes_to_rest(
     assert found.fault is None
     assert found.complete
     assert found.state_count >= 1_000
+
+
+def test_the_guide_says_how_many_states_a_parent_with_two_children_has() -> None:
+    found = explore(AdaptingBrokers(STAR, allowed=EVERYTHING), states_max=100_000)
+    assert found.fault is None
+    assert found.complete
+    assert f"has {found.state_count:,} states" in GUIDE.read_text(encoding="utf-8")
 
 
 def test_three_trees_of_five_brokers_have_no_fault_in_a_hundred_thousand_states() -> None:
@@ -262,7 +271,7 @@ def test_the_first_deadlock_takes_one_parent_one_child_and_three_steps() -> None
 
 def test_the_guide_shows_the_deadlocks_and_the_tables_as_they_are() -> None:
     """What stands in its blocks is what the search finds and what the code looks up."""
-    guide = (Path(__file__).parents[3] / "docs" / "adaptation.md").read_text(encoding="utf-8")
+    guide = GUIDE.read_text(encoding="utf-8")
     blocks = [block.partition("\n")[::2] for block in guide.split("```")[1::2]]
     drawn = [text for language, text in blocks if language == "mermaid"]
     assert drawn == [state_diagram(machine.TRANSITIONS), state_diagram(mover.TRANSITIONS)]

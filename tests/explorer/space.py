@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, TypeAlias
 
-from distributary.simulator.explorer.system import Outcome, System
+from tests.explorer.system import Outcome, System
 
 __all__ = ["Space", "State", "Step"]
 

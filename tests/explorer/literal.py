@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from distributary.simulator.explorer.search import Fault, explore
-from distributary.simulator.explorer.system import Outcome, OwnStep
+from tests.explorer.search import Fault, explore
+from tests.explorer.system import Outcome, OwnStep
 
 __all__ = ["DEADLOCKS", "REPAIRS", "LiteralBrokers", "deadlock"]
 
