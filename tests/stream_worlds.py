@@ -41,11 +41,10 @@ def event_of(subject: str) -> str:
 
 @dataclass(frozen=True)
 class Relocate:
-    """Have a broker attach elsewhere, or tell a child to."""
+    """Have a broker attach elsewhere."""
 
     tree: str
     parent: str
-    child: str | None = None
 
 
 @dataclass(frozen=True)
@@ -103,10 +102,7 @@ class OwnSubscriptions(Part):
             self.core.streams.subscriptions_changed(turn)
 
     def relocate(self, message: Relocate, sender: Address, turn: Turn) -> None:
-        if message.child is None:
-            self.core.streams.attach_to(message.tree, message.parent, turn)
-        else:
-            self.core.streams.move_child(message.tree, message.child, message.parent, turn)
+        self.core.streams.attach_to(message.tree, message.parent, turn)
 
 
 class QuietMembership(Part):
@@ -235,14 +231,10 @@ class StreamWorld:
         changed = Changed("/s", subject, sequence, version.time_ns, values)
         self.world.tell(broker_name(0), changed, sender="@source")
 
-    def relocate(self, broker: str, parent: str, tree: int, *, by_parent: bool = False) -> None:
-        """Have a broker attach elsewhere, of its own accord or because its parent says so."""
+    def relocate(self, broker: str, parent: str, tree: int) -> None:
+        """Have a broker attach elsewhere."""
         name = self.trees()[tree % len(self.trees())][0]
-        above = self.parent(broker, name)
-        if by_parent and above is not None:
-            self.world.tell(above, Relocate(name, parent, broker), sender="!")
-        else:
-            self.world.tell(broker, Relocate(name, parent), sender="!")
+        self.world.tell(broker, Relocate(name, parent), sender="!")
 
     def run(self, seconds: float) -> None:
         self.world.run_until(self.world.now_ns + round(seconds * SECOND))

@@ -58,12 +58,11 @@ class Go:
 
 @dataclass(frozen=True)
 class Shift:
-    """A broker attaches elsewhere, of its own accord or because its parent says so."""
+    """A broker attaches elsewhere."""
 
     broker: int
     parent: int
     tree: int
-    by_parent: bool
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ def plots(draw: st.DrawFn, *, crashes: bool = True) -> Plot:
     others: list[st.SearchStrategy[Event]] = [
         st.builds(Come, NUMBERS, NUMBERS, tolerances),
         st.builds(Go, NUMBERS),
-        st.builds(Shift, NUMBERS, NUMBERS, NUMBERS, st.booleans()),
+        st.builds(Shift, NUMBERS, NUMBERS, NUMBERS),
         st.builds(Join, NUMBERS),
     ]
     if crashes:
@@ -166,8 +165,8 @@ def temptations(draw: st.DrawFn) -> Plot:
     others = st.one_of(
         st.builds(Come, NUMBERS, st.just(0), tolerances),
         st.builds(Go, NUMBERS),
-        st.builds(Shift, NUMBERS, NUMBERS, st.just(0), st.booleans()),
-        st.builds(Shift, NUMBERS, NUMBERS, st.just(0), st.booleans()),
+        st.builds(Shift, NUMBERS, NUMBERS, st.just(0)),
+        st.builds(Shift, NUMBERS, NUMBERS, st.just(0)),
     )
     restless = draw(st.booleans())
     for _ in range(draw(st.integers(5, 25))):
@@ -220,11 +219,9 @@ class Stage:
             case Go(which):
                 if world.tolerances:
                     world.unsubscribe(sorted(world.tolerances)[which % len(world.tolerances)])
-            case Shift(broker, parent, tree, by_parent):
+            case Shift(broker, parent, tree):
                 if self.broker(broker) != self.broker(0):
-                    world.relocate(
-                        self.broker(broker), self.broker(parent), tree, by_parent=by_parent
-                    )
+                    world.relocate(self.broker(broker), self.broker(parent), tree)
             case Join(parent):
                 new = broker_name(len(self.brokers))
                 world.add(new, [self.broker(parent)] * len(world.trees()))

@@ -70,7 +70,7 @@ def test_what_is_subscribed_to_matches_at_home_and_at_the_root() -> None:
     for publication, wanted in ((high, ["s"]), (low, []), (other, [])):
         assert [local.id for local in core.subscriptions.matching(publication)] == wanted
         assert [r.id for r in root.rendezvous.matches(cell, publication)] == wanted
-    assert core.subscriptions.clients_of(high) == ["@a"]
+    assert [local.client for local in core.subscriptions.matching(high)] == ["@a"]
     (registration,) = root.rendezvous.matches(cell, high)
     assert registration.home == registration.path[0].broker == home
     assert registration.path[-1].broker == root.identity

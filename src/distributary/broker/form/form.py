@@ -65,7 +65,6 @@ from distributary.broker.messages.streams import (
     AttachRefused,
     Demand,
     FollowObject,
-    Move,
     ObjectAnnounced,
     Pulse,
 )
@@ -111,7 +110,6 @@ _CHECKS: Mapping[type, Callable[[Any, Rules], None]] = {
     AttachRefused: streams.check_refused,
     Demand: streams.check_demand,
     Pulse: streams.check_path,
-    Move: streams.check_move,
     ObjectAnnounced: streams.check_announced,
     FollowObject: streams.check_follow,
     Token: adaptation.check_round,

@@ -12,7 +12,6 @@ from distributary.broker.messages.streams import (
     AttachRefused,
     Demand,
     FollowObject,
-    Move,
     ObjectAnnounced,
     Pulse,
     Wanted,
@@ -26,7 +25,6 @@ __all__ = [
     "check_attach",
     "check_demand",
     "check_follow",
-    "check_move",
     "check_path",
     "check_refused",
 ]
@@ -64,11 +62,6 @@ def check_refused(message: AttachRefused, rules: Rules) -> None:
     """Refuse to be sent to nobody."""
     if message.to is not None:
         rules.brokers((message.to,))
-
-
-def check_move(message: Move, rules: Rules) -> None:
-    """Refuse to be sent to nobody."""
-    rules.brokers((message.parent,))
 
 
 def _check_wanted(wanted: Iterable[Wanted], rules: Rules) -> None:

@@ -22,7 +22,6 @@ __all__ = [
     "Dropped",
     "FollowObject",
     "Following",
-    "Move",
     "ObjectAnnounced",
     "ObjectKnown",
     "Promised",
@@ -215,15 +214,6 @@ class PulseAnswer:
 
     link: int
     sent_ns: int
-
-
-@wire(121)
-@dataclass(frozen=True, slots=True)
-class Move:
-    """A parent tells a child to attach to another."""
-
-    link: int
-    parent: str
 
 
 @wire(122)

@@ -18,7 +18,6 @@ from distributary.broker.messages.streams import (
     Dropped,
     Following,
     FollowObject,
-    Move,
     ObjectAnnounced,
     ObjectKnown,
     Promised,
@@ -87,7 +86,6 @@ class Streams(Part):
             AttachRefused: self._uplinks.take_refusal,
             Promised: self._uplinks.take_promise,
             Dropped: self._uplinks.take_drop,
-            Move: self._uplinks.take_move,
             Attach: self._downlinks.take_attach,
             Detach: self._downlinks.take_detach,
             Demand: self._demands.take_demand,
@@ -134,13 +132,6 @@ class Streams(Part):
         """Return the brokers from the root to the parent, both included."""
         found = self._forest.trees.get(tree)
         return () if found is None else found.path
-
-    def move_child(self, tree: str, child: str, new_parent: str, turn: Turn) -> None:
-        """Tell a child to attach elsewhere; it leaves us when it has been taken there."""
-        found = self._forest.trees.get(tree)
-        link = None if found is None else found.children.get(child)
-        if link is not None:
-            turn.send(child, Move(link.number, new_parent))
 
     def attach_to(self, tree: str, parent: str, turn: Turn) -> None:
         """Attach to another parent, and leave the present one when that has succeeded."""

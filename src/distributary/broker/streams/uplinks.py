@@ -17,7 +17,6 @@ from distributary.broker.messages.streams import (
     AttachRefused,
     Detach,
     Dropped,
-    Move,
     Promised,
     Pulse,
     PulseAnswer,
@@ -226,12 +225,6 @@ class Uplinks:
         tree.step(TreeEvent.DROPPED)
         if tree.attempt is None:
             self.seek(tree, tree.root, turn)
-
-    def take_move(self, message: Move, sender: Address, turn: Turn) -> None:
-        """Handle that the parent wants us to attach elsewhere."""
-        link = self._link(message.link, sender, turn)
-        if link is not None and link is link.tree.parent:
-            self.attach(link.tree, message.parent, turn)
 
     def attach(self, tree: Tree, peer: str, turn: Turn) -> None:
         """Attach to a certain parent, unless it is the present one or somebody is asked."""

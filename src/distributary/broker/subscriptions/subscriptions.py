@@ -104,10 +104,6 @@ class Subscriptions(Part):
         """Return the clients that have subscriptions here, in order."""
         return self._ledger.clients()
 
-    def clients_of(self, publication: Publication) -> list[Address]:
-        """Return the clients that a publication is for, in order."""
-        return sorted({local.client for local in self.matching(publication)})
-
     def of_client(self, client: Address) -> list[LocalSubscription]:
         """Return the subscriptions of a client that have not ended, by id."""
         return self._ledger.of_client(client)
