@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tests.explorer.brokers import OUTSIDE, Broker, Place, Trees, restarted
+from tests.explorer.moves import legal_moves
 from tests.explorer.system import Outcome, OwnStep
 
 from distributary.broker.adaptation import machine, mover, node
-from distributary.broker.adaptation.moves import legal_moves, with_children
+from distributary.broker.adaptation.moves import with_children
 
 __all__ = ["AdaptingBrokers"]
 

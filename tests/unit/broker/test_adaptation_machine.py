@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import pytest
+from tests.explorer.moves import legal_moves
 
 from distributary.broker.adaptation import mover
 from distributary.broker.adaptation.machine import step
-from distributary.broker.adaptation.moves import legal_moves, steps_of, with_children
+from distributary.broker.adaptation.moves import steps_of, with_children
 from distributary.broker.adaptation.node import (
     Acknowledged,
     Attempt,

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.explorer.moves import legal_moves
 from tests.strategies_fidelity import random_forest, random_problem
 
 from distributary.arrays import FloatArray, IntArray
-from distributary.broker.adaptation.moves import legal_moves, steps_of
+from distributary.broker.adaptation.moves import steps_of
 from distributary.fidelity._descent_kernels import adapt_round
 from distributary.fidelity._state_kernels import LOAD_LINEAR, PARENT
 from distributary.fidelity.forest import Forest

@@ -5,7 +5,7 @@ After every step the tree is a tree, so that a sequence can end anywhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from distributary.broker.adaptation.node import Name, Step
 from distributary.fidelity.local import (
@@ -17,7 +17,7 @@ from distributary.fidelity.local import (
     UNCLE_NEPHEW_SWAP,
 )
 
-__all__ = ["legal_moves", "steps_of", "with_children"]
+__all__ = ["steps_of", "with_children"]
 
 
 def steps_of(
@@ -44,36 +44,6 @@ def steps_of(
         return ((moved, top), (parents[moved], moved))
     assert kind in (COUSIN_SWAP, UNCLE_NEPHEW_SWAP)
     return ((moved, parents[other]), (other, parents[moved]))
-
-
-def legal_moves(
-    top: Name, grandchildren: Mapping[Name, Sequence[Name]]
-) -> Iterator[tuple[str, tuple[Step, ...]]]:
-    """Go through all moves that a broker may make, given the children of each of its children."""
-    parents = {below: child for child, all_below in grandchildren.items() for below in all_below}
-    for child in grandchildren:
-        parents[child] = top
-    for kind, moved, other in _moves(top, grandchildren):
-        yield kind, steps_of(kind, top=top, moved=moved, other=other, parents=parents)
-
-
-def _moves(
-    top: Name, grandchildren: Mapping[Name, Sequence[Name]]
-) -> Iterator[tuple[str, Name, Name]]:
-    children = list(grandchildren)
-    for at, child in enumerate(children):
-        others = [other for other in children if other != child]
-        for other in others:
-            yield DEMOTION, child, other
-        for below in grandchildren[child]:
-            yield PROMOTION, below, top
-            yield PARENT_CHILD_SWAP, below, top
-            for other in others:
-                yield NEPHEW_ADOPTION, below, other
-                yield UNCLE_NEPHEW_SWAP, below, other
-            for other in children[at + 1 :]:
-                for cousin in grandchildren[other]:
-                    yield COUSIN_SWAP, below, cousin
 
 
 def with_children(
