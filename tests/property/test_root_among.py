@@ -9,7 +9,7 @@ from tests.broker_overlays import hops_max
 from tests.reference import prefix_routing as reference
 
 from distributary.broker.membership.routes import Routes
-from distributary.topology import RoutingTable, RoutingTables, root_among
+from distributary.topology import RoutingTables, root_among
 
 # Three digits from few values make long shared prefixes and empty entries common.
 _IDENTIFIERS = st.lists(
@@ -56,10 +56,11 @@ def test_routes_are_those_of_a_routing_table(identifiers: list[str], key: str, s
     owner = identifiers[int(rng.integers(len(identifiers)))]
     delays = {other: int(rng.integers(4)) for other in identifiers if other != owner}
     routes = Routes(owner, tuple(identifiers), delays)
-    table = RoutingTable.from_peers(owner, {peer: float(ns) for peer, ns in delays.items()})
+    table = reference.table(owner, {owner: 0.0, **delays})
     for target in (key, *identifiers):
-        assert routes.next_hop(target) == table.next_hop(target)
-        assert routes.next_hop(target) == table.next_hop(target), "remembered"
+        expected = reference.next_hop(owner, table, target)
+        assert routes.next_hop(target) == expected
+        assert routes.next_hop(target) == expected, "remembered"
         assert routes.root_of(target) == root_among(identifiers, target)
 
 

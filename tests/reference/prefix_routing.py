@@ -25,6 +25,16 @@ def table(owner: str, delays: Mapping[str, float]) -> list[list[str | None]]:
     return rows
 
 
+def next_hop(owner: str, rows: list[list[str | None]], key: str) -> str | None:
+    """Whom a broker passes a message for a key to, by its table; None at the key's root."""
+    for row, wanted in zip(rows, key, strict=True):
+        start = DIGITS.index(wanted)
+        entry = next(entry for entry in row[start:] + row[:start] if entry is not None)
+        if entry != owner:
+            return entry
+    return None
+
+
 def root_of_key(identifiers: Sequence[str], key: str) -> str:
     """The root, found by narrowing down all brokers digit by digit, without any routing."""
     remaining = list(identifiers)

@@ -14,8 +14,8 @@ from distributary.arrays import FloatArray
 from distributary.content.fields import NUMBER_MAX, NUMBER_MIN, Record
 from distributary.errors import BadInput, quoted
 from distributary.fidelity.problem import FidelityProblem
+from distributary.files import naming
 from distributary.topology.delay_matrix import HOSTS_MAX, load_array
-from distributary.topology.files import naming
 
 __all__ = ["DELAYS_INSIDE_MAX", "DELAYS_READABLE_MAX", "delays_from", "write_delays"]
 

@@ -21,6 +21,7 @@ from distributary.content.divergence import DIVERGENCES
 from distributary.content.documents import parse_document, place_of
 from distributary.content.fields import described, no_such_name
 from distributary.errors import BadInput, quoted
+from distributary.files import file_bytes, naming
 from distributary.media.graphs import GRAPHS, default_graph
 from distributary.placement import METHODS
 from distributary.simulator.scenario import (
@@ -34,7 +35,6 @@ from distributary.simulator.scenario import (
 )
 from distributary.simulator.scenario_faults import read_faults
 from distributary.simulator.tables import read_table
-from distributary.topology.files import file_bytes, naming
 
 __all__ = ["read_scenario", "scenario_from"]
 

@@ -17,8 +17,6 @@ __all__ = [
     "NOT_IN_TREE",
     "NO_PARENT",
     "fill_all_tables",
-    "fill_table",
-    "next_entry",
     "parents_in_tree",
     "walk",
 ]

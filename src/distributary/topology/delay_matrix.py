@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from distributary.arrays import BoolArray, FloatArray
 from distributary.errors import BadInput, quoted
-from distributary.topology.files import file_bytes, naming
+from distributary.files import file_bytes, naming
 
 __all__ = ["HOSTS_MAX", "UNITS", "DelayMatrix", "complete_delays", "load_array", "read_delays"]
 
@@ -160,7 +160,6 @@ def _parse_text(data: bytes) -> FloatArray:
 
 
 def _row(words: list[str], number: int) -> FloatArray:
-    """Return the numbers on one line of text."""
     try:
         return np.array(words, dtype=np.float64)
     except ValueError:

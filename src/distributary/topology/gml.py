@@ -28,13 +28,10 @@ import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
 from distributary.errors import BadInput, quoted
-from distributary.topology.files import file_bytes, naming
+from distributary.files import file_bytes, naming
 from distributary.topology.network import Network
 
-__all__ = ["LINK_DELAY_UNKNOWN", "parse_gml", "read_gml"]
-
-LINK_DELAY_UNKNOWN = 0.005
-"""Seconds that a link takes when it is not known where both of its ends are."""
+__all__ = ["parse_gml", "read_gml"]
 
 Value: TypeAlias = "str | Block"
 Block: TypeAlias = "list[tuple[str, Value]]"
@@ -57,10 +54,11 @@ _EARTH_RADIUS_KM = 6_371.0
 # Light in glass is a third slower than in vacuum.
 _SIGNAL_KM_PER_SECOND = 299_792.458 * 2.0 / 3.0
 
-_UNIT_BITS = {"": 1.0, "b": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+# Seconds that a link takes when it is not known where both of its ends are.
+_LINK_DELAY_UNKNOWN = 0.005
 
 
-def read_gml(path: Path | str, *, delay_unknown: float = LINK_DELAY_UNKNOWN) -> Network:
+def read_gml(path: Path | str) -> Network:
     """Return the network in a GML file; see `parse_gml`."""
     with naming(path):
         data = file_bytes(path, bytes_max=_BYTES_MAX)
@@ -69,22 +67,15 @@ def read_gml(path: Path | str, *, delay_unknown: float = LINK_DELAY_UNKNOWN) -> 
         except UnicodeDecodeError:
             # What the format was first written down with; every byte means something.
             text = data.decode("latin-1")
-        return parse_gml(text, delay_unknown=delay_unknown)
+        return parse_gml(text)
 
 
-def parse_gml(text: str, *, delay_unknown: float = LINK_DELAY_UNKNOWN) -> Network:
+def parse_gml(text: str) -> Network:
     """Return the network that a GML text describes, or raise `BadInput`.
 
     The delay of a link is the great-circle distance between its ends at two thirds of
-    the speed of light. Links from a node to itself are left out.
-
-    Parameters
-    ----------
-    text
-        The text; its first `graph` is read.
-    delay_unknown
-        The delay, in seconds, of links with an end whose longitude or latitude is not
-        given.
+    the speed of light. Links from a node to itself are left out. Of several graphs in
+    the text, the first is read.
     """
     graphs = [value for key, value in _blocks(text) if key == "graph" and isinstance(value, list)]
     if not graphs:
@@ -111,7 +102,6 @@ def parse_gml(text: str, *, delay_unknown: float = LINK_DELAY_UNKNOWN) -> Networ
         places[index, 0] = _angle(fields, "longitude", 180.0, f"node {index}")
         places[index, 1] = _angle(fields, "latitude", 90.0, f"node {index}")
     links: list[tuple[int, int]] = []
-    speeds: list[float] = []
     for index, edge in enumerate(edges):
         fields = _fields(edge)
         ends = []
@@ -122,14 +112,8 @@ def parse_gml(text: str, *, delay_unknown: float = LINK_DELAY_UNKNOWN) -> Networ
             ends.append(index_of[identifier])
         if ends[0] != ends[1]:
             links.append((ends[0], ends[1]))
-            speeds.append(_speed(fields))
     pairs = np.array(links, dtype=np.int64).reshape(-1, 2)
-    return Network(
-        _distinct(labels, list(index_of)),
-        pairs,
-        _link_delays(places, pairs, delay_unknown),
-        np.array(speeds, dtype=np.float64),
-    )
+    return Network(_distinct(labels, list(index_of)), pairs, _link_delays(places, pairs))
 
 
 def _blocks(text: str) -> Block:
@@ -187,14 +171,6 @@ def _fault(text: str, at: int, problem: str) -> BadInput:
     return BadInput(f"line {line}, column {column}", f"malformed GML: {problem}")
 
 
-def _number(fields: dict[str, str], key: str) -> float:
-    """Return a field as a number, quoted or not; NaN where there is none."""
-    try:
-        return float(fields.get(key, "nan"))
-    except ValueError:
-        return math.nan
-
-
 def _fields(block: Block) -> dict[str, str]:
     """Return the plain values of a block by key, the first of each."""
     fields: dict[str, str] = {}
@@ -236,22 +212,16 @@ def _distinct(labels: list[str], identifiers: list[str]) -> tuple[str, ...]:
 
 def _angle(fields: dict[str, str], key: str, most: float, place: str) -> float:
     """Return a longitude or latitude in radians, NaN where the file has none."""
-    value = _number(fields, key)
+    try:
+        value = float(fields.get(key, "nan"))
+    except ValueError:
+        return math.nan
     if abs(value) > most:
         raise BadInput(f"{place}.{key}", f"is {value:g}, and must be from -{most:g} to {most:g}")
     return math.radians(value)
 
 
-def _speed(fields: dict[str, str]) -> float:
-    """Return a link's speed in bits per second, NaN where the file has none."""
-    speed = _number(fields, "linkspeedraw")
-    if math.isnan(speed):
-        unit = fields.get("linkspeedunits", "")[:1].lower()
-        speed = _number(fields, "linkspeed") * _UNIT_BITS.get(unit, math.nan)
-    return speed if 0.0 < speed < math.inf else math.nan
-
-
-def _link_delays(places: FloatArray, links: IntArray, delay_unknown: float) -> FloatArray:
+def _link_delays(places: FloatArray, links: IntArray) -> FloatArray:
     """Return the delay of each link; `places` are longitudes and latitudes in radians."""
     (east0, north0), (east1, north1) = places[links[:, 0]].T, places[links[:, 1]].T
     # The haversine form: the plain one loses all digits between neighbouring towns.
@@ -260,4 +230,4 @@ def _link_delays(places: FloatArray, links: IntArray, delay_unknown: float) -> F
         + np.cos(north0) * np.cos(north1) * np.sin((east1 - east0) / 2.0) ** 2
     )
     kilometres = 2.0 * _EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
-    return np.where(np.isnan(kilometres), delay_unknown, kilometres / _SIGNAL_KM_PER_SECOND)
+    return np.where(np.isnan(kilometres), _LINK_DELAY_UNKNOWN, kilometres / _SIGNAL_KM_PER_SECOND)

@@ -6,7 +6,6 @@ so both live in one space: a fixed number of digits in base 16, written in lower
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -18,7 +17,6 @@ __all__ = [
     "DIGIT_BASE",
     "IDENTIFIER_DIGITS",
     "digits_of",
-    "key_identifier",
     "random_identifiers",
     "shared_prefix_length",
 ]
@@ -29,28 +27,18 @@ DIGIT_BASE = 16
 # once in ten thousand overlays, and an identifier still fits on a line of a log.
 IDENTIFIER_DIGITS = 8
 
-# SHA-256 has no more to give.
+# Keys are cut from SHA-256, which has no more to give.
 _DIGITS_MAX = 64
 
 _DIGIT_VALUES = {digit: value for value, digit in enumerate("0123456789abcdef")}
-
-
-def key_identifier(key: str | bytes, *, digits: int = IDENTIFIER_DIGITS) -> str:
-    """Return the identifier of a key: the first digits of its SHA-256.
-
-    Python's own `hash` would do for spreading keys, but it differs from process to
-    process, and every broker must find the same root for the same key.
-    """
-    _check_digits(digits)
-    data = key.encode() if isinstance(key, str) else key
-    return hashlib.sha256(data).hexdigest()[:digits]
 
 
 def random_identifiers(
     count: int, rng: np.random.Generator, *, digits: int = IDENTIFIER_DIGITS
 ) -> tuple[str, ...]:
     """Return `count` distinct identifiers, uniformly at random, in the order drawn."""
-    _check_digits(digits)
+    if not 1 <= digits <= _DIGITS_MAX:
+        raise BadInput("digits", f"is {digits}, and must be from 1 to {_DIGITS_MAX}")
     if count < 0:
         raise BadInput("count", f"is {count}, which is negative")
     if count > DIGIT_BASE**digits:
@@ -96,8 +84,3 @@ def digits_of(identifiers: Sequence[str], *, digits: int | None = None) -> IntAr
 
 def _are_digits(text: Iterable[str]) -> bool:
     return all(character in _DIGIT_VALUES for character in text)
-
-
-def _check_digits(digits: int) -> None:
-    if not 1 <= digits <= _DIGITS_MAX:
-        raise BadInput("digits", f"is {digits}, and must be from 1 to {_DIGITS_MAX}")

@@ -25,15 +25,11 @@ class Network:
         The two ends of each link, shape (links, 2).
     link_delays
         Seconds that a message spends on each link, shape (links,).
-    link_speeds
-        Bits per second of each link, NaN where nobody says, shape (links,); None when
-        speeds are not known at all.
     """
 
     names: tuple[str, ...]
     links: IntArray = field(repr=False)
     link_delays: FloatArray = field(repr=False)
-    link_speeds: FloatArray | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         count = len(self.links)
@@ -42,9 +38,6 @@ class Network:
         assert not count or 0 <= int(self.links.min()) <= int(self.links.max()) < len(self.names)
         self.links.flags.writeable = False
         self.link_delays.flags.writeable = False
-        if self.link_speeds is not None:
-            assert self.link_speeds.shape == (count,)
-            self.link_speeds.flags.writeable = False
 
     @property
     def node_count(self) -> int:
@@ -65,11 +58,6 @@ class Network:
         """Return the delay between every two of some nodes, along the quickest path.
 
         Infinite where no path leads; the same in both directions to the last bit.
-
-        Parameters
-        ----------
-        nodes
-            Indices of nodes, shape (chosen,).
         """
         delays = shortest_paths(*self._adjacency, np.asarray(nodes, dtype=np.int64))[:, nodes]
         # Adding up a path from its other end can differ in the last bit.

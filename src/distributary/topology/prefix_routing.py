@@ -22,7 +22,7 @@ settled before, and so passes over those levels by itself.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -34,81 +34,7 @@ from distributary.errors import BadInput, quoted
 from distributary.topology import _kernels
 from distributary.topology.identifiers import DIGIT_BASE, digits_of
 
-__all__ = ["RoutingTable", "RoutingTables", "narrowed", "root_among"]
-
-
-@dataclass(frozen=True, eq=False)
-class RoutingTable:
-    """What one broker knows of the overlay, and all it needs to pass a message on.
-
-    Attributes
-    ----------
-    identifiers
-        The brokers that entries may point to.
-    own
-        The index of the broker whose table this is.
-    entries
-        `entries[level, digit]` is the index of the closest broker that shares the
-        owner's first `level` digits and has `digit` next, -1 where there is none; the
-        owner itself at its own digits. Shape (levels, 16).
-    """
-
-    identifiers: tuple[str, ...]
-    own: int
-    entries: IntArray
-
-    @classmethod
-    def from_peers(cls, owner: str, delays: Mapping[str, float]) -> RoutingTable:
-        """Build the table of `owner` from the brokers it has heard of.
-
-        Parameters
-        ----------
-        delays
-            The delay from the owner to each of its peers, by identifier.
-        """
-        identifiers = tuple(sorted({owner, *delays}))
-        digits = digits_of(identifiers, digits=len(owner))
-        row = np.array([delays.get(peer, 0.0) for peer in identifiers], dtype=np.float64)
-        _check_delays(row)
-        own = identifiers.index(owner)
-        entries = np.empty((len(owner), DIGIT_BASE), dtype=np.int64)
-        _kernels.fill_table(digits, np.arange(len(identifiers)), own, row, entries)
-        return cls(identifiers, own, entries)
-
-    @property
-    def owner(self) -> str:
-        """The broker whose table this is."""
-        return self.identifiers[self.own]
-
-    @cached_property
-    def neighbours(self) -> tuple[str, ...]:
-        """The brokers that the owner may pass a message to, in ascending order."""
-        others = {int(entry) for entry in self.entries.flat} - {_kernels.EMPTY, self.own}
-        return tuple(sorted(self.identifiers[other] for other in others))
-
-    def next_hop(self, key: str) -> str | None:
-        """Return the broker to pass a message for `key` to; None when it has arrived.
-
-        `key` is the identifier of a key or of a broker. A message for a key has arrived
-        at the key's root, one for a broker at that broker.
-        """
-        (digits,) = digits_of([key], digits=self.entries.shape[0])
-        following = _kernels.next_entry(self.entries, self.own, digits)
-        return None if following == self.own else self.identifiers[following]
-
-    def next_hops(self, brokers: Iterable[str]) -> dict[str, list[str]]:
-        """Split receivers by the neighbour that each is reached through.
-
-        This is the owner's share of `RoutingTables.tree_of`: its children, and the
-        receivers below each. The owner itself is left out; everything is in ascending
-        order.
-        """
-        below: dict[str, list[str]] = {}
-        for broker in sorted(set(brokers)):
-            following = self.next_hop(broker)
-            if following is not None:
-                below.setdefault(following, []).append(broker)
-        return dict(sorted(below.items()))
+__all__ = ["RoutingTables", "narrowed", "root_among"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +46,9 @@ class RoutingTables:
     identifiers
         The brokers; a broker's position is its index.
     entries
-        One table per broker as in `RoutingTable`, shape (brokers, levels, 16).
+        `entries[broker, level, digit]` is the index of the closest other that shares the
+        broker's first `level` digits and has `digit` next, -1 where there is none; the
+        broker itself at its own digits. Shape (brokers, levels, 16).
     """
 
     identifiers: tuple[str, ...]
@@ -173,11 +101,6 @@ class RoutingTables:
         if broker not in self._index:
             raise BadInput(f"broker {quoted(broker)}", "is not in the overlay")
         return self._index[broker]
-
-    def table_of(self, broker: str) -> RoutingTable:
-        """Return the table of one broker, which is all that this broker knows."""
-        own = self.index_of(broker)
-        return RoutingTable(self.identifiers, own, self.entries[own])
 
     def root_of_key(self, key: str, *, start: str | None = None) -> str:
         """Return the broker at which lookups of `key` end, the same from every start."""

@@ -36,8 +36,6 @@ def power_law_network(router_count: int, rng: np.random.Generator) -> Network:
     ----------
     router_count
         From 2 to `ROUTERS_MAX`.
-    rng
-        Decides who links to whom and where everybody stands.
     """
     if not 2 <= router_count <= ROUTERS_MAX:
         raise BadInput("routers", f"is {router_count}, and must be from 2 to {ROUTERS_MAX:,}")
@@ -80,10 +78,6 @@ def server_delays(
     ----------
     server_count
         How many servers, a source among them if there is one; at least 1.
-    rng
-        Decides everything.
-    router_count
-        How many routers the network has.
     delay_mean
         What the delays are scaled to: their mean over all pairs of servers, in seconds.
 

@@ -20,8 +20,6 @@ class TreeNode:
 
     Attributes
     ----------
-    name
-        The broker.
     parent
         The broker it receives from; None at the root.
     link_cost, node_cost

@@ -6,6 +6,7 @@ import random
 
 import pytest
 from tests.broker_overlays import MS, SECOND, Overlay, hops_max
+from tests.reference import prefix_routing as reference
 
 from distributary.broker.membership import MembersChanged, Status
 from distributary.broker.messages.host import Leave, Neighbour, Surroundings
@@ -13,7 +14,7 @@ from distributary.broker.messages.membership import Gossip, Join, Members, News,
 from distributary.broker.part import Part
 from distributary.broker.turn import Turn
 from distributary.errors import PeerMisbehaved
-from distributary.topology import RoutingTable, root_among
+from distributary.topology import root_among
 
 
 def assert_agreement(overlay: Overlay, members: list[str]) -> None:
@@ -280,9 +281,10 @@ def test_neighbours_are_the_nearest_by_delay() -> None:
             for other in overlay.members
             if other != identity
         }
-        table = RoutingTable.from_peers(identity, delays)
+        table = reference.table(identity, {identity: 0.0, **delays})
         for key in (*overlay.members, "0000", "4321", "abcd", "ffff"):
-            assert overlay.membership(identity).next_hop(key) == table.next_hop(key)
+            expected = reference.next_hop(identity, table, key)
+            assert overlay.membership(identity).next_hop(key) == expected
 
 
 def test_delays_that_nobody_told_are_measured() -> None:
@@ -297,11 +299,10 @@ def test_delays_that_nobody_told_are_measured() -> None:
             if other != identity:
                 measured = overlay.membership(identity).delay_ns_to(other)
                 assert measured == pytest.approx(overlay.network.delay_ns(identity, other))
-    table = RoutingTable.from_peers(
-        first, {other: float(overlay.network.delay_ns(first, other)) for other in overlay.spare}
-    )
+    delays = {other: float(overlay.network.delay_ns(first, other)) for other in overlay.spare}
+    table = reference.table(first, {first: 0.0, **delays})
     for key in overlay.spare:
-        assert overlay.membership(first).next_hop(key) == table.next_hop(key)
+        assert overlay.membership(first).next_hop(key) == reference.next_hop(first, table, key)
 
 
 def test_costs_are_those_that_the_host_tells() -> None:

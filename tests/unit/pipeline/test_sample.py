@@ -89,7 +89,7 @@ def test_distances_are_a_metric_and_the_overlay_can_be_routed_in() -> None:
     assert all(row["capacity"] > 0.0 for row in rows["brokers"])
     delays = np.array([row["delays"] for row in rows["overlay"]])
     overlay = Overlay(tuple(row["identifier"] for row in rows["overlay"]), delays)
-    assert len(set(overlay.identifiers)) == overlay.broker_count == 12
+    assert len(set(overlay.identifiers)) == len(overlay.identifiers) == 12
     assert overlay.tables is not None
 
 

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from distributary import files
 from distributary.errors import BadInput
-from distributary.topology import delay_matrix, files
+from distributary.topology import delay_matrix
 from distributary.topology.delay_matrix import DelayMatrix, complete_delays, load_array, read_delays
 
 MILLISECONDS = np.array([[0.0, 10.0, 20.0], [11.0, 0.0, 30.0], [21.0, 31.0, 0.0]])

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from distributary.errors import BadInput
-from distributary.topology.gml import LINK_DELAY_UNKNOWN, parse_gml, read_gml
+from distributary.topology.gml import parse_gml, read_gml
 
 SAMPLE = """\
 # A comment
@@ -46,9 +45,8 @@ def test_delays_follow_from_where_the_ends_are() -> None:
     assert delays[2] == 0.0
 
 
-def test_links_to_an_unknown_place_take_what_the_caller_says() -> None:
-    assert parse_gml(SAMPLE).link_delays[1] == LINK_DELAY_UNKNOWN
-    assert parse_gml(SAMPLE, delay_unknown=0.25).link_delays[[1, 3]].tolist() == [0.25, 0.25]
+def test_links_to_an_unknown_place_take_five_milliseconds() -> None:
+    assert parse_gml(SAMPLE).link_delays[[1, 3]].tolist() == [0.005, 0.005]
 
 
 def test_half_way_around_the_earth_is_not_too_far() -> None:
@@ -57,13 +55,6 @@ def test_half_way_around_the_earth_is_not_too_far() -> None:
         " edge [ source 0 target 1 ] ]"
     )
     assert network.link_delays[0] == pytest.approx(math.pi * 6371.0 / 199_861.6, rel=1e-4)
-
-
-def test_speeds_are_bits_per_second_where_the_file_has_them() -> None:
-    speeds = parse_gml(SAMPLE).link_speeds
-    assert speeds is not None
-    assert speeds[:2].tolist() == [1e10, 155e6]
-    assert bool(np.isnan(speeds[2:]).all())
 
 
 def test_nodes_without_links_are_not_in_the_largest_part() -> None:

@@ -4,24 +4,12 @@ import numpy as np
 import pytest
 
 from distributary.errors import BadInput
-from distributary.topology import key_identifier, random_identifiers, shared_prefix_length
+from distributary.topology import random_identifiers, shared_prefix_length
 from distributary.topology.identifiers import digits_of
-
-
-def test_a_key_has_the_first_digits_of_its_sha_256() -> None:
-    # The digest of the empty string is known by heart: e3b0c44298fc1c14...
-    assert key_identifier("") == "e3b0c442"
-    assert key_identifier(b"", digits=12) == "e3b0c44298fc"
-
-
-def test_text_and_its_utf_8_bytes_are_the_same_key() -> None:
-    assert key_identifier("Straße") == key_identifier("Straße".encode())
 
 
 @pytest.mark.parametrize("digits", [0, 65])
 def test_an_impossible_number_of_digits_is_refused(digits: int) -> None:
-    with pytest.raises(BadInput, match="from 1 to 64"):
-        key_identifier("a", digits=digits)
     with pytest.raises(BadInput, match="from 1 to 64"):
         random_identifiers(1, np.random.default_rng(0), digits=digits)
 

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import pytest
 
 from distributary.errors import BadInput
-from distributary.topology import Overlay, key_identifier
-
-
-def test_delays_are_distances_in_the_plane() -> None:
-    overlay = Overlay.at(np.array([[0.0, 0.0], [0.3, 0.4]]), ["0a", "0b"])
-    assert overlay.delays == pytest.approx(np.array([[0.0, 0.5], [0.5, 0.0]]))
+from distributary.topology import Overlay
 
 
 def test_the_same_seed_gives_the_same_overlay() -> None:
@@ -23,29 +20,29 @@ def test_the_same_seed_gives_the_same_overlay() -> None:
 
 
 def test_brokers_lie_in_the_unit_square() -> None:
-    overlay = Overlay.in_unit_square(200, np.random.default_rng(0))
-    assert overlay.coordinates is not None
-    assert overlay.broker_count == 200
-    assert overlay.coordinates.min() >= 0.0
-    assert overlay.coordinates.max() < 1.0
-    assert overlay.coordinates.std() > 0.2
+    """Delays are distances there: the mean over all pairs is known, and the diagonal the most."""
+    delays = Overlay.in_unit_square(200, np.random.default_rng(0)).delays
+    assert delays.shape == (200, 200)
+    assert np.array_equal(delays, delays.T)
+    assert not delays.diagonal().any()
+    assert 1.2 < delays.max() < np.sqrt(2.0)
+    assert delays.mean() == pytest.approx(0.5214, rel=0.05)
 
 
 def test_a_thousand_brokers_agree_on_the_roots_of_keys() -> None:
     overlay = Overlay.in_unit_square(1024, np.random.default_rng(3))
     starts = overlay.identifiers[::64]
     for cell in range(20):
-        key = key_identifier(f"cell {cell}")
+        key = hashlib.sha256(f"cell {cell}".encode()).hexdigest()[:8]
         assert len({overlay.tables.root_of_key(key, start=start) for start in starts}) == 1
 
 
 def test_an_overlay_whose_identifiers_repeat_has_no_tables() -> None:
-    overlay = Overlay.at(np.zeros((2, 2)), ["0a", "0a"])
+    overlay = Overlay(("0a", "0a"), np.zeros((2, 2)))
     with pytest.raises(BadInput, match="'0a' is given twice"):
         _ = overlay.tables
 
 
-def test_measured_delays_do_without_coordinates() -> None:
+def test_measured_delays_decide_the_routes() -> None:
     overlay = Overlay(("0a", "1b", "1c"), np.array([[0.0, 9.0, 5.0], [9.0, 0, 1], [5.0, 1, 0]]))
-    assert overlay.coordinates is None
     assert overlay.tables.route(start="0a", end="1b") == ("0a", "1c", "1b")

@@ -5,7 +5,7 @@ import pytest
 
 from distributary.arrays import FloatArray
 from distributary.errors import BadInput
-from distributary.topology import RoutingTable, RoutingTables
+from distributary.topology import RoutingTables
 
 BROKERS = ("10", "12", "1f", "50", "5a", "c3")
 
@@ -55,19 +55,18 @@ def test_a_route_goes_over_the_closest_broker_with_the_first_digit(tables: Routi
 
 def test_a_route_to_oneself_has_no_hop(tables: RoutingTables) -> None:
     assert tables.route(start="5a", end="5a") == ("5a",)
-    assert tables.table_of("5a").next_hop("5a") is None
 
 
 def test_of_equally_close_neighbours_the_smaller_identifier_is_taken() -> None:
     positions = [0.0, 3.0, 3.0]
     for brokers in (("00", "1a", "17"), ("00", "17", "1a")):
         tables = RoutingTables.build(brokers, on_a_line(positions))
-        assert tables.table_of("00").next_hop("1f") == "17"
+        assert tables.tree_of("00", ["1a", "17"]) == {"00": None, "17": "00", "1a": "17"}
 
 
 def test_a_broker_at_no_distance_does_not_displace_the_owner() -> None:
     tables = RoutingTables.build(("11", "12"), np.zeros((2, 2)))
-    assert tables.table_of("12").next_hop("12") is None
+    assert tables.root_of_key("12", start="12") == "12"
     assert tables.route(start="12", end="11") == ("12", "11")
 
 
@@ -85,30 +84,10 @@ def test_the_tree_of_nobody_is_the_root_alone(tables: RoutingTables) -> None:
     assert tables.tree_of("50", []) == {"50": None}
 
 
-def test_one_broker_splits_receivers_by_neighbour_and_leaves_itself_out(
-    tables: RoutingTables,
-) -> None:
-    table = tables.table_of("10")
-    assert table.next_hops(["c3", "5a", "50", "10", "5a"]) == {"5a": ["50", "5a"], "c3": ["c3"]}
-
-
-def test_neighbours_are_the_brokers_in_the_table(tables: RoutingTables) -> None:
-    assert tables.table_of("10").neighbours == ("12", "1f", "5a", "c3")
-
-
-def test_a_broker_builds_its_table_from_the_peers_it_has_heard_of() -> None:
-    table = RoutingTable.from_peers("10", {"50": 9.0, "5a": 4.0, "1f": 2.0})
-    assert table.owner == "10"
-    assert table.neighbours == ("1f", "5a")
-    assert table.next_hop("50") == "5a"
-    assert table.next_hop("60") is None
-    assert table.next_hop("6e") == "1f"
-
-
 def test_a_broker_alone_is_the_root_of_everything() -> None:
-    table = RoutingTable.from_peers("10", {})
-    assert table.neighbours == ()
-    assert table.next_hop("ff") is None
+    tables = RoutingTables.build(("10",), np.zeros((1, 1)))
+    assert tables.root_of_key("ff") == "10"
+    assert tables.tree_of("10", ["10"]) == {"10": None}
 
 
 def test_unknown_brokers_and_malformed_keys_are_refused_by_name(tables: RoutingTables) -> None:
@@ -119,7 +98,7 @@ def test_unknown_brokers_and_malformed_keys_are_refused_by_name(tables: RoutingT
     with pytest.raises(BadInput, match="identifier '123'"):
         tables.root_of_key("123")
     with pytest.raises(BadInput, match="identifier 'XY'"):
-        tables.table_of("10").next_hop("XY")
+        tables.root_of_key("XY")
 
 
 @pytest.mark.parametrize("delay", [-1.0, np.inf, np.nan])
@@ -128,8 +107,6 @@ def test_delays_that_cannot_be_compared_are_refused(delay: float) -> None:
     delays[0, 1] = delay
     with pytest.raises(BadInput, match="delays: must be finite"):
         RoutingTables.build(("10", "20"), delays)
-    with pytest.raises(BadInput, match="delays: must be finite"):
-        RoutingTable.from_peers("10", {"20": delay})
 
 
 def test_an_overlay_needs_distinct_brokers_and_a_delay_for_every_pair() -> None:

@@ -1,6 +1,6 @@
 """Routes: where a broker passes messages on to, found when they are asked for.
 
-The answers are those of `topology.RoutingTable.from_peers`. A table would have to be filled
+The answers are those of a routing table (`topology.RoutingTables`). A table would have to be filled
 in every broker whenever one comes or goes; here an entry is found the first time that a
 message needs it, by bisection in the ascending identifiers, and then remembered.
 """

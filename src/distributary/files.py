@@ -1,16 +1,20 @@
-"""Reading files that others wrote: within limits, and every complaint names the file."""
+"""Files: what others wrote is read within limits, what we write is there whole or not at all.
+
+Every complaint names the file, or the option that named it.
+"""
 
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from distributary.errors import BadInput
+from distributary.errors import BadInput, quoted
 
-__all__ = ["file_bytes", "naming"]
+__all__ = ["file_bytes", "naming", "replacing", "writing"]
 
 
 @contextmanager
@@ -52,3 +56,43 @@ def file_bytes(path: Path | str, *, bytes_max: int) -> bytes:
     if len(data) > bytes_max:
         raise BadInput("document", f"is larger than {bytes_max // 2**20:,} MiB")
     return data
+
+
+@contextmanager
+def replacing(path: Path | str, place: str) -> Iterator[Path]:
+    """Yield where to write what shall stand at `path`: a draft, moved there when it is complete.
+
+    Whoever reads `path` sees what was there before or what is there now, never half of it.
+    A pipe or a device is written to as it is: there is nothing to replace.
+
+    Parameters
+    ----------
+    path
+        The file; through a symbolic link, what it points to is replaced, not the link.
+    place
+        The option or argument that named it, for the `BadInput` when it cannot be written.
+    """
+    with writing(path, place):
+        try:
+            target = Path(path).resolve()
+        except ValueError as error:
+            raise OSError(str(error)) from None  # A name that no file can have.
+        replaced = target.is_file() or not target.exists()
+        draft = target.with_name(f".{target.name}.{os.getpid()}.tmp") if replaced else target
+        try:
+            yield draft
+            if replaced:
+                draft.replace(target)
+        finally:
+            if replaced:
+                draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path | str, place: str) -> Iterator[None]:
+    """Turn a failure to write a file, or into a folder, into a `BadInput` about `place`."""
+    try:
+        yield
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise BadInput(place, f"{quoted(path)} cannot be written: {reason}") from None
