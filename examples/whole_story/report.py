@@ -23,8 +23,8 @@ from examples.whole_story.page import (
 )
 from examples.whole_story.streams import Streams
 
-from distributary.drawing.picture import svg_picture
-from distributary.drawing.plane_picture import plane_svg
+from distributary.drawing import tree_picture
+from distributary.drawing.plane_picture import plane_picture
 from distributary.drawing.scene import NOT_MADE, TreeScene
 from distributary.wiring.cost import cost
 from distributary.wiring.draw import wiring_plane
@@ -86,7 +86,7 @@ def write_report(
         Chapter(
             "2. Who attaches to which broker",
             figure(
-                plane_svg(wiring_plane(problem, wiring)),
+                plane_picture(wiring_plane(problem, wiring)).svg(),
                 "Users around the brokers that the plan attaches them to; lines are traffic.",
             )
             + bars(
@@ -106,7 +106,7 @@ def write_report(
                 "over each link, and which broker really made which format."
             )
             + figure(
-                svg_picture(_scene(overlay)),
+                tree_picture(_scene(overlay)).svg(),
                 "From the rendezvous broker on the left to the devices' brokers.",
             )
             + bars(

@@ -3,7 +3,7 @@
 A planner describes what it decided as a `TreeScene`; nothing here knows the planner.
 """
 
-from distributary.drawing.picture import html_picture, svg_picture, write_picture
 from distributary.drawing.scene import TreeScene
+from distributary.drawing.tree_picture import tree_picture
 
-__all__ = ["TreeScene", "html_picture", "svg_picture", "write_picture"]
+__all__ = ["TreeScene", "tree_picture"]

@@ -11,12 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from distributary.arrays import FloatArray, IntArray
 from distributary.drawing.drawn import DrawnTree
 from distributary.drawing.layout import layered_layout
 from distributary.drawing.scene import TreeScene
 from distributary.drawing.svg import element, number, readable, shortened, text, text_width
 
-__all__ = ["draw_cards"]
+__all__ = ["CARDS_MAX", "CardLayout", "draw_cards"]
+
+# Beyond this many nodes, labels no longer fit a screen and rings take over.
+CARDS_MAX = 60
 
 _NAME_SIZE = 13.0
 _LINE_SIZE = 11.0
@@ -33,6 +37,58 @@ _BEND_WIDTH = 64.0
 _NODE_CHARACTERS = 26
 _KIND_CHARACTERS = 20
 _MARGIN = 16.0
+
+
+class CardLayout:
+    """Where cards stand, in columns from left to right; and cards in their places.
+
+    Attributes
+    ----------
+    lefts, middles
+        The left edge and the vertical middle of each card, shape (nodes,).
+    """
+
+    def __init__(
+        self,
+        parents: IntArray,
+        widths: FloatArray,
+        heights: FloatArray,
+        *,
+        gap: float,
+        link_widths: FloatArray,
+    ) -> None:
+        self._widths = widths
+        self._heights = heights
+        self.lefts, self.middles = layered_layout(
+            parents, widths=widths, heights=heights + gap, link_widths=link_widths
+        )
+
+    def card(self, v: int, inside: str, role: str) -> str:
+        """Return the card of a node in its place, around what is inside."""
+        width, height = float(self._widths[v]), float(self._heights[v])
+        top = float(self.middles[v] - self._heights[v] / 2.0)
+        return element(
+            "g",
+            element("rect", class_="card", width=width, height=height, rx=7.0) + inside,
+            class_=f"node {role}",
+            data_node=str(v),
+            transform=f"translate({number(float(self.lefts[v]))} {number(top)})",
+        )
+
+    def drawn(self, markup: str, margin: float, key: tuple[tuple[str, str], ...]) -> DrawnTree:
+        """Return the finished drawing of the cards and what connects them."""
+        return DrawnTree(
+            markup=markup,
+            left=-margin,
+            top=-margin,
+            width=float((self.lefts + self._widths).max()) + 2.0 * margin,
+            height=float((self.middles + self._heights / 2.0).max()) + 2.0 * margin,
+            scale=1.0,
+            xs=self.lefts + self._widths / 2.0,
+            ys=self.middles,
+            radii=np.zeros(len(self.lefts)),
+            key=key,
+        )
 
 
 @dataclass(frozen=True)
@@ -169,12 +225,10 @@ def draw_cards(scene: TreeScene) -> DrawnTree:
         [text_width(shortened(name, _KIND_CHARACTERS), _STRAND_SIZE) for name in scene.kinds]
     )
     run_widths = np.where(scene.carried, label_widths, 0.0).max(axis=1, initial=0.0)
-    lefts, middles = layered_layout(
-        scene.parents,
-        widths=widths,
-        heights=heights + _CARD_GAP,
-        link_widths=run_widths + _BEND_WIDTH + 10.0,
+    layout = CardLayout(
+        scene.parents, widths, heights, gap=_CARD_GAP, link_widths=run_widths + _BEND_WIDTH + 10.0
     )
+    lefts, middles = layout.lefts, layout.middles
 
     # Bundles leave a card in the order of the children they go to.
     port = middles - leaving * _PORT_STEP / 2.0 + _PORT_STEP / 2.0
@@ -207,32 +261,9 @@ def draw_cards(scene: TreeScene) -> DrawnTree:
         names = "".join(markup for kind, markup in labels if kind == k)
         parts.append(element("g", names, class_=f"labels f{k}"))
     for v, card in enumerate(cards):
-        top = float(middles[v] - heights[v] / 2.0)
-        box = element(
-            "rect", class_="card", width=float(widths[v]), height=float(heights[v]), rx=7.0
-        )
         role = "root" if v == 0 else "reached" if scene.reached[v] else "idle"
-        parts.append(
-            element(
-                "g",
-                box + card.markup,
-                class_=f"node {role}",
-                data_node=str(v),
-                transform=f"translate({number(float(lefts[v]))} {number(top)})",
-            )
-        )
-    return DrawnTree(
-        markup="".join(parts),
-        left=-_MARGIN,
-        top=-_MARGIN,
-        width=float((lefts + widths).max()) + 2.0 * _MARGIN,
-        height=float((middles + heights / 2.0).max()) + 2.0 * _MARGIN,
-        scale=1.0,
-        xs=lefts + widths / 2.0,
-        ys=middles,
-        radii=np.zeros(count),
-        key=_KEY,
-    )
+        parts.append(layout.card(v, card.markup, role))
+    return layout.drawn("".join(parts), _MARGIN, _KEY)
 
 
 _KEY = (

@@ -46,8 +46,6 @@ def subtree_spans(parents: IntArray, needs: FloatArray) -> tuple[FloatArray, Flo
 
     Parameters
     ----------
-    parents
-        The tree, shape (nodes,).
     needs
         The least length of each node's own stretch, shape (nodes,).
 
@@ -85,8 +83,6 @@ def layered_layout(
 
     Parameters
     ----------
-    parents
-        The tree, shape (nodes,).
     widths, heights
         The box of each node, margins included, shape (nodes,).
     link_widths
@@ -121,12 +117,8 @@ def radial_layout(
 
     Parameters
     ----------
-    parents
-        The tree, shape (nodes,).
     diameters
         The room that each node needs on its ring, shape (nodes,).
-    ring_gap
-        The least distance between two rings.
 
     Returns
     -------

@@ -15,7 +15,7 @@ import numpy as np
 from distributary.arrays import FloatArray, IntArray
 from distributary.drawing.drawn import DrawnTree
 from distributary.drawing.palette import colours
-from distributary.drawing.svg import element, number, shortened, text, text_width
+from distributary.drawing.svg import element, named, number, text
 
 __all__ = ["COLOURED_HUBS_MAX", "OTHER_COLOUR", "Plane", "draw_plane", "hub_colours"]
 
@@ -37,8 +37,6 @@ class Plane:
 
     Attributes
     ----------
-    title, subtitle
-        What stands above the picture.
     hub_noun
         What a hub is called, in the singular.
     hubs, points
@@ -59,8 +57,6 @@ class Plane:
         Pairs of hubs, shape (links, 2).
     link_sizes
         What each link carries beside the one that carries most, from 0 to 1.
-    link_details
-        The figures of each link, as words.
     legend_columns, legend_cells
         What the legend says about each hub in `ranks`: heads, and cells per hub.
     """
@@ -162,7 +158,11 @@ def draw_plane(plane: Plane) -> DrawnTree:
             _hub(plane, hubs, halves, b, colour) for b in np.flatnonzero(kinds == kind).tolist()
         )
         parts.append(element("g", squares, class_=f"made hubs f{kind}", fill=colour))
-    right, names = _names(plane, hubs, halves)
+    labels = (
+        (plane.hubs[b], float(hubs[b, 0] + halves[b] * 1.5) + 5.0, float(hubs[b, 1]))
+        for b in plane.ranks.tolist()
+    )
+    right, names = named(labels, 13.0, most=_NAMED_HUBS_MAX, apart=1.3, bold=True)
     parts.append(element("g", names, class_="names"))
     left, top = -_MARGIN, -_MARGIN
     width, height = max(width, right) + 2.0 * _MARGIN, height + 2.0 * _MARGIN
@@ -253,25 +253,6 @@ def _hub(plane: Plane, hubs: FloatArray, halves: FloatArray, b: int, colour: str
         f"{int(fill > 0.5)} 1 {end}",
     )
     return ring + arc + square
-
-
-def _names(plane: Plane, hubs: FloatArray, halves: FloatArray) -> tuple[float, str]:
-    """Return the names of the first hubs, none on another, and how far right they reach."""
-    size, reach = 13.0, 0.0
-    taken: list[tuple[float, float, float]] = []
-    drawn: list[str] = []
-    for b in plane.ranks.tolist():
-        if len(drawn) == _NAMED_HUBS_MAX:
-            break
-        label = shortened(plane.hubs[b], 22)
-        left, middle = float(hubs[b, 0] + halves[b] * 1.5) + 5.0, float(hubs[b, 1])
-        right = left + text_width(label, size, bold=True)
-        if any(left < r and x < right and abs(middle - y) < 1.3 * size for x, r, y in taken):
-            continue
-        taken.append((left, right, middle))
-        reach = max(reach, right)
-        drawn.append(element("text", text(label), x=left, y=middle + 0.35 * size, font_size=size))
-    return reach, "".join(drawn)
 
 
 def _key(plane: Plane, idle: bool) -> tuple[tuple[str, str], ...]:

@@ -8,6 +8,7 @@ than twigs, so that the picture still reads when the whole of it fits a screen.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.drawing.drawn import DrawnTree
 from distributary.drawing.layout import node_depths, radial_layout, subtree_leaves
 from distributary.drawing.scene import TreeScene
-from distributary.drawing.svg import element, number, shortened, text, text_width
+from distributary.drawing.svg import element, named, number
 
 __all__ = ["draw_rings"]
 
@@ -35,16 +36,6 @@ _SCREEN_WIDTH = 1000.0
 _NAMED_NODES_MAX = 14
 
 
-def _wedge(x: float, y: float, radius: float, begin: float, end: float) -> str:
-    """Return the path data of a slice of a disc."""
-    x0, y0 = x + radius * math.cos(begin), y + radius * math.sin(begin)
-    x1, y1 = x + radius * math.cos(end), y + radius * math.sin(end)
-    return (
-        f"M{number(x)} {number(y)}L{number(x0)} {number(y0)}A{number(radius)} {number(radius)} 0 "
-        f"{int(end - begin > math.pi)} 1 {number(x1)} {number(y1)}Z"
-    )
-
-
 def _arc(x: float, y: float, radius: float, begin: float, end: float) -> str:
     """Return the path data of a piece of a circle."""
     x0, y0 = x + radius * math.cos(begin), y + radius * math.sin(begin)
@@ -53,6 +44,11 @@ def _arc(x: float, y: float, radius: float, begin: float, end: float) -> str:
         f"M{number(x0)} {number(y0)}A{number(radius)} {number(radius)} 0 "
         f"{int(end - begin > math.pi)} 1 {number(x1)} {number(y1)}"
     )
+
+
+def _wedge(x: float, y: float, radius: float, begin: float, end: float) -> str:
+    """Return the path data of a slice of a disc."""
+    return f"M{number(x)} {number(y)}L{_arc(x, y, radius, begin, end)[1:]}Z"
 
 
 def _pieces(count: int, gap: float) -> list[tuple[float, float]]:
@@ -134,37 +130,36 @@ class _Rings:
 
     def cores_made(self) -> list[list[str]]:
         """Return, per kind, a disc or a slice of one for every node that makes it."""
-        drawn: list[list[str]] = [[] for _ in self.scene.kinds]
-        made = self.scene.made
-        for v in np.flatnonzero(made.any(axis=1)).tolist():
-            kinds = np.flatnonzero(made[v]).tolist()
-            x, y, radius = float(self.xs[v]), float(self.ys[v]), float(self.cores[v])
-            if len(kinds) == 1:
-                drawn[kinds[0]].append(
-                    f'<circle data-v="{v}" cx="{number(x)}" cy="{number(y)}" r="{number(radius)}"/>'
-                )
-                continue
-            for k, (begin, end) in zip(kinds, _pieces(len(kinds), 0.0), strict=True):
-                drawn[k].append(f'<path data-v="{v}" d="{_wedge(x, y, radius, begin, end)}"/>')
-        return drawn
+        return self._shared(self.scene.made, self.cores, _wedge, gap=0.0)
 
     def rings_wanted(self) -> list[list[str]]:
         """Return, per kind, a ring or a piece of one for every node that wants it."""
+        # A ring around a core stands a little off it; without one it closes up.
+        cored: BoolArray = np.array(self.scene.made.any(axis=1))
+        cored[0] = True
+        radii = self.cores + np.where(cored, _WANT_WIDTH * 0.9, -0.4)
+        return self._shared(self.scene.wanted, radii, _arc, gap=0.35)
+
+    def _shared(
+        self,
+        chosen: BoolArray,
+        radii: FloatArray,
+        piece: Callable[[float, float, float, float, float], str],
+        *,
+        gap: float,
+    ) -> list[list[str]]:
+        """Return, per kind, a circle at the nodes that have it alone, or a piece of one."""
         drawn: list[list[str]] = [[] for _ in self.scene.kinds]
-        wanted = self.scene.wanted
-        made: BoolArray = np.array(self.scene.made.any(axis=1))
-        for v in np.flatnonzero(wanted.any(axis=1)).tolist():
-            kinds = np.flatnonzero(wanted[v]).tolist()
-            x, y = float(self.xs[v]), float(self.ys[v])
-            # A ring around a core stands a little off it; without one it closes up.
-            radius = float(self.cores[v]) + (_WANT_WIDTH * 0.9 if made[v] or v == 0 else -0.4)
+        for v in np.flatnonzero(chosen.any(axis=1)).tolist():
+            kinds = np.flatnonzero(chosen[v]).tolist()
+            x, y, radius = float(self.xs[v]), float(self.ys[v]), float(radii[v])
             if len(kinds) == 1:
                 drawn[kinds[0]].append(
                     f'<circle data-v="{v}" cx="{number(x)}" cy="{number(y)}" r="{number(radius)}"/>'
                 )
                 continue
-            for k, (begin, end) in zip(kinds, _pieces(len(kinds), 0.35), strict=True):
-                drawn[k].append(f'<path data-v="{v}" d="{_arc(x, y, radius, begin, end)}"/>')
+            for k, (begin, end) in zip(kinds, _pieces(len(kinds), gap), strict=True):
+                drawn[k].append(f'<path data-v="{v}" d="{piece(x, y, radius, begin, end)}"/>')
         return drawn
 
     def dots(self, chosen: IntArray) -> str:
@@ -184,33 +179,19 @@ class _Rings:
     def names(self, scale: float) -> tuple[float, str]:
         """Return the names of the root and of the converters with most below them.
 
-        A picture of a thousand nodes cannot name them all; these are the ones that one
-        asks about first. A name that would cover another is left out. Beside the
-        markup comes how far to the right it reaches.
+        These are the ones that one asks about first.
         """
         converters = np.flatnonzero(self.scene.made.any(axis=1) & (self.leaves > 1))
         heaviest = converters[np.lexsort((converters, -self.leaves[converters]))]
-        size = 12.0 * scale
-        taken: list[tuple[float, float, float, float]] = []
-        drawn = []
-        for v in [0, *(v for v in heaviest.tolist() if v != 0)]:
-            label = shortened(self.scene.nodes[v], 22)
-            left = float(self.xs[v] + self.cores[v]) + (12.0 if v == 0 else 4.0) * scale
-            middle = float(self.ys[v])
-            right = left + text_width(label, size)
-            box = (left, right, middle - 0.7 * size, middle + 0.7 * size)
-            if any(
-                box[0] < other[1] and other[0] < box[1] and box[2] < other[3] and other[2] < box[3]
-                for other in taken
-            ):
-                continue
-            taken.append(box)
-            drawn.append(
-                element("text", text(label), x=left, y=middle + 0.35 * size, font_size=size)
+        places = (
+            (
+                self.scene.nodes[v],
+                float(self.xs[v] + self.cores[v]) + (12.0 if v == 0 else 4.0) * scale,
+                float(self.ys[v]),
             )
-            if len(drawn) == _NAMED_NODES_MAX:
-                break
-        return max(box[1] for box in taken), "".join(drawn)
+            for v in [0, *(v for v in heaviest.tolist() if v != 0)]
+        )
+        return named(places, 12.0 * scale, most=_NAMED_NODES_MAX)
 
 
 def draw_rings(scene: TreeScene) -> DrawnTree:

@@ -21,16 +21,12 @@ class TreeScene:
 
     Attributes
     ----------
-    title, subtitle
-        What stands above the picture.
     nodes
         A name per node, as somebody wrote it: nothing in here is trusted.
     parents
         Index 0 is the root with parent -1, `parents[v] < v`, shape (nodes,).
     kind_noun
         What a kind of content is called, in the singular.
-    kinds
-        A name per kind of content.
     carried
         `carried[v, k]`: does the link into `v` carry kind `k`?
     made_from
@@ -50,6 +46,8 @@ class TreeScene:
     links
         The name of each link and its figures, where links are more than the way from a
         parent: the picture refers to them by their index.
+    palette
+        A colour per kind; chosen here unless given.
     """
 
     title: str
@@ -68,6 +66,7 @@ class TreeScene:
     legend_cells: tuple[tuple[str, ...], ...]
     details: tuple[tuple[str, ...], ...] | None = None
     links: tuple[tuple[str, ...], ...] | None = None
+    palette: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.nodes), len(self.kinds))
@@ -104,6 +103,8 @@ class TreeScene:
         two pictures of one problem agree. Beyond that the busiest kinds of this
         picture get them.
         """
+        if self.palette is not None:
+            return self.palette
         count = len(self.kinds)
         order = np.arange(count)
         if count > SAFE_COLOUR_COUNT:

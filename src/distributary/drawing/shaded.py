@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
+from distributary.drawing.cards import CARDS_MAX, CardLayout
 from distributary.drawing.drawn import DrawnTree
-from distributary.drawing.layout import layered_layout, radial_layout, subtree_leaves
+from distributary.drawing.layout import radial_layout, subtree_leaves
 from distributary.drawing.palette import colours
-from distributary.drawing.picture import CARDS_MAX
-from distributary.drawing.svg import element, number, shortened, text, text_width
+from distributary.drawing.svg import element, named, number, shortened, text, text_width
 
 __all__ = ["BANDS_MAX", "SHADES", "ShadedTree", "draw_shaded"]
 
@@ -47,8 +47,6 @@ class ShadedTree:
 
     Attributes
     ----------
-    title, subtitle
-        What stands above the picture.
     nodes
         A name per node, as somebody wrote it: nothing in here is trusted.
     parents
@@ -122,12 +120,10 @@ def _cards(tree: ShadedTree) -> DrawnTree:
         ]
     )
     heights = np.array([30.0 + _LINE_STEP * len(lines) for lines in tree.details])
-    lefts, middles = layered_layout(
-        tree.parents,
-        widths=widths,
-        heights=heights + _CARD_GAP,
-        link_widths=np.full(count, _LINK_WIDTH),
+    layout = CardLayout(
+        tree.parents, widths, heights, gap=_CARD_GAP, link_widths=np.full(count, _LINK_WIDTH)
     )
+    lefts, middles = layout.lefts, layout.middles
     links, cards = [], []
     for v in range(count):
         lines = "".join(
@@ -135,23 +131,13 @@ def _cards(tree: ShadedTree) -> DrawnTree:
             for index, line in enumerate(tree.details[v])
         )
         shade = "none" if v == 0 else SHADES[int(tree.band[v])]
-        card = (
-            element("rect", class_="card", width=float(widths[v]), height=float(heights[v]), rx=7.0)
-            + element("rect", width=5.0, height=float(heights[v]), rx=2.5, fill=shade)
+        inside = (
+            element("rect", width=5.0, height=float(heights[v]), rx=2.5, fill=shade)
             + element("text", text(names[v]), class_="name", x=_PADDING, y=19.0)
             + lines
             + element("title", text(tree.told(v)))
         )
-        top = float(middles[v] - heights[v] / 2.0)
-        cards.append(
-            element(
-                "g",
-                card,
-                class_=f"node {'root' if v == 0 else 'reached'}",
-                data_node=str(v),
-                transform=f"translate({number(float(lefts[v]))} {number(top)})",
-            )
-        )
+        cards.append(layout.card(v, inside, "root" if v == 0 else "reached"))
         if v > 0:
             parent = int(tree.parents[v])
             x0, y0 = float(lefts[parent] + widths[parent]), float(middles[parent])
@@ -162,18 +148,8 @@ def _cards(tree: ShadedTree) -> DrawnTree:
                 f"C{bend} {number(y0)} {bend} {number(y1)} {number(x1)} {number(y1)}"
             )
             links.append(_link(tree, v, path))
-    return DrawnTree(
-        markup="".join((*_by_band(tree, "strands", links, "stroke"), *cards)),
-        left=-_MARGIN,
-        top=-_MARGIN,
-        width=float((lefts + widths).max()) + 2.0 * _MARGIN,
-        height=float((middles + heights / 2.0).max()) + 2.0 * _MARGIN,
-        scale=1.0,
-        xs=lefts + widths / 2.0,
-        ys=middles,
-        radii=np.zeros(count),
-        key=_key("link"),
-    )
+    markup = "".join((*_by_band(tree, "strands", links, "stroke"), *cards))
+    return layout.drawn(markup, _MARGIN, _key("link"))
 
 
 def _dots(tree: ShadedTree) -> DrawnTree:
@@ -224,24 +200,12 @@ def _dots(tree: ShadedTree) -> DrawnTree:
 def _names(
     tree: ShadedTree, xs: FloatArray, ys: FloatArray, sizes: FloatArray, scale: float
 ) -> str:
-    """Return the names of the root and of the nodes with most below them, none on another."""
+    """Return the names of the root and of the nodes with most below them."""
     leaves = subtree_leaves(tree.parents)
     inner = np.unique(tree.parents[1:])
     order = inner[np.lexsort((inner, -leaves[inner]))].tolist() or [0]
-    size = 12.0 * scale
-    taken: list[tuple[float, float, float]] = []
-    drawn = []
-    for v in order:
-        label = shortened(tree.nodes[v], 22)
-        left, middle = float(xs[v] + sizes[v]) + 5.0 * scale, float(ys[v])
-        right = left + text_width(label, size)
-        if any(left < r and x < right and abs(middle - y) < 1.4 * size for x, r, y in taken):
-            continue
-        taken.append((left, right, middle))
-        drawn.append(element("text", text(label), x=left, y=middle + 0.35 * size, font_size=size))
-        if len(drawn) == _NAMED_NODES_MAX:
-            break
-    return "".join(drawn)
+    places = ((tree.nodes[v], float(xs[v] + sizes[v]) + 5.0 * scale, float(ys[v])) for v in order)
+    return named(places, 12.0 * scale, most=_NAMED_NODES_MAX)[1]
 
 
 def _key(heavy: str) -> tuple[tuple[str, str], ...]:

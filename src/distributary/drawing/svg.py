@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from html import escape
 
-__all__ = ["element", "number", "readable", "shortened", "text", "text_width"]
+__all__ = ["element", "named", "number", "readable", "shortened", "text", "text_width"]
 
 # XML forbids most control characters and lone surrogates outright; direction marks
 # would let one name rearrange the text around it.
@@ -15,6 +16,7 @@ _UNREADABLE = re.compile(
     "\ud800-\udfff\ufffe\uffff]"
 )
 _BLANK = re.compile(r"\s+")
+_LABEL_CHARACTERS = 22
 
 _NARROW = frozenset("iIjlrft.,:;'|!()[]{}/\\-` ")
 _BROAD = frozenset("mwMW@%&—…→\ufffd")
@@ -84,3 +86,37 @@ def element(tag: str, content: str | None = None, /, **attributes: str | float) 
         written.append(f' {name.rstrip("_").replace("_", "-")}="{shown}"')
     written.append("/>" if content is None else f">{content}</{tag}>")
     return "".join(written)
+
+
+def named(
+    places: Iterable[tuple[str, float, float]],
+    size: float,
+    *,
+    most: int,
+    apart: float = 1.4,
+    bold: bool = False,
+) -> tuple[float, str]:
+    """Return names beside what they belong to, the first ones that cover no other.
+
+    A picture of a thousand nodes cannot name them all. Beside the markup comes how far to the
+    right it reaches.
+
+    Parameters
+    ----------
+    places
+        Each name with where it begins and its middle height, the most important first.
+    apart
+        How far lines must be apart, in font sizes.
+    """
+    taken: list[tuple[float, float, float]] = []
+    drawn: list[str] = []
+    for name, left, middle in places:
+        label = shortened(name, _LABEL_CHARACTERS)
+        right = left + text_width(label, size, bold=bold)
+        if any(left < r and x < right and abs(middle - y) < apart * size for x, r, y in taken):
+            continue
+        taken.append((left, right, middle))
+        drawn.append(element("text", text(label), x=left, y=middle + 0.35 * size, font_size=size))
+        if len(drawn) == most:
+            break
+    return max((right for _, right, _ in taken), default=0.0), "".join(drawn)

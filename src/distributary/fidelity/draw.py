@@ -10,7 +10,7 @@ import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
 from distributary.drawing.shaded import ShadedTree
-from distributary.drawing.shaded_picture import write_shaded
+from distributary.drawing.shaded_picture import shaded_picture
 from distributary.errors import quoted
 from distributary.fidelity._cost_kernels import top_down_order
 from distributary.fidelity.problem import FidelityProblem
@@ -45,7 +45,7 @@ def draw_trees(
     option
         What the caller calls `path`, for the error message.
     """
-    write_shaded(shaded_tree(problem, result), path, option=option)
+    shaded_picture(shaded_tree(problem, result)).write(path, option=option, stem="tree")
 
 
 def shaded_tree(problem: FidelityProblem, result: StreamTrees) -> ShadedTree:

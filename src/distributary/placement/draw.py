@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from distributary.drawing import TreeScene, write_picture
+from distributary.drawing import TreeScene, tree_picture
 from distributary.placement.plan import NOT_MADE, Placement
 from distributary.placement.problem import PlacementProblem
 
@@ -33,7 +33,7 @@ def draw_plan(
     option
         What the caller calls `path`, for the error message.
     """
-    write_picture(plan_scene(problem, placement), path, option=option)
+    tree_picture(plan_scene(problem, placement)).write(path, option=option, stem="plan")
 
 
 def plan_scene(problem: PlacementProblem, placement: Placement) -> TreeScene:

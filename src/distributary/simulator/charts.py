@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from distributary.drawing.palette import colours
 from distributary.drawing.svg import element, shortened, text, text_width
 
-__all__ = ["PANEL_WIDTH", "Bars", "Lines"]
+__all__ = ["PANEL_WIDTH", "BarChart", "LineChart"]
 
 PANEL_WIDTH = 560.0
 _TITLE_SIZE = 15.0
@@ -22,13 +22,11 @@ _AXIS = 24.0
 
 
 @dataclass(frozen=True)
-class Bars:
+class BarChart:
     """Rows of bars, each made of parts.
 
     Attributes
     ----------
-    title
-        What they show, with the unit.
     parts
         The names of the parts, each in a colour of its own.
     rows
@@ -88,13 +86,11 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Lines:
+class LineChart:
     """One line over time.
 
     Attributes
     ----------
-    title
-        What it shows, with the unit.
     points
         (seconds, value) in the order of time.
     """

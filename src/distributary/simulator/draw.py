@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import os
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from distributary.drawing.picture import MARGIN, svg_file, titled_svg, write_picture
 from distributary.drawing.svg import element, number, shortened, text
-from distributary.errors import BadInput, counted, quoted
-from distributary.simulator.charts import PANEL_WIDTH, Bars, Lines
+from distributary.errors import counted
+from distributary.simulator.charts import PANEL_WIDTH, BarChart, LineChart
 from distributary.simulator.report import COST_SHOWN_MIN
 
 __all__ = ["draw_run", "run_svg"]
 
-_MARGIN = 24.0
 _GAP = 28.0
 _HEAD = 64.0
 _KINDS_MAX = 12
 _NAME_CHARACTERS_MAX = 60
-_RULES = files("distributary.drawing").joinpath("picture.css")
 
 
 def run_svg(report: dict[str, Any]) -> str:
-    """Return the picture of a report as a standalone SVG document."""
+    """Return the picture of a report as an SVG element."""
     panels = _panels(report)
-    columns: list[list[Bars | Lines]] = [[], []]
+    columns: list[list[BarChart | LineChart]] = [[], []]
     heights = [0.0, 0.0]
     for panel in panels:
         column = heights.index(min(heights))
@@ -33,36 +30,21 @@ def run_svg(report: dict[str, Any]) -> str:
         heights[column] += panel.height + _GAP
     parts = []
     for k, column_panels in enumerate(columns):
-        top = _HEAD + _MARGIN
-        left = _MARGIN + k * (PANEL_WIDTH + _GAP)
+        top = _HEAD + MARGIN
+        left = MARGIN + k * (PANEL_WIDTH + _GAP)
         for panel in column_panels:
             at = f"translate({number(left)} {number(top)})"
             parts.append(element("g", panel.markup(), transform=at))
             top += panel.height + _GAP
-    width = 2.0 * _MARGIN + 2.0 * PANEL_WIDTH + _GAP
-    height = _HEAD + max(heights) + _MARGIN
+    width = 2.0 * MARGIN + 2.0 * PANEL_WIDTH + _GAP
+    height = _HEAD + max(heights) + MARGIN
     title = f"{shortened(report['scenario'], _NAME_CHARACTERS_MAX)}, seed {report['seed']}"
     wrong = len(report["violations"])
     subtitle = (
         f"{counted(report['brokers'], 'broker')}, {report['virtual_s']:.0f} s, "
         f"{counted(report['events'], 'event')}, {counted(wrong, 'violation')}"
     )
-    content = [
-        element("title", text(f"{title}. {subtitle}")),
-        element("style", _RULES.read_text(encoding="utf-8")),
-        element("rect", class_="paper", width=width, height=height),
-        element("text", text(title), class_="title", x=_MARGIN, y=40.0, font_size=20.0),
-        element("text", text(subtitle), class_="quiet", x=_MARGIN, y=62.0, font_size=13.0),
-        *parts,
-    ]
-    return element(
-        "svg",
-        "\n".join(content),
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {number(width)} {number(height)}",
-        width=width,
-        height=height,
-    )
+    return titled_svg(title, subtitle, parts, width=width, height=height)
 
 
 def draw_run(report: dict[str, Any], path: Path | str) -> None:
@@ -79,27 +61,17 @@ def draw_run(report: dict[str, Any], path: Path | str) -> None:
             f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>{svg}</body></html>\n'
         )
     else:
-        content = f'<?xml version="1.0" encoding="UTF-8"?>\n{svg}\n'
-    target = Path(path).resolve()
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        try:
-            part.write_text(content, encoding="utf-8", newline="\n")
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise BadInput("--draw", f"{quoted(path)} cannot be written: {reason}") from None
+        content = svg_file(svg)
+    write_picture(content, path, option="--draw")
 
 
-def _panels(report: dict[str, Any]) -> list[Bars | Lines]:
+def _panels(report: dict[str, Any]) -> list[BarChart | LineChart]:
     deliveries, cost = report["deliveries"], report["cost"]
-    panels: list[Bars | Lines] = []
+    panels: list[BarChart | LineChart] = []
     # A run of streams has no deliveries, and one of content no loss of fidelity.
     if any(deliveries.values()):
         panels.append(
-            Bars(
+            BarChart(
                 "deliveries",
                 ("deliveries",),
                 [
@@ -119,7 +91,7 @@ def _panels(report: dict[str, Any]) -> list[Bars | Lines]:
             ("all in the leaves", cost["all_in_leaves"]),
         )
         panels.append(
-            Bars(
+            BarChart(
                 "cost",
                 ("transmission", "conversion"),
                 [
@@ -131,11 +103,11 @@ def _panels(report: dict[str, Any]) -> list[Bars | Lines]:
         )
     if len(report["loss_of_fidelity"]) > 1:
         points = [(point["at_s"], 100.0 * point["loss"]) for point in report["loss_of_fidelity"]]
-        panels.append(Lines("loss of fidelity, percent of the time", points))
+        panels.append(LineChart("loss of fidelity, percent of the time", points))
     return panels
 
 
-def _by_kind(title: str, amounts: dict[str, float], unit: float, form: str) -> Bars:
+def _by_kind(title: str, amounts: dict[str, float], unit: float, form: str) -> BarChart:
     ranked = sorted(amounts.items(), key=lambda item: (-item[1], item[0]))[:_KINDS_MAX]
     rows = [(name, (amount / unit,), format(amount / unit, form)) for name, amount in ranked]
-    return Bars(title, ("amount",), rows)
+    return BarChart(title, ("amount",), rows)

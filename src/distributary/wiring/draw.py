@@ -8,7 +8,7 @@ import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
 from distributary.drawing.plane import Plane
-from distributary.drawing.plane_picture import write_plane
+from distributary.drawing.plane_picture import plane_picture
 from distributary.errors import counted
 from distributary.wiring.flows import flows
 from distributary.wiring.layout import clear_of_brokers, positions_from_prices
@@ -49,7 +49,7 @@ def draw_wiring(
         What the caller calls `path`, for the error message.
     """
     plane = wiring_plane(problem, wiring, positions=positions)
-    write_plane(plane, path, option=option, stem="wiring")
+    plane_picture(plane).write(path, option=option, stem="wiring")
 
 
 def wiring_plane(

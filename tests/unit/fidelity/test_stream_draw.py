@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from distributary.drawing.picture import CARDS_MAX
+from distributary.drawing.cards import CARDS_MAX
 from distributary.drawing.shaded import BANDS_MAX
-from distributary.drawing.shaded_picture import shaded_html, shaded_svg
+from distributary.drawing.shaded_picture import shaded_picture
 from distributary.errors import BadInput
 from distributary.fidelity.baselines import random_tree
 from distributary.fidelity.draw import draw_trees, shaded_tree
@@ -65,7 +65,7 @@ def facts_of(html: str) -> dict[str, Any]:
 def test_every_server_is_drawn_with_its_figures(servers: int) -> None:
     problem = problem_of(servers)
     result = result_of(problem)
-    picture = parsed(shaded_svg(shaded_tree(problem, result)))
+    picture = parsed(shaded_picture(shaded_tree(problem, result)).svg())
     told = titles(picture)
     for i in range(1, problem.node_count):
         start = f"{problem.names[i]} · loss {result.loss.servers[i]:.3g} · delay "
@@ -82,7 +82,7 @@ def test_a_page_tells_the_figures_of_every_node(servers: int) -> None:
     """In its tooltips, which for other pictures tell of kinds of content."""
     problem = problem_of(servers)
     tree = shaded_tree(problem, result_of(problem))
-    html = shaded_html(tree)
+    html = shaded_picture(tree).html()
     assert facts_of(html)["details"] == [list(lines) for lines in tree.details]
     assert "facts.details[v]" in html
     assert "facts.carried[v]" not in html
@@ -128,8 +128,8 @@ def test_an_overloaded_tree_says_so(servers: int) -> None:
     tree = shaded_tree(problem, result)
     assert tree.subtitle.startswith("overloaded · ")
     assert tree.bands[-1] == "without bound"
-    assert "loss without bound · delay without bound" in shaded_svg(tree)
-    assert "Infinity" not in shaded_html(tree)
+    assert "loss without bound · delay without bound" in shaded_picture(tree).svg()
+    assert "Infinity" not in shaded_picture(tree).html()
 
 
 def test_a_source_alone_and_a_stream_without_loss_can_be_drawn() -> None:
@@ -144,8 +144,8 @@ def test_a_source_alone_and_a_stream_without_loss_can_be_drawn() -> None:
         )
         tree = shaded_tree(problem, result_of(problem))
         assert tree.bands == ("none",)
-        assert len(parsed(shaded_svg(tree))) > 0
-        assert "</html>" in shaded_html(tree)
+        assert len(parsed(shaded_picture(tree).svg())) > 0
+        assert "</html>" in shaded_picture(tree).html()
 
 
 @pytest.mark.parametrize("servers", [7, 90])
@@ -162,9 +162,9 @@ def test_hostile_names_stay_text(servers: int) -> None:
         delays=plain.delays,
     )
     tree = shaded_tree(problem, result_of(problem))
-    picture = parsed(shaded_svg(tree))
+    picture = parsed(shaded_picture(tree).svg())
     assert not list(picture.iter(f"{SVG}script"))
-    html = shaded_html(tree)
+    html = shaded_picture(tree).html()
     assert len(re.findall(r"<script", html)) == 2
     assert len(facts_of(html)["nodes"]) == problem.node_count
 

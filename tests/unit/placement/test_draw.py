@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from distributary.content import AdaptationGraph
-from distributary.drawing import html_picture, svg_picture
-from distributary.drawing.picture import CARDS_MAX
+from distributary.drawing import tree_picture
+from distributary.drawing.cards import CARDS_MAX
 from distributary.errors import BadInput
 from distributary.placement.cost import cost
 from distributary.placement.draw import draw_plan, plan_scene
@@ -93,7 +93,7 @@ def placement_of(problem: PlacementProblem) -> Placement:
 
 
 def svg_of(problem: PlacementProblem) -> ElementTree.Element:
-    source = svg_picture(plan_scene(problem, placement_of(problem)))
+    source = tree_picture(plan_scene(problem, placement_of(problem))).svg()
     return ElementTree.fromstring(source)  # noqa: S314 (our own output)
 
 
@@ -230,8 +230,8 @@ def test_hostile_names_stay_text_in_an_svg(node_count: int) -> None:
 def test_hostile_names_stay_text_in_a_page(node_count: int) -> None:
     names = tuple(f"{HOSTILE[v % len(HOSTILE)]}{v}" for v in range(node_count))
     problem = problem_of(node_count, names=names, formats=HOSTILE)
-    source = html_picture(plan_scene(problem, placement_of(problem)))
-    plain = Page(html_picture(plan_scene(problem_of(3), placement_of(problem_of(3)))))
+    source = tree_picture(plan_scene(problem, placement_of(problem))).html()
+    plain = Page(tree_picture(plan_scene(problem_of(3), placement_of(problem_of(3)))).html())
     page = Page(source)
     assert len(page.scripts) == 2
     assert page.scripts[1] == plain.scripts[1]
@@ -243,7 +243,7 @@ def test_hostile_names_stay_text_in_a_page(node_count: int) -> None:
 
 def test_a_page_needs_nothing_from_elsewhere() -> None:
     problem = problem_of(100)
-    source = html_picture(plan_scene(problem, placement_of(problem)))
+    source = tree_picture(plan_scene(problem, placement_of(problem))).html()
     page = Page(source)
     fetching = {"src", "href", "xlink:href", "action", "srcset", "data"}
     assert not any(fetching & attributes.keys() for _, attributes in page.tags)
@@ -261,7 +261,7 @@ def test_a_page_needs_nothing_from_elsewhere() -> None:
 def test_a_page_knows_what_every_node_receives_makes_and_wants() -> None:
     problem = problem_of(150)
     plan = plan_of(problem)
-    facts = Page(html_picture(plan_scene(problem, placement_of(problem)))).facts
+    facts = Page(tree_picture(plan_scene(problem, placement_of(problem))).html()).facts
     for v in range(problem.node_count):
         assert facts["carried"][v] == np.flatnonzero(plan.receives[v]).tolist()
         assert facts["wanted"][v] == np.flatnonzero(problem.wants[v]).tolist()
@@ -309,5 +309,5 @@ def test_drawing_through_a_link_replaces_what_it_points_to(tmp_path: Path) -> No
 def test_a_thousand_nodes_make_a_file_of_sane_size() -> None:
     problem = problem_of(1024)
     scene = plan_scene(problem, placement_of(problem))
-    assert len(svg_picture(scene)) < 1_000_000
-    assert len(html_picture(scene)) < 1_500_000
+    assert len(tree_picture(scene).svg()) < 1_000_000
+    assert len(tree_picture(scene).html()) < 1_500_000

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from distributary.drawing.plane import COLOURED_HUBS_MAX, draw_plane
-from distributary.drawing.plane_picture import plane_html, plane_svg
+from distributary.drawing.plane_picture import plane_picture
 from distributary.errors import BadInput
 from distributary.wiring.cost import cost
 from distributary.wiring.draw import USERS_DRAWN_MAX, draw_wiring, wiring_plane
@@ -54,13 +54,13 @@ def test_every_user_and_broker_is_drawn(users: int, brokers: int, placed: bool) 
     problem = generate_problem(seed=users, users=users, brokers=brokers, channels=8)
     positions = generate_positions(seed=users, users=users, brokers=brokers) if placed else None
     plane = wiring_plane(problem, nearest(problem), positions=positions)
-    picture = parsed(plane_svg(plane))
+    picture = parsed(plane_picture(plane).svg())
     squares = [r for r in picture.iter(f"{SVG}rect") if r.get("class") == "hub"]
     assert len(squares) >= brokers
     told = ["".join(title.itertext()) for title in picture.iter(f"{SVG}title")]
     for name in problem.users + problem.brokers:
         assert any(words.startswith(f"{name} · ") for words in told)
-    facts = facts_of(plane_html(plane))
+    facts = facts_of(plane_picture(plane).html())
     assert facts["nodes"] == [*problem.brokers, *problem.users]
     assert len(facts["details"]) == users + brokers
     assert len(facts["kinds"]) <= COLOURED_HUBS_MAX + 1
@@ -71,7 +71,7 @@ def test_a_line_tells_the_traffic_between_its_brokers() -> None:
     plane = wiring_plane(problem, nearest(problem))
     assert len(plane.links) >= 3
     assert plane.link_sizes.max() == 1.0
-    facts = facts_of(plane_html(plane))
+    facts = facts_of(plane_picture(plane).html())
     assert len(facts["links"]) == len(plane.links)
     first = plane.links[0]
     assert facts["links"][0][0] == f"{problem.brokers[first[0]]} \u2013 {problem.brokers[first[1]]}"
@@ -92,7 +92,7 @@ def test_brokers_without_users_and_without_limit_are_shown_as_such() -> None:
     assert np.isnan(plane.fills).all()
     assert plane.legend_columns == ("users", "traffic")
     assert "1 of 5 brokers in use" in plane.subtitle
-    assert "broker without users" in plane_svg(plane)
+    assert "broker without users" in plane_picture(plane).svg()
 
 
 @pytest.mark.parametrize("core", ["mst", "steiner", "one-tree"])
@@ -110,10 +110,10 @@ def test_names_from_a_file_cannot_break_a_picture() -> None:
     problem = generate_problem(seed=6, users=len(HOSTILE), brokers=len(HOSTILE))
     hostile = replace(problem, users=HOSTILE, brokers=HOSTILE)
     plane = wiring_plane(hostile, nearest(hostile))
-    html = plane_html(plane)
+    html = plane_picture(plane).html()
     assert html.count("<script") == 2
     assert "alert(1)<" not in html
-    parsed(plane_svg(plane))
+    parsed(plane_picture(plane).svg())
 
 
 def test_places_from_prices_keep_distances_where_they_can() -> None:
@@ -135,7 +135,7 @@ def test_brokers_at_one_place_and_free_access_can_be_drawn() -> None:
     places = positions_from_prices(free, np.arange(9))
     assert np.isfinite(places.users).all()
     assert len(np.unique(places.users, axis=0)) == 9
-    parsed(plane_svg(wiring_plane(free, nearest(free))))
+    parsed(plane_picture(wiring_plane(free, nearest(free))).svg())
 
 
 @pytest.mark.parametrize(
