@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from distributary.cli.options import ProblemPath, Seed
-from distributary.cli.output import print_warnings, write_document
+from distributary.cli.output import print_warnings, readable_path, write_document
 from distributary.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -40,19 +40,15 @@ def compare(
     from distributary.placement.comparison import compare_methods, comparison_document
     from distributary.placement.problem_file import read_problem
 
-    file = read_problem("/dev/stdin" if str(problem) == "-" else problem)
+    file = read_problem(readable_path(problem))
     with progress() as observe:
         results = compare_methods(file.problem, iterations=iterations, seed=seed, observe=observe)
     if json:
         write_document(comparison_document(results, seed=seed), None)
     else:
-        from rich.console import Console
+        from distributary.cli.conversion_tables import print_table
 
-        console = Console()
-        if not console.is_terminal:
-            # A file has no width: a table in it is as wide as it needs to be.
-            console = Console(width=200)
-        console.print(comparison_table(results))
+        print_table(comparison_table(results))
         for result in results:
             if result.skipped is not None:
                 print(f"skipped {result.method}: {result.skipped}")
@@ -63,19 +59,16 @@ def compare(
 
 def comparison_table(results: list[MethodResult]) -> Table:
     """Return the results as a table to print; the cheapest plans are marked."""
-    from rich import box
-    from rich.table import Table
+    from distributary.cli.conversion_tables import table
 
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("method")
-    for heading in ("cost", "saves on all-in-root", "on all-in-leaves", "seconds", "gap"):
-        table.add_column(heading, justify="right")
+    figures = ("cost", "saves on all-in-root", "on all-in-leaves", "seconds", "gap")
+    filled = table(("method",), figures)
     for result in results:
         placement = result.placement
         if placement is None:
-            table.add_row(result.method, "skipped", "-", "-", "-", "-")
+            filled.add_row(result.method, "skipped", "-", "-", "-", "-")
             continue
-        table.add_row(
+        filled.add_row(
             f"{result.method} *" if result.best else result.method,
             f"{placement.total_cost:,.2f}",
             _share(result.saving_all_in_root),
@@ -84,7 +77,7 @@ def comparison_table(results: list[MethodResult]) -> Table:
             f"{placement.gap:.2%}",
             style="bold" if result.best else "",
         )
-    return table
+    return filled
 
 
 def _share(value: float | None) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import BinaryIO
 
 from distributary.cli.output import check_output, shown_path
-from distributary.errors import BadInput, quoted
+from distributary.errors import BadInput
+from distributary.files import replacing
 
 __all__ = ["check_content_output", "read_content", "write_content"]
 
@@ -59,8 +59,6 @@ def check_content_output(path: Path, place: str, *, text: bool) -> None:
     ----------
     path
         Where it shall go; `-` is standard output.
-    place
-        What the argument is called.
     text
         Whether a terminal can show it.
     """
@@ -77,19 +75,5 @@ def write_content(content: bytes, path: Path, place: str) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
         return
-    target = path.resolve()
-    # A pipe or a device is written to as it is: there is nothing to replace.
-    replaced = target.is_file() or not target.exists()
-    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp") if replaced else target
-    try:
-        try:
-            draft.write_bytes(content)
-            if replaced:
-                draft.replace(target)
-        except BaseException:
-            if replaced:
-                draft.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise BadInput(place, f"{quoted(path)} cannot be written: {reason}") from None
+    with replacing(path, place) as draft:
+        draft.write_bytes(content)

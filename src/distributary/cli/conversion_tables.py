@@ -35,8 +35,6 @@ def format_groups(names: Iterable[str], *, every: bool) -> dict[str, list[str]]:
 
     Parameters
     ----------
-    names
-        The formats.
     every
         Whether each has a line of its own instead.
     """
@@ -64,8 +62,6 @@ def conversion_groups(
 
     Parameters
     ----------
-    pairs
-        The conversions.
     every
         Whether each has a line of its own instead.
     """

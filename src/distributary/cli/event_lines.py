@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from distributary.errors import BadInput
+from distributary.files import naming
 
 if TYPE_CHECKING:
     from distributary.content.publication import Publication
@@ -90,7 +91,7 @@ def event_portions(
         yield EventPortion(events, end)
 
 
-def event_lines(path: Path, *, bytes_max: int | None = None) -> Iterator[EventLine]:
+def event_lines(path: Path) -> Iterator[EventLine]:
     """Yield the events of a file, in its order; empty lines are passed over.
 
     Memory is bounded by the longest line that an event may have, not by the file.
@@ -99,8 +100,6 @@ def event_lines(path: Path, *, bytes_max: int | None = None) -> Iterator[EventLi
     ----------
     path
         The file; - is standard input.
-    bytes_max
-        How large an event may be; by default `publication.EVENT_BYTES_MAX`.
 
     Raises
     ------
@@ -110,25 +109,18 @@ def event_lines(path: Path, *, bytes_max: int | None = None) -> Iterator[EventLi
     streamed = str(path) == "-"
     shown = str(path) if str(path).isprintable() else repr(str(path))
     place = "standard input" if streamed else shown
-    try:
+    with naming(place):
         if streamed:
-            yield from _lines(sys.stdin.buffer, place, bytes_max)
+            yield from _lines(sys.stdin.buffer, place)
         else:
             with path.open("rb") as file:
-                yield from _lines(file, place, bytes_max)
-    except FileNotFoundError:
-        raise BadInput(place, "does not exist") from None
-    except IsADirectoryError:
-        raise BadInput(place, "is a directory, not a file") from None
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise BadInput(place, f"cannot be read: {reason}") from None
+                yield from _lines(file, place)
 
 
-def _lines(file: BinaryIO, place: str, bytes_max: int | None) -> Iterator[EventLine]:
+def _lines(file: BinaryIO, place: str) -> Iterator[EventLine]:
     from distributary.content.publication import EVENT_BYTES_MAX, parse_event
 
-    limit = EVENT_BYTES_MAX if bytes_max is None else bytes_max
+    limit = EVENT_BYTES_MAX
     number = end = 0
     while line := file.readline(limit + 1):
         number += 1

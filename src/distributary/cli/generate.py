@@ -10,8 +10,9 @@ import typer
 
 from distributary.cli import generate_wiring
 from distributary.cli.options import Seed, output_option
-from distributary.cli.output import check_output, write_document
-from distributary.errors import BadInput, quoted
+from distributary.cli.output import check_output, print_written, write_document
+from distributary.errors import BadInput, counted
+from distributary.files import writing
 
 if TYPE_CHECKING:
     from distributary.arrays import FloatArray
@@ -104,14 +105,12 @@ def placement(
         beta=beta,
     )
     write_document(problem_document(problem), output)
-    if output is not None:
-        print(
-            f"{kind}: {_counted(problem.node_count, 'node')}, "
-            f"{_counted(problem.format_count, 'format')}, "
-            f"{_counted(problem.graph.conversion_count, 'conversion')}, "
-            f"seed {seed}; written to {output}",
-            file=sys.stderr,
-        )
+    print_written(
+        f"{kind}: {counted(problem.node_count, 'node')}, "
+        f"{counted(problem.format_count, 'format')}, "
+        f"{counted(problem.graph.conversion_count, 'conversion')}, seed {seed}",
+        output,
+    )
 
 
 @app.command("tree", epilog=TREE_EXAMPLES)
@@ -196,21 +195,14 @@ def tree(
     _write_stream(problem, output, beside)
     if note is not None:
         print(f"note: {topology or delays}: {note}", file=sys.stderr)
-    if output is not None:
-        print(
-            f"tree: {_counted(problem.node_count - 1, 'server')}, "
-            f"{_counted(problem.object_count, 'object')}, "
-            f"seed {seed}; written to {output}",
-            file=sys.stderr,
-        )
+    print_written(
+        f"tree: {counted(problem.node_count - 1, 'server')}, "
+        f"{counted(problem.object_count, 'object')}, seed {seed}",
+        output,
+    )
 
 
 app.command("wiring", epilog=generate_wiring.EXAMPLES)(generate_wiring.wiring)
-
-
-def _counted(count: int, noun: str) -> str:
-    """Return a number of things in words."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _network_places(path: Path) -> tuple[list[str], FloatArray, str | None]:
@@ -234,7 +226,7 @@ def _measured_delays(path: Path, unit: str, round_trip: bool) -> tuple[FloatArra
 
     matrix = read_delays(path, unit=unit, round_trip=round_trip)
     note = (
-        f"{_counted(matrix.missing_count, 'delay')} missing; the way back, or else the best "
+        f"{counted(matrix.missing_count, 'delay')} missing; the way back, or else the best "
         "way over a third host, stands in"
         if matrix.missing_count
         else None
@@ -265,10 +257,7 @@ def _write_stream(problem: FidelityProblem, output: Path | None, beside: Path | 
     from distributary.fidelity.problem_file import problem_document
 
     if beside is not None:
-        try:
+        with writing(beside, "-o"):
             write_delays(problem, beside)
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise BadInput("-o", f"{quoted(beside)} cannot be written: {reason}") from None
     name = None if beside is None else beside.name
     write_document(problem_document(problem, delays_file=name), output)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from distributary.cli.options import Seed, check_number, was_given
-from distributary.cli.output import write_document
-from distributary.cli.tables_output import tables_folder, writing_tables
+from distributary.cli.output import print_written, write_document
+from distributary.cli.tables_output import tables_folder, tables_option, writing_tables
 from distributary.errors import BadInput, counted
 
 __all__ = ["EXAMPLES", "wiring"]
@@ -55,16 +54,7 @@ def wiring(
     layout: Annotated[
         Literal["plane", "towns"], typer.Option(help="Users anywhere, or around centres.")
     ] = "plane",
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="PROBLEM.json|DIR/",
-            help="Write here, not to standard output; Parquet tables into a directory.",
-            show_default=False,
-        ),
-    ] = None,
+    output: Annotated[str | None, tables_option("PROBLEM")] = None,
 ) -> None:
     """Write a problem for `distributary wire`.
 
@@ -122,10 +112,9 @@ def wiring(
     else:
         target = None if output is None else Path(output)
         write_document(problem_document(problem, positions=positions), target)
-    if output is not None:
-        print(
-            f"wiring: {counted(problem.user_count, 'user')}, "
-            f"{counted(problem.broker_count, 'broker')}, "
-            f"{counted(problem.channel_count, 'channel')}, seed {seed}; written to {output}",
-            file=sys.stderr,
-        )
+    print_written(
+        f"wiring: {counted(problem.user_count, 'user')}, "
+        f"{counted(problem.broker_count, 'broker')}, "
+        f"{counted(problem.channel_count, 'channel')}, seed {seed}",
+        output,
+    )

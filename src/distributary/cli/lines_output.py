@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -13,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from distributary.errors import BadInput, quoted
+from distributary.files import replacing
 
 __all__ = ["WriteLine", "writing_lines"]
 
@@ -42,26 +41,12 @@ def writing_lines(path: Path | None, *, at_once: bool = False) -> Iterator[Write
     if path is None:
         yield from _printing(at_once)
         return
-    target = path.resolve()
-    # A pipe or a device is written to as it is: there is nothing to replace.
-    replaced = target.is_file() or not target.exists()
-    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp") if replaced else target
-    try:
-        with draft.open("w", encoding="utf-8") as file:
+    with replacing(path, "-o") as draft, draft.open("w", encoding="utf-8") as file:
 
-            def write_line(document: Mapping[str, object]) -> None:
-                file.write(json.dumps(document, ensure_ascii=False) + "\n")
+        def write_line(document: Mapping[str, object]) -> None:
+            file.write(json.dumps(document, ensure_ascii=False) + "\n")
 
-            yield write_line
-        if replaced:
-            draft.replace(target)
-    except OSError as error:
-        _discard(draft, replaced)
-        reason = (error.strerror or str(error)).lower()
-        raise BadInput("-o", f"{quoted(path)} cannot be written: {reason}") from None
-    except BaseException:
-        _discard(draft, replaced)
-        raise
+        yield write_line
 
 
 def _printing(at_once: bool) -> Iterator[WriteLine]:
@@ -87,8 +72,3 @@ def _printing(at_once: bool) -> Iterator[WriteLine]:
         waiting.seek(0)
         decoded = io.TextIOWrapper(waiting, encoding="utf-8", newline="")
         shutil.copyfileobj(decoded, sys.stdout)
-
-
-def _discard(draft: Path, replaced: bool) -> None:
-    if replaced:
-        draft.unlink(missing_ok=True)

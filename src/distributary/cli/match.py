@@ -11,7 +11,7 @@ import typer
 from distributary.cli.event_lines import BadLines, event_lines, event_portions
 from distributary.cli.lines_output import writing_lines
 from distributary.cli.options import output_option
-from distributary.cli.output import check_output
+from distributary.cli.output import check_output, print_written, readable_path
 from distributary.cli.progress import progress
 from distributary.errors import BadInput, counted
 
@@ -63,10 +63,9 @@ def match(
     event. Events from standard input, or from a pipe, are answered as they come.
     """
     check_output(output, "-o")
-    if str(subscriptions) == "-":
-        if str(events) == "-":
-            raise BadInput("SUBSCRIPTIONS.json", "cannot be - when EVENTS.jsonl is")
-        subscriptions = Path("/dev/stdin")
+    if str(subscriptions) == str(events) == "-":
+        raise BadInput("SUBSCRIPTIONS.json", "cannot be - when EVENTS.jsonl is")
+    subscriptions = readable_path(subscriptions)
     from distributary.filters.index import Index
     from distributary.filters.subscriptions_file import read_subscriptions
 
@@ -94,9 +93,8 @@ def match(
     if bad.count:
         verb = "was" if bad.count == 1 else "were"
         print(f"warning: {counted(bad.count, 'bad line')} {verb} skipped", file=sys.stderr)
-    if output is not None:
-        print(
-            f"{counted(count, 'event')}, {counted(len(index), 'subscription')}, "
-            f"{counted(matches, 'match', 'matches')}; written to {output}",
-            file=sys.stderr,
-        )
+    print_written(
+        f"{counted(count, 'event')}, {counted(len(index), 'subscription')}, "
+        f"{counted(matches, 'match', 'matches')}",
+        output,
+    )

@@ -72,8 +72,6 @@ def check_drawing(path: Path | None, output: Path | str | None) -> None:
 
     Parameters
     ----------
-    path
-        Where the picture goes.
     output
         Where the result goes, which must be elsewhere.
     """

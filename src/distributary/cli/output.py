@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from distributary.errors import BadInput, quoted
+from distributary.files import replacing
 
-__all__ = ["check_output", "print_warnings", "shown_path", "write_document"]
+__all__ = [
+    "check_output",
+    "print_warnings",
+    "print_written",
+    "readable_path",
+    "shown_path",
+    "write_document",
+]
 
 _WARNINGS_MAX = 5
 
@@ -33,26 +40,14 @@ def write_document(document: dict[str, object], path: Path | None) -> None:
         sys.stdout.write(document_text(document, ascii_only=ascii_only))
         sys.stdout.flush()
         return
-    try:
-        _replace(path.resolve(), document_text(document))
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise BadInput("-o", f"{quoted(path)} cannot be written: {reason}") from None
+    with replacing(path, "-o") as draft:
+        draft.write_text(document_text(document), encoding="utf-8")
 
 
-def _replace(target: Path, text: str) -> None:
-    """Write a file so that a reader sees the old one or the new one, never half of it."""
-    if target.exists() and not target.is_file():
-        # A pipe or a device: there is nothing to replace.
-        target.write_text(text, encoding="utf-8")
-        return
-    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(target)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+def print_written(summary: str, output: Path | str | None) -> None:
+    """Print what was written to a file, for people; what went to standard output they see."""
+    if output is not None:
+        print(f"{summary}; written to {output}", file=sys.stderr)
 
 
 def print_warnings(path: Path, warnings: Sequence[str]) -> None:
@@ -67,3 +62,8 @@ def print_warnings(path: Path, warnings: Sequence[str]) -> None:
 def shown_path(path: Path) -> str:
     """Return what messages call a file that was named on the command line."""
     return "standard input" if str(path) == "-" else str(path)
+
+
+def readable_path(path: Path) -> Path:
+    """Return a file that was named on the command line as one to open: `-` is standard input."""
+    return Path("/dev/stdin") if str(path) == "-" else path

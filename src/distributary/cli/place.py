@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -18,7 +17,13 @@ from distributary.cli.options import (
     problem_argument,
     was_given,
 )
-from distributary.cli.output import check_output, print_warnings, write_document
+from distributary.cli.output import (
+    check_output,
+    print_warnings,
+    print_written,
+    readable_path,
+    write_document,
+)
 from distributary.cli.progress import progress
 from distributary.errors import BadInput
 
@@ -140,8 +145,7 @@ def place(
         )
     for path, file in zip(problems, files, strict=True):
         print_warnings(path, file.warnings)
-    if output is not None:
-        print(f"{summary}; written to {output}", file=sys.stderr)
+    print_written(summary, output)
 
 
 def _read(paths: list[Path], graph: Path | None, content_bytes: int | None) -> list[ProblemFile]:
@@ -156,9 +160,7 @@ def _read(paths: list[Path], graph: Path | None, content_bytes: int | None) -> l
     formats = None
     if graph is not None and content_bytes is not None:
         formats = read_graph_for(graph, content_bytes)
-    return [
-        read_problem("/dev/stdin" if str(path) == "-" else path, graph=formats) for path in paths
-    ]
+    return [read_problem(readable_path(path), graph=formats) for path in paths]
 
 
 def _place_concurrently(

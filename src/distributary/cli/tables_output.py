@@ -6,11 +6,26 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import typer
 
 from distributary.cli.output import check_output
 from distributary.errors import BadInput, quoted
+from distributary.files import writing
 
-__all__ = ["tables_folder", "writing_tables"]
+__all__ = ["tables_folder", "tables_option", "writing_tables"]
+
+
+def tables_option(noun: str) -> Any:
+    """Return the option that says where a result goes which may be a file or a folder."""
+    return typer.Option(
+        "-o",
+        "--output",
+        metavar=f"{noun}.json|DIR/",
+        help="Write here, not to standard output; Parquet tables into a directory.",
+        show_default=False,
+    )
 
 
 def tables_folder(output: str | None, *, prefer_tables: bool = False) -> Path | None:
@@ -43,10 +58,8 @@ def tables_folder(output: str | None, *, prefer_tables: bool = False) -> Path | 
 @contextmanager
 def writing_tables(folder: Path) -> Iterator[None]:
     """Turn a failure to write into the `folder` into a `BadInput` about -o."""
-    try:
-        yield
-    except BadInput as error:
-        raise error.within("-o") from None
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise BadInput("-o", f"{quoted(folder)} cannot be written: {reason}") from None
+    with writing(folder, "-o"):
+        try:
+            yield
+        except BadInput as error:
+            raise error.within("-o") from None

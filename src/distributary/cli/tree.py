@@ -18,7 +18,13 @@ from distributary.cli.options import (
     output_option,
     was_given,
 )
-from distributary.cli.output import check_output, print_warnings, write_document
+from distributary.cli.output import (
+    check_output,
+    print_warnings,
+    print_written,
+    readable_path,
+    write_document,
+)
 from distributary.cli.progress import progress
 from distributary.errors import BadInput, quoted
 
@@ -119,8 +125,7 @@ def tree(
     from distributary.fidelity.problem_file import read_problem
     from distributary.fidelity.tree_file import read_trees, trees_document
 
-    streamed = str(problem) == "-"
-    file = read_problem("/dev/stdin" if streamed else problem, alone=streamed)
+    file = read_problem(readable_path(problem), alone=str(problem) == "-")
     begin = None if start is None else read_trees(start, file.problem, approach=objects)
     from distributary.fidelity.anneal import Schedule
     from distributary.fidelity.overload import unservable
@@ -157,12 +162,11 @@ def tree(
         print(f"warning: {_overload(result)}", file=sys.stderr)
         for shortfall in unservable(file.problem, objects)[:_REASONS_MAX]:
             print(f"warning: no tree can serve this: {shortfall.reason}", file=sys.stderr)
-    if output is not None:
-        print(
-            f"{result.method}: average loss {result.loss.average:.6g}, "
-            f"{result.seconds:.3f} s, seed {seed}; written to {output}",
-            file=sys.stderr,
-        )
+    print_written(
+        f"{result.method}: average loss {result.loss.average:.6g}, "
+        f"{result.seconds:.3f} s, seed {seed}",
+        output,
+    )
 
 
 def _overload(result: StreamTrees) -> str:

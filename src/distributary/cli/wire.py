@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from distributary.cli.options import Seed, TimeLimit, check_drawing, check_number, drawing_option
-from distributary.cli.output import print_warnings, shown_path, write_document
+from distributary.cli.output import (
+    print_warnings,
+    print_written,
+    readable_path,
+    shown_path,
+    write_document,
+)
 from distributary.cli.progress import progress
-from distributary.cli.tables_output import tables_folder, writing_tables
-from distributary.errors import BadInput, InfeasiblePlan
+from distributary.cli.tables_output import tables_folder, tables_option, writing_tables
+from distributary.errors import BadInput, InfeasiblePlan, counted
 
 if TYPE_CHECKING:
     from distributary.wiring.problem import WiringProblem
@@ -68,16 +74,7 @@ def wire(
         typer.Option(min=0, help="With --from: most users to move.", show_default="all"),
     ] = None,
     draw: Annotated[Path | None, drawing_option("wiring")] = None,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="WIRING.json|DIR/",
-            help="Write here, not to standard output; Parquet tables into a directory.",
-            show_default=False,
-        ),
-    ] = None,
+    output: Annotated[str | None, tables_option("WIRING")] = None,
 ) -> None:
     """Attach every user to a broker, at the least cost of traffic.
 
@@ -126,8 +123,7 @@ def wire(
         )
     if start is not None and begin is not None:
         print_warnings(start, begin.warnings)
-    if output is not None:
-        print(f"{_summary(wiring, seed)}; written to {output}", file=sys.stderr)
+    print_written(_summary(wiring, seed), output)
 
 
 def _read(path: Path) -> ProblemFile:
@@ -137,7 +133,7 @@ def _read(path: Path) -> ProblemFile:
         return read_problem_tables(path)
     from distributary.wiring.problem_file import read_problem
 
-    return read_problem(_opened(path))
+    return read_problem(readable_path(path))
 
 
 def _read_start(path: Path, problem: WiringProblem) -> Assignment:
@@ -147,11 +143,7 @@ def _read_start(path: Path, problem: WiringProblem) -> Assignment:
         return read_wiring_tables(path, problem)
     from distributary.wiring.wiring_file import read_wiring
 
-    return read_wiring(_opened(path), problem)
-
-
-def _opened(path: Path) -> Path:
-    return Path("/dev/stdin") if str(path) == "-" else path
+    return read_wiring(readable_path(path), problem)
 
 
 def _write(file: ProblemFile, wiring: Wiring, folder: Path | None, output: str | None) -> None:
@@ -177,5 +169,5 @@ def _summary(wiring: Wiring, seed: int) -> str:
     if wiring.steiner_saving is not None:
         parts.append(f"branching saves {wiring.steiner_saving:.6g}")
     if wiring.moved is not None:
-        parts.append("1 user moved" if wiring.moved == 1 else f"{wiring.moved:,} users moved")
+        parts.append(f"{counted(wiring.moved, 'user')} moved")
     return ", ".join((*parts, f"{wiring.seconds:.3f} s", f"seed {seed}"))

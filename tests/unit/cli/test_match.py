@@ -305,11 +305,12 @@ def test_bad_arguments_get_one_line(
     check_one_line(code, *capsys.readouterr(), place)
 
 
-def test_a_line_longer_than_an_event_is_one_bad_line() -> None:
+def test_a_line_longer_than_an_event_is_one_bad_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of it is passed over in pieces, and is not taken for further lines."""
+    monkeypatch.setattr("distributary.content.publication.EVENT_BYTES_MAX", 1000)
     long = event(data="x" * 5000)
     Path("events.jsonl").write_text(f"{long}\n{event(id='e2')}\n", encoding="utf-8")
-    found = list(event_lines(Path("events.jsonl"), bytes_max=1000))
+    found = list(event_lines(Path("events.jsonl")))
     assert "line 1: event: is larger than" in str(found[0].event)
     assert isinstance(found[1].event, Publication)
     assert found[1].event.id == "e2"
