@@ -18,10 +18,10 @@ from distributary.broker.turn import Turn
 from distributary.content import Publication, Subscription
 from distributary.content.calibrated_graph import graph_for
 from distributary.placement import check
-from distributary.simulator.checkers.exactly_once import ExactlyOnce
+from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
 from distributary.simulator.checkers.ledger import Ledger
-from distributary.simulator.checkers.order import Order
-from distributary.simulator.checkers.selection import Selection
+from distributary.simulator.checkers.order import OrderCheck
+from distributary.simulator.checkers.selection import SelectionCheck
 from distributary.simulator.workload.publisher import Publisher
 from distributary.simulator.workload.subscriber import Subscriber
 
@@ -97,9 +97,9 @@ class ContentWorld:
                 else honest(broker, blob, target)
             )
         self.ledger = Ledger(settings.space.cell_of)
-        self.once = ExactlyOnce(self.ledger)
-        self.order = Order(self.ledger)
-        self.selection = Selection(self.ledger, settings, lambda name: name in failing)
+        self.once = ExactlyOnceCheck(self.ledger)
+        self.order = OrderCheck(self.ledger)
+        self.selection = SelectionCheck(self.ledger, settings, lambda name: name in failing)
         self.subscribers: dict[str, Subscriber] = {}
         self.publishers: dict[str, Publisher] = {}
 

@@ -29,11 +29,11 @@ from distributary.content import ContentSpace, Publication, Subscription
 from distributary.media.failure import ConversionFailed
 from distributary.media.graphs import default_graph
 from distributary.media.pool import Pool
-from distributary.simulator.checkers.exactly_once import ExactlyOnce
+from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
 from distributary.simulator.checkers.ledger import Ledger
-from distributary.simulator.checkers.order import Order
+from distributary.simulator.checkers.order import OrderCheck
 from distributary.simulator.checkers.violation import Violation
-from distributary.simulator.conversions import Conversion, GraphConversions
+from distributary.simulator.conversions import ConversionOutcome, GraphConversions
 from distributary.simulator.network import SimulatedNetwork
 from distributary.simulator.places import Places
 from distributary.simulator.scenario import OverlayTable
@@ -169,7 +169,7 @@ def deliver(data: Path, pdf: bytes, *, seed: int, say: Callable[[str], None]) ->
         conversions = _RealConversions(pool, settings, len(pdf), story.map)
         world = World(settings, network, seed=seed, convert=conversions)
         ledger = Ledger(settings.space.cell_of)
-        once, order = ExactlyOnce(ledger), Order(ledger)
+        once, order = ExactlyOnceCheck(ledger), OrderCheck(ledger)
         world.watchers.append(_watcher(story.map))
         world.listeners.append(_listener(story.map))
         for index, identity in enumerate(identifiers):
@@ -217,7 +217,7 @@ def deliver(data: Path, pdf: bytes, *, seed: int, say: Callable[[str], None]) ->
     story.agreed = sum(got.get(key, "nothing") == kind for key, kind in predicted.items())
     story.others = len(got.keys() - predicted.keys())
     story.owed, story.made, story.duplicates = once.owed, once.made, once.duplicates
-    story.messages = sum(world.tally.messages().values())
+    story.messages = world.message_counts.total()
     story.log_hash = world.log_hash
     return story
 
@@ -237,20 +237,20 @@ class _RealConversions:
         self._graph = settings.graph_for(content_bytes)
         self._story = story
 
-    def __call__(self, broker: str, blob: Blob, target: str) -> Conversion:
+    def __call__(self, broker: str, blob: Blob, target: str) -> ConversionOutcome:
         """Return what becomes of a conversion at a broker."""
         if blob.data is None:
             return self._imagined(broker, blob, target)
         try:
             done = self._pool.convert(blob.data, blob.media_type, target)
         except ConversionFailed as failure:
-            return Conversion(0.1, None, str(failure))
+            return ConversionOutcome(0.1, None, str(failure))
         self._story.conversions.append(
             (broker, blob.media_type, target, done.seconds, len(done.content))
         )
         names = self._graph.names
         seconds = self._graph.costs[names.index(blob.media_type), names.index(target)]
-        return Conversion(float(seconds), Blob.of(target, done.content))
+        return ConversionOutcome(float(seconds), Blob.of(target, done.content))
 
 
 def _subscribe_users(world: World, ledger: Ledger, data: Path, home_of: dict[str, str]) -> set[str]:

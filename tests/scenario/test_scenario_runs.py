@@ -5,6 +5,7 @@ A failure prints the command that shows it again.
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import pytest
@@ -34,10 +35,14 @@ def check(path: Path, seed: int) -> dict[str, object]:
     return report
 
 
+# A run that one test has checked, another one need not make again.
+checked = functools.cache(check)
+
+
 @pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
 def test_a_small_scenario_keeps_what_must_hold(path: Path, seed: int) -> None:
-    check(path, seed)
+    checked(path, seed)
 
 
 @pytest.mark.full
@@ -56,6 +61,6 @@ def test_a_large_scenario_keeps_it_too(path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("path", [SCENARIOS / "churn.toml", SCENARIOS / "stream-small.toml"])
 def test_the_same_seed_gives_the_same_report(path: Path) -> None:
-    one, other = check(path, 3), check(path, 3)
+    one, other = checked(path, 3), check(path, 3)
     assert one == other
-    assert one["log_hash"] != check(path, 4)["log_hash"]
+    assert one["log_hash"] != checked(path, 4)["log_hash"]

@@ -11,13 +11,13 @@ from distributary.broker.blob import Blob
 from distributary.broker.settings import Settings
 from distributary.content.format_choice import format_index
 
-__all__ = ["Conversion", "Convert", "GraphConversions"]
+__all__ = ["ConversionOutcome", "Convert", "GraphConversions"]
 
 _BYTES_PER_SIZE = 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Conversion:
+class ConversionOutcome:
     """What becomes of a conversion.
 
     Attributes
@@ -26,8 +26,6 @@ class Conversion:
         How long it takes at a broker of ordinary speed.
     blob
         The result; None when the conversion fails.
-    reason
-        Why it fails.
     """
 
     seconds: float
@@ -35,7 +33,7 @@ class Conversion:
     reason: str = ""
 
 
-Convert: TypeAlias = Callable[[str, Blob, str], Conversion]
+Convert: TypeAlias = Callable[[str, Blob, str], ConversionOutcome]
 """Given a broker, content and a format: what becomes of the conversion."""
 
 
@@ -44,18 +42,13 @@ class GraphConversions:
 
     Costs and sizes in the graph belong to the size of the original content, which a converted
     blob does not tell. So whoever converts remembers it by the digest of the result.
-
-    Parameters
-    ----------
-    settings
-        Whose graph it is.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._content_bytes: dict[str, int] = {}
 
-    def __call__(self, broker: str, blob: Blob, target: str) -> Conversion:
+    def __call__(self, broker: str, blob: Blob, target: str) -> ConversionOutcome:
         """Return what becomes of a conversion at a broker."""
         content_bytes = self._content_bytes.get(blob.digest, blob.size_bytes)
         graph = self._settings.graph_for(content_bytes)
@@ -65,8 +58,8 @@ class GraphConversions:
         if source is not None and made is not None:
             seconds = float(graph.costs[source, made])
         if made is None or not math.isfinite(seconds):
-            return Conversion(0.0, None, f"{blob.media_type} cannot be made into {target}")
+            return ConversionOutcome(0.0, None, f"{blob.media_type} cannot be made into {target}")
         size_bytes = round(float(graph.sizes[made]) * _BYTES_PER_SIZE)
         result = Blob.imagined(target, size_bytes, blob.digest)
         self._content_bytes[result.digest] = content_bytes
-        return Conversion(seconds, result)
+        return ConversionOutcome(seconds, result)

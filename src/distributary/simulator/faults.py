@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from distributary.broker.blob import Blob
 from distributary.broker.settings import ns
-from distributary.simulator.conversions import Conversion, Convert
+from distributary.simulator.conversions import ConversionOutcome, Convert
 from distributary.simulator.network import Disturbance, SimulatedNetwork
 from distributary.simulator.scenario import Fault
 from distributary.simulator.world import World
 
-__all__ = ["Faults", "Misfortune", "planned_faults"]
+__all__ = ["FaultInjector", "PlannedFault", "planned_faults"]
 
 _LASTING_S = 15.0
 _MIXED_KINDS = ("drop", "duplicate", "reorder", "delay", "partition", "crash", "torn", "slow")
@@ -21,13 +21,11 @@ _NS_PER_MS = 1e6
 
 
 @dataclass(frozen=True)
-class Misfortune:
+class PlannedFault:
     """One fault with nothing left to chance but single messages.
 
     Attributes
     ----------
-    fault
-        What the scenario says.
     brokers
         The brokers concerned; empty for all.
     until_s
@@ -41,19 +39,15 @@ class Misfortune:
 
 def planned_faults(
     faults: Sequence[Fault], brokers: Sequence[str], spared: Sequence[str], rng: random.Random
-) -> list[Misfortune]:
+) -> list[PlannedFault]:
     """Return what goes wrong, in the order of the scenario.
 
     Parameters
     ----------
     faults
         What the scenario says; a mix becomes as many faults as it counts.
-    brokers
-        All brokers.
     spared
         Those that chance does not choose.
-    rng
-        Chooses brokers, and times within a mix.
     """
     single: list[Fault] = []
     for fault in faults:
@@ -63,7 +57,7 @@ def planned_faults(
         until_s = fault.at_s + _LASTING_S if fault.until_s is None else fault.until_s
         if fault.kind in ("lost", "skew"):
             until_s = fault.at_s
-        planned.append(Misfortune(fault, _concerned(fault, brokers, spared, rng), until_s))
+        planned.append(PlannedFault(fault, _concerned(fault, brokers, spared, rng), until_s))
     return planned
 
 
@@ -104,17 +98,11 @@ def _concerned(
     return tuple(sorted(rng.sample(able, min(count, len(able)))))
 
 
-class Faults:
+class FaultInjector:
     """Makes a run's faults happen.
 
     Parameters
     ----------
-    world, network
-        Where they happen.
-    planned
-        What happens.
-    rng
-        Decides how far each clock is off.
     first
         What a broker that comes back is told first.
     on_lost
@@ -132,7 +120,7 @@ class Faults:
         self,
         world: World,
         network: SimulatedNetwork,
-        planned: Sequence[Misfortune],
+        planned: Sequence[PlannedFault],
         rng: random.Random,
         *,
         first: Callable[[str], tuple[object, ...]],
@@ -220,19 +208,19 @@ class Faults:
     def _skew(self, broker: str, off_ns: int) -> None:
         self._world.nodes[broker].skew_ns = off_ns
 
-    def _spoil(self, planned: Misfortune, end_ns: int) -> None:
+    def _spoil(self, planned: PlannedFault, end_ns: int) -> None:
         healthy = self._world.convert
         self._world.convert = self._spoilt(healthy, planned, end_ns)
 
-    def _spoilt(self, healthy: Convert, planned: Misfortune, end_ns: int) -> Convert:
-        def convert(broker: str, blob: Blob, target: str) -> Conversion:
+    def _spoilt(self, healthy: Convert, planned: PlannedFault, end_ns: int) -> Convert:
+        def convert(broker: str, blob: Blob, target: str) -> ConversionOutcome:
             if (
                 self._world.now_ns < end_ns
                 and (not planned.brokers or broker in planned.brokers)
                 and self._fails(blob, target, planned.fault.rate)
             ):
                 self.refused.add((blob.digest, target))
-                return Conversion(0.01, None, "the scenario has it fail")
+                return ConversionOutcome(0.01, None, "the scenario has it fail")
             return healthy(broker, blob, target)
 
         return convert
@@ -243,7 +231,7 @@ class Faults:
         return chance.random() < rate
 
 
-def _disturbance(planned: Misfortune) -> Disturbance:
+def _disturbance(planned: PlannedFault) -> Disturbance:
     fault = planned.fault
     brokers = frozenset(planned.brokers) or None
     late_ns = fault.extra_ms * _NS_PER_MS

@@ -50,19 +50,8 @@ class SimulatedNetwork:
     Messages on one link are sent one after the other, each taking the time that its size
     takes; then they travel. So they stay in order unless something disturbs them.
 
-    Parameters
-    ----------
-    places
-        Where the brokers are.
-    overlay
-        What their links are like.
-    rng
-        Decides which messages are lost, repeated or late.
-
     Attributes
     ----------
-    disturbances
-        What goes on at the moment.
     delay_factor
         On all delays between brokers.
     """

@@ -63,12 +63,8 @@ def find_places(overlay: OverlayTable, folder: Path, rng: np.random.Generator) -
 
     Parameters
     ----------
-    overlay
-        What the scenario says.
     folder
         Where the files are that it names.
-    rng
-        Decides what it does not say.
     """
     count = overlay.brokers
     delay_mean_s = (DELAY_MS_MEAN if overlay.delay_ms_mean is None else overlay.delay_ms_mean) / 1e3

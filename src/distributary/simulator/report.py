@@ -40,8 +40,8 @@ def report_of(simulation: Simulation) -> dict[str, object]:
             "undeliverable": once.undeliverable,
             "repeated": sum(s.repeats for s in simulation.content.subscribers),
         },
-        "messages": world.tally.messages(),
-        "bytes": world.tally.bytes(),
+        "messages": dict(sorted(world.message_counts.items())),
+        "bytes": dict(sorted(world.message_bytes.items())),
         "refused_messages": world.refused,
         "cost": _costs(simulation.planned),
         "loss_of_fidelity": [

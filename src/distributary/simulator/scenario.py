@@ -1,4 +1,8 @@
-"""Scenarios: an overlay, what is published and wanted in it, and what goes wrong."""
+"""Scenarios: an overlay, what is published and wanted in it, and what goes wrong.
+
+A class whose name ends in `Table` is a table of the file, as are `Shift` and `Fault`. What their
+fields mean stands in `docs/simulator.md`, which has every one of them.
+"""
 
 from __future__ import annotations
 
@@ -48,29 +52,7 @@ FAULT_KINDS = (
 
 @dataclass(frozen=True)
 class OverlayTable:
-    """`[overlay]`: brokers, the network between them, and how fast they are.
-
-    Attributes
-    ----------
-    topology, file, unit, round_trip
-        Where delays come from: random places in a square, a power-law network of routers, a
-        GML file, or a file of measured delays in some unit.
-    delay_ms_mean
-        What the delays between brokers are scaled to on average; those of files stay as they
-        are unless it is given.
-    bandwidth_mbps
-        Of each link between two brokers; 0 is without limit.
-    loss
-        The share of messages between brokers that get lost.
-    heterogeneity
-        How much brokers and links differ in cost: `none`, `weak` or `strong`.
-    access_delay_ms, access_mbps, access_loss
-        The same for the link between a client and its home.
-    message_ms, filter_ms, send_ms
-        The mean times to take a message, to compare a version for a child, and to send it.
-    join
-        Whether brokers start together, or one after the other by way of those there.
-    """
+    """`[overlay]`: brokers, the network between them, and how fast they are."""
 
     brokers: int = bounded(32, 1, _BROKERS_MAX)
     topology: str = one_of("unit-square", "unit-square", "power-law", "gml", "delays")
@@ -93,21 +75,7 @@ class OverlayTable:
 
 @dataclass(frozen=True)
 class ContentTable:
-    """`[content]`: what is published, and how it is planned.
-
-    Attributes
-    ----------
-    graph
-        The calibrated adaptation graph: `none`, `map`, `video`, or a file.
-    formats
-        The formats of it that are used; all of them unless given.
-    source
-        The format in which content is published.
-    megabytes
-        The least and the most that a publication has.
-    share
-        The share of publications that carry content beside the event.
-    """
+    """`[content]`: what is published, and how it is planned."""
 
     graph: str = "none"
     formats: tuple[str, ...] = ()
@@ -135,40 +103,7 @@ class Shift:
 
 @dataclass(frozen=True)
 class WorkloadTable:
-    """`[workload]`: clients, and what they do.
-
-    Attributes
-    ----------
-    begin_s, duration_s, settle_s
-        When publishing begins, until when clients are active, and how long after that, after
-        the last fault, or after the last delivery, everything owed must have arrived.
-    subscriptions, publishers, publications
-        How many there are; subscriptions are as many as brokers unless given.
-    matching
-        The share of the subscriptions that a publication matches, on average.
-    types, skew
-        How many types of events there are, and how unevenly they are published: the k-th
-        in proportion to `k ** -skew`.
-    originals
-        The share of subscribers without a device profile.
-    advertise
-        Whether publishers say beforehand what they will publish.
-    late, unsubscribing, leaving
-        The shares of subscriptions that come during the run, that are withdrawn in its
-        second half, and whose clients go away without a word in its first.
-    storm_at_s, storm_publications
-        When many publications come at once, and how many.
-    register_prices
-        Whether clients tell their homes what a unit of traffic costs them at each broker,
-        so that they can be moved.
-    reattach_s
-        After how long the clients of a broker that is lost for ever go to another.
-    objects, interest, rates, tolerances, divergences
-        Stream objects, the share of brokers with a follower for each, changes per second
-        (least and most), amounts tolerated, and the divergences by which.
-    stream_publishers
-        How many clients publish the objects.
-    """
+    """`[workload]`: clients, and what they do."""
 
     begin_s: float = bounded(10.0, 0.0, _SECONDS_MAX)
     duration_s: float = bounded(60.0, 0.0, _SECONDS_MAX)
@@ -212,26 +147,7 @@ class AdaptationTable:
 
 @dataclass(frozen=True)
 class Fault:
-    """One of `[[fault]]`.
-
-    Attributes
-    ----------
-    kind
-        `drop`, `duplicate`, `reorder`, `delay`: messages of the brokers concerned, of all
-        unless said, at a rate. `partition`: the brokers concerned are cut off from the
-        others. `crash`: they go down and come back. `torn`: the same, in the middle of a
-        turn. `lost`: they never come back. `slow`: everything takes them longer by a factor.
-        `skew`: their clocks are off by up to `seconds`. `conversion`: conversions fail at a
-        rate. `mix`: `count` of these at random.
-    at_s, until_s
-        When it begins and ends.
-    brokers, count, share
-        Which brokers are concerned: by index, or so many at random, or a share of them.
-    rate
-        The share of messages, or of conversions, concerned.
-    extra_ms
-        By how much messages are late, at most.
-    """
+    """One of `[[fault]]`."""
 
     kind: str = one_of(None, *FAULT_KINDS)
     at_s: float = bounded(0.0, 0.0, _SECONDS_MAX)
@@ -251,8 +167,6 @@ class Scenario:
 
     Attributes
     ----------
-    name
-        The name of its file, without the suffix.
     path
         The file; other files that it names stand beside it.
     size

@@ -29,15 +29,7 @@ _JOINING_SHARE = 0.25
 def read_faults(
     entries: object, overlay: OverlayTable, workload: WorkloadTable
 ) -> tuple[Fault, ...]:
-    """Return the faults of a scenario, or raise `BadInput` naming the field.
-
-    Parameters
-    ----------
-    entries
-        What the file has under `fault`.
-    overlay, workload
-        What the scenario says of the brokers, and of when they join.
-    """
+    """Return the faults of a scenario, or raise `BadInput` naming the field."""
     if not isinstance(entries, list):
         raise BadInput("fault", "must be a list of tables", hint="write [[fault]] above each")
     if len(entries) > _FAULTS_MAX:

@@ -124,10 +124,9 @@ def _check_workload(workload: WorkloadTable) -> None:
 def _check_content(content: ContentTable, settings: Settings) -> None:
     if content.formats and content.graph == _NO_GRAPH:
         raise BadInput("content.formats", "is given without a graph", hint="write graph beside it")
-    names = settings.graph_for(1_000_000).names
-    for place, name in (("content.source", content.source),):
-        if name is not None and content.graph != _NO_GRAPH and name not in names:
-            raise no_such_name(place, name, names, "a format of the graph")
+    names, source = settings.graph_for(1_000_000).names, content.source
+    if source is not None and content.graph != _NO_GRAPH and source not in names:
+        raise no_such_name("content.source", source, names, "a format of the graph")
 
 
 def _settings(

@@ -14,18 +14,18 @@ from distributary.broker.messages.host import ServiceTimes
 from distributary.broker.part import Part
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import Adapted, Migrated, Misbehaved, Planned, Refined
-from distributary.simulator.checkers.ends import Ends
-from distributary.simulator.checkers.exactly_once import ExactlyOnce
-from distributary.simulator.checkers.holds import Holds
+from distributary.simulator.checkers.ends import EndsCheck
+from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
+from distributary.simulator.checkers.holds import HoldsCheck
 from distributary.simulator.checkers.ledger import Ledger
-from distributary.simulator.checkers.order import Order
-from distributary.simulator.checkers.roots import Roots
-from distributary.simulator.checkers.selection import Selection
-from distributary.simulator.checkers.tolerances import Tolerances
-from distributary.simulator.checkers.trees import Trees
-from distributary.simulator.checkers.violation import Violation
+from distributary.simulator.checkers.order import OrderCheck
+from distributary.simulator.checkers.roots import RootsCheck
+from distributary.simulator.checkers.selection import SelectionCheck
+from distributary.simulator.checkers.tolerances import TolerancesCheck
+from distributary.simulator.checkers.trees import TreesCheck
+from distributary.simulator.checkers.violation import Checker, Violation
 from distributary.simulator.conversions import Convert
-from distributary.simulator.faults import Faults, planned_faults
+from distributary.simulator.faults import FaultInjector, planned_faults
 from distributary.simulator.garbage import collect_young, resting_collector
 from distributary.simulator.network import SimulatedNetwork
 from distributary.simulator.places import find_places
@@ -55,8 +55,6 @@ class Simulation:
 
     Parameters
     ----------
-    scenario
-        What happens.
     seed
         Decides everything that the scenario does not say.
     parts
@@ -66,12 +64,8 @@ class Simulation:
 
     Attributes
     ----------
-    world
-        Where it happens.
     violations
         What went wrong; known after `run`.
-    planned, refined, adapted, migrated
-        What brokers reported.
     """
 
     def __init__(
@@ -97,7 +91,7 @@ class Simulation:
         self.streams = StreamClients(self.world, scenario, self.ledger, brokers, window_ns, chance)
         self._chance = random.Random(f"{seed}/faults")
         planned = planned_faults(scenario.faults, brokers, sorted(self.streams.homes), self._chance)
-        self.faults = Faults(
+        self.faults = FaultInjector(
             self.world,
             self.network,
             planned,
@@ -105,24 +99,34 @@ class Simulation:
             first=self._first,
             on_lost=self._lost,
         )
-        self.exactly_once = ExactlyOnce(self.ledger)
-        self.selection = Selection(
+        self.exactly_once = ExactlyOnceCheck(self.ledger)
+        self.selection = SelectionCheck(
             self.ledger, scenario.settings, lambda name: name in self._refused_formats()
         )
-        self.order = Order(self.ledger)
-        self.ends = Ends(self.ledger)
-        self.trees = Trees()
+        self.order = OrderCheck(self.ledger)
+        self.ends = EndsCheck(self.ledger)
+        self.trees = TreesCheck(lambda: self.streams.homes, self.faults.lost)
         takes_time = (
             bool(self.places.delays_ns.any())
             or max(overlay.access_delay_ms, overlay.filter_ms, overlay.send_ms) > 0.0
             or max(overlay.message_ms, overlay.loss, overlay.access_loss) > 0.0
         )
-        self.tolerances = Tolerances(
+        self.tolerances = TolerancesCheck(
             self.streams.at_clients, without_delay=not (takes_time or planned)
         )
-        self.holds = Holds(ns(scenario.settings.adaptation.hold_s), faultless=not planned)
+        self.holds = HoldsCheck(ns(scenario.settings.adaptation.hold_s), faultless=not planned)
         if self.streams.objects:
             self.world.listeners.append(self.holds.listen)
+        self._checkers: tuple[Checker, ...] = (
+            RootsCheck(self.world, self._keys()),
+            self.exactly_once,
+            self.selection,
+            self.order,
+            self.ends,
+            self.trees,
+            self.tolerances,
+            self.holds,
+        )
         self.violations: list[Violation] = []
         self.planned: list[Planned] = []
         self.refined = 0
@@ -174,30 +178,16 @@ class Simulation:
             self._complain("broker", f"{type(error).__name__} at {place}: {error}")
         else:
             self._check()
-        checkers = (
-            self.exactly_once,
-            self.selection,
-            self.order,
-            self.ends,
-            self.trees,
-            self.tolerances,
-            self.holds,
-        )
-        for checker in checkers:
+        for checker in self._checkers:
             self.violations += checker.violations
         self.violations.sort(key=lambda violation: violation.at_ns)
 
     def _check(self) -> None:
         now_ns = self.world.now_ns
-        keys = Roots(self.world, self._keys())
-        checkers = (self.exactly_once, self.selection, self.order, self.ends, self.holds, keys)
-        for checker in checkers:
+        for checker in self._checkers:
             checker.finish(now_ns)
-        self.trees.finish(now_ns, self.streams.homes, set(self.faults.lost))
-        self.tolerances.finish(now_ns)
         self.streams.at_brokers.finish(now_ns)
         self.streams.at_clients.finish(now_ns)
-        self.violations += keys.violations
 
     def _is_settled(self) -> bool:
         """Whether everything owed has arrived, so that waiting on shows nothing new."""

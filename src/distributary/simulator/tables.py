@@ -48,10 +48,6 @@ def read_table(cls: type[_Table], value: object, place: str) -> _Table:
     ----------
     cls
         The dataclass; every field has a default unless the file must give it.
-    value
-        What the file has there.
-    place
-        What messages call the table.
     """
     if not isinstance(value, Mapping):
         raise BadInput(place, f"must be a table, not {described(value)}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -33,9 +34,8 @@ from distributary.errors import PeerMisbehaved
 from distributary.simulator import conversions
 from distributary.simulator.message_sizes import weigh
 from distributary.simulator.node import Node
-from distributary.simulator.tally import Tally
 
-__all__ = ["Client", "Network", "Node", "World"]
+__all__ = ["Client", "LinkModel", "Node", "World"]
 
 
 class Client(Protocol):
@@ -45,7 +45,7 @@ class Client(Protocol):
         """Take a message from a broker."""
 
 
-class Network(Protocol):
+class LinkModel(Protocol):
     """What becomes of a message on its way."""
 
     def arrivals(
@@ -59,12 +59,8 @@ class World:
 
     Parameters
     ----------
-    settings
-        What all brokers agree on.
     network
         Decides when messages arrive.
-    seed
-        Of every random choice.
     parts
         Classes that stand in for parts of brokers.
     convert
@@ -79,8 +75,8 @@ class World:
         Called with (broker, record, time) for everything that a broker reports.
     listeners
         Called with (sender, receiver, message, time) for every message that is sent.
-    tally
-        Messages and bytes by kind.
+    message_counts, message_bytes
+        How many messages were sent, and how many bytes they took, by kind.
     refused
         How many messages broke the protocol, and were dropped by those who got them.
     """
@@ -88,7 +84,7 @@ class World:
     def __init__(
         self,
         settings: Settings,
-        network: Network,
+        network: LinkModel,
         *,
         seed: int,
         parts: Mapping[str, type[Part]] | None = None,
@@ -106,7 +102,8 @@ class World:
         self.clients: dict[Address, Client] = {}
         self.watchers: list[Callable[[str, object, int], None]] = []
         self.listeners: list[Callable[[Address, Address, object, int], None]] = []
-        self.tally = Tally()
+        self.message_counts: Counter[str] = Counter()
+        self.message_bytes: Counter[str] = Counter()
         self.refused = 0
         self._recorded = recorded
         self._times = random.Random(f"{seed}/times")
@@ -190,7 +187,8 @@ class World:
         size = len(encoded) + content_bytes
         self._log.update(f"{self.now_ns} {sender} {to} ".encode())
         self._log.update(encoded)
-        self.tally.add(kind, size)
+        self.message_counts[kind] += 1
+        self.message_bytes[kind] += size
         return size
 
     def _arrive(self, sender: Address, to: Address, message: object) -> None:
@@ -287,7 +285,6 @@ class World:
             watch(node.identity, record, self.now_ns)
 
     def _spent_ns(self, node: Node, effect: Spend) -> int:
-        """Return how long some work takes."""
         return self._drawn_ns(node, node.service_ns.get(effect.work, 0.0))
 
     def _drawn_ns(self, node: Node, mean_ns: float) -> int:
@@ -346,7 +343,7 @@ class World:
         self._go_on(node, life)
         self.tell(node.identity, message, sender=sender)
 
-    def _convert(self, node: Node, ticket: int, outcome: conversions.Conversion) -> None:
+    def _convert(self, node: Node, ticket: int, outcome: conversions.ConversionOutcome) -> None:
         seconds = outcome.seconds * node.node_cost * node.slowness
         node.converter_free_ns = max(node.converter_free_ns, self.now_ns) + ns(seconds)
         answer = (

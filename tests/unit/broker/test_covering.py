@@ -46,12 +46,12 @@ def test_what_is_covered_is_confirmed_without_a_registration() -> None:
     client, other = Subscriber(overlay, "@a", home), Subscriber(overlay, "@b", home)
     client.subscribe("wide", ANY)
     overlay.run_s(1)
-    sent = overlay.world.tally.messages()
+    sent = dict(overlay.world.message_counts)
     other.subscribe("narrow", ALARM)
     overlay.run_s(0.1)
     assert "narrow" in other.confirmed
     assert not registered(overlay, home, "narrow")
-    kinds = {k for k, n in overlay.world.tally.messages().items() if n != sent.get(k, 0)}
+    kinds = {k for k, n in overlay.world.message_counts.items() if n != sent.get(k, 0)}
     assert not kinds & {"Register", "Copies"}
     local = core_of(overlay, home).subscriptions.get("narrow")
     assert local is not None

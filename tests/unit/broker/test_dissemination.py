@@ -40,7 +40,7 @@ def part_of(world: ContentWorld, broker: str) -> Dissemination:
 
 
 def counts(world: ContentWorld) -> dict[str, int]:
-    return world.world.tally.messages()
+    return dict(world.world.message_counts)
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, discovering()], ids=["estimated", "discovered"])
@@ -70,7 +70,7 @@ def test_a_probe_takes_what_probes_are_agreed_to_take() -> None:
     world = populated(3, settings=discovering())
     world.publish("map", world.members[0])
     world.run_s(10)
-    assert world.world.tally.bytes()["Probe"] == 100 * counts(world)["Probe"]
+    assert world.world.message_bytes["Probe"] == 100 * counts(world)["Probe"]
 
 
 def test_a_tree_that_was_estimated_is_refined_where_next_hops_differ() -> None:
@@ -264,7 +264,7 @@ def test_the_next_entry_is_tried_when_a_conversion_fails_and_then_none_is_left()
     assert world.got("speech") == [("map", PDF)], "text, of which it is made, cannot be made"
     assert world.got("original") == [("map", PDF)]
     assert world.got("never") == [("map", None)]
-    reasons = {wish: copy.reason for (wish, _), copy in world.ledger.got.items()}
+    reasons = {wish: receipt.reason for (wish, _), receipt in world.ledger.got.items()}
     assert "could not be made: it is broken" in reasons["nothing"]
     assert "video/mp4" in reasons["never"]
     assert world.once.owed == 5

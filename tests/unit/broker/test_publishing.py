@@ -134,16 +134,16 @@ def test_a_new_root_is_offered_what_is_kept_and_serves_nobody_twice() -> None:
         world.publish(f"map {number}", client.home)
     world.run_s(5)
     root = world.root_of()
-    portions = world.world.tally.messages()["Portion"]
-    offers = world.world.tally.messages()["Offer"]
+    portions = world.world.message_counts["Portion"]
+    offers = world.world.message_counts["Offer"]
     world.world.crash(root)
     world.run_s(10)
     surrogate = world.root_of()
     assert surrogate != root
-    assert world.world.tally.messages()["Offer"] >= offers + (surrogate != client.home)
+    assert world.world.message_counts["Offer"] >= offers + (surrogate != client.home)
     records = kept(world, client.home)
     assert {record.settled_by for record in records.values()} == {surrogate}
-    assert world.world.tally.messages()["Portion"] == portions
+    assert world.world.message_counts["Portion"] == portions
     assert world.once.duplicates == 0
 
 
@@ -156,10 +156,10 @@ def test_what_nobody_wants_is_dropped_where_it_is_published() -> None:
     cell = space.cell_of(world.ledger.published[publisher, "first"].publication)
     world.publishers[publisher].advertise(((cell, 1.0),))
     world.run_s(3)
-    offers = world.world.tally.messages()["Offer"]
+    offers = world.world.message_counts["Offer"]
     world.publish("unwanted", client.home)
     world.run_s(2)
-    assert world.world.tally.messages()["Offer"] == offers
+    assert world.world.message_counts["Offer"] == offers
     assert "unwanted" not in kept(world, client.home)
     world.subscribe("s", world.members[0], MAPS)
     world.run_s(4)

@@ -108,7 +108,7 @@ class Steady:
 
 
 def test_without_a_record_a_world_goes_the_same_way() -> None:
-    """Only the log and the tally stay empty."""
+    """Only the log and the counts stay empty."""
     heard, records = [], []
     for recorded in (True, False):
         world = World(Settings(), Steady(), seed=1, recorded=recorded)
@@ -118,7 +118,7 @@ def test_without_a_record_a_world_goes_the_same_way() -> None:
         world.send("@a", "00", Subscribe('{"id": "s", "filters": [{"exact": {"type": "t"}}]}'))
         world.run_until(5_000_000_000)
         heard.append((client.heard, world.events))
-        records.append((world.log_hash != nothing, bool(world.tally.messages())))
+        records.append((world.log_hash != nothing, bool(world.message_counts)))
     assert heard[0] == heard[1]
     assert heard[0][0][0][0] == "Subscribed"
     assert records == [(True, True), (False, False)]

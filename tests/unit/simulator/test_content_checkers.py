@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from tests.unit.simulator.ledgers import Book, settings
 
-from distributary.simulator.checkers.ends import Ends
-from distributary.simulator.checkers.exactly_once import ExactlyOnce
-from distributary.simulator.checkers.order import Order
-from distributary.simulator.checkers.selection import Selection
+from distributary.simulator.checkers.ends import EndsCheck
+from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
+from distributary.simulator.checkers.order import OrderCheck
+from distributary.simulator.checkers.selection import SelectionCheck
 
 
 def test_what_is_owed_and_made_once_is_all_right() -> None:
     book = Book()
-    checker = ExactlyOnce(book.ledger)
+    checker = ExactlyOnceCheck(book.ledger)
     book.subscribe("s")
     book.publish("1")
     book.deliver("s", "1")
@@ -24,7 +24,7 @@ def test_what_is_owed_and_made_once_is_all_right() -> None:
 
 def test_what_was_published_after_a_confirmation_and_never_came_is_missing() -> None:
     book = Book()
-    checker = ExactlyOnce(book.ledger)
+    checker = ExactlyOnceCheck(book.ledger)
     book.subscribe("s")
     book.publish("1")
     checker.finish(book.now_ns)
@@ -35,7 +35,7 @@ def test_what_was_published_after_a_confirmation_and_never_came_is_missing() -> 
 
 def test_many_missing_deliveries_are_counted_rather_than_listed() -> None:
     book = Book()
-    checker = ExactlyOnce(book.ledger)
+    checker = ExactlyOnceCheck(book.ledger)
     for k in range(30):
         book.subscribe(f"s{k:02d}")
     book.publish("1")
@@ -46,7 +46,7 @@ def test_many_missing_deliveries_are_counted_rather_than_listed() -> None:
 
 def test_a_second_copy_under_another_number_is_a_duplicate() -> None:
     book = Book()
-    checker = ExactlyOnce(book.ledger)
+    checker = ExactlyOnceCheck(book.ledger)
     book.subscribe("s")
     book.publish("1")
     book.deliver("s", "1")
@@ -57,7 +57,7 @@ def test_a_second_copy_under_another_number_is_a_duplicate() -> None:
 
 def test_before_the_confirmation_a_delivery_is_allowed_and_not_owed() -> None:
     book = Book()
-    checker = ExactlyOnce(book.ledger)
+    checker = ExactlyOnceCheck(book.ledger)
     book.subscribe("s", confirmed=False)
     book.publish("1")
     book.publish("2")
@@ -69,7 +69,7 @@ def test_before_the_confirmation_a_delivery_is_allowed_and_not_owed() -> None:
 
 def test_nothing_is_owed_once_a_client_has_begun_to_end_its_subscription() -> None:
     book = Book()
-    checker = ExactlyOnce(book.ledger)
+    checker = ExactlyOnceCheck(book.ledger)
     book.subscribe("s")
     book.ledger.ending("s", book.now_ns)
     book.publish("1")
@@ -80,7 +80,7 @@ def test_nothing_is_owed_once_a_client_has_begun_to_end_its_subscription() -> No
 
 def test_a_publication_that_nobody_ever_accepts_is_a_fault_but_not_owed() -> None:
     book = Book()
-    checker = ExactlyOnce(book.ledger)
+    checker = ExactlyOnceCheck(book.ledger)
     book.subscribe("s")
     book.publish("1", accepted=False)
     checker.finish(book.now_ns)
@@ -91,7 +91,7 @@ def test_a_publication_that_nobody_ever_accepts_is_a_fault_but_not_owed() -> Non
 @pytest.mark.parametrize(("kept", "owed"), [(True, 1), (False, 0)])
 def test_a_lost_broker_takes_only_what_it_alone_had_stored(kept: bool, owed: int) -> None:
     book = Book()
-    checker = ExactlyOnce(book.ledger)
+    checker = ExactlyOnceCheck(book.ledger)
     book.subscribe("s")
     book.publish("1", home="lost")
     book.ledger.broker_lost("lost", set(), is_kept_elsewhere=lambda _: kept)
@@ -103,7 +103,7 @@ def test_a_lost_broker_takes_only_what_it_alone_had_stored(kept: bool, owed: int
 
 def test_the_clients_of_a_lost_broker_are_owed_nothing_until_they_attach_again() -> None:
     book = Book()
-    checker = ExactlyOnce(book.ledger)
+    checker = ExactlyOnceCheck(book.ledger)
     book.subscribe("s")
     book.publish("1")
     book.ledger.broker_lost("lost", {"@s"}, is_kept_elsewhere=lambda _: True)
@@ -116,7 +116,7 @@ def test_the_clients_of_a_lost_broker_are_owed_nothing_until_they_attach_again()
 
 def test_what_a_filter_does_not_ask_for_is_seen() -> None:
     book = Book()
-    checker = Selection(book.ledger, settings(), lambda _: False)
+    checker = SelectionCheck(book.ledger, settings(), lambda _: False)
     book.subscribe("s")
     book.publish("1", kind="other")
     book.deliver("s", "1")
@@ -126,7 +126,7 @@ def test_what_a_filter_does_not_ask_for_is_seen() -> None:
 
 def test_what_nobody_published_or_subscribed_to_is_seen() -> None:
     book = Book()
-    checker = Selection(book.ledger, settings(), lambda _: False)
+    checker = SelectionCheck(book.ledger, settings(), lambda _: False)
     book.subscribe("s")
     book.deliver("s", "1")
     book.publish("2")
@@ -138,7 +138,7 @@ def test_what_nobody_published_or_subscribed_to_is_seen() -> None:
 
 def test_a_refusal_of_what_is_right_is_seen() -> None:
     book = Book()
-    checker = Selection(book.ledger, settings(), lambda _: False)
+    checker = SelectionCheck(book.ledger, settings(), lambda _: False)
     book.ledger.refusals.append((3, "@s was refused s: no"))
     checker.finish(book.now_ns)
     assert [violation.at_ns for violation in checker.violations] == [3]
@@ -162,7 +162,7 @@ def test_a_format_must_be_the_first_that_can_be_made(
     accept: list[str] | None, media_type: str | None, failing: tuple[str, ...], right: bool
 ) -> None:
     book = Book()
-    checker = Selection(book.ledger, settings(), lambda name: name in failing)
+    checker = SelectionCheck(book.ledger, settings(), lambda name: name in failing)
     book.subscribe("s", accept=accept)
     book.publish("1")
     book.deliver("s", "1", media_type)
@@ -171,7 +171,7 @@ def test_a_format_must_be_the_first_that_can_be_made(
 
 def test_events_of_one_source_and_cell_must_keep_their_order() -> None:
     book = Book()
-    checker = Order(book.ledger)
+    checker = OrderCheck(book.ledger)
     book.subscribe("s")
     for identifier in ("1", "2", "3"):
         book.publish(identifier)
@@ -185,7 +185,7 @@ def test_events_of_one_source_and_cell_must_keep_their_order() -> None:
 
 def test_events_of_different_cells_may_overtake_each_other() -> None:
     book = Book()
-    checker = Order(book.ledger)
+    checker = OrderCheck(book.ledger)
     book.subscribe("s", kind="t")
     book.subscribe("r", kind="u")
     book.publish("1", kind="t")
@@ -197,7 +197,7 @@ def test_events_of_different_cells_may_overtake_each_other() -> None:
 
 def test_after_its_end_a_subscription_gets_nothing_new() -> None:
     book = Book()
-    checker = Ends(book.ledger)
+    checker = EndsCheck(book.ledger)
     book.subscribe("s")
     book.publish("before")
     book.ledger.ended("s", book.now_ns)

@@ -9,8 +9,8 @@ import pytest
 
 from distributary.broker.blob import Blob
 from distributary.broker.settings import Settings, ns
-from distributary.simulator.conversions import Conversion
-from distributary.simulator.faults import Faults, planned_faults
+from distributary.simulator.conversions import ConversionOutcome
+from distributary.simulator.faults import FaultInjector, planned_faults
 from distributary.simulator.network import SimulatedNetwork
 from distributary.simulator.places import Places
 from distributary.simulator.scenario import Fault, OverlayTable
@@ -19,22 +19,22 @@ from distributary.simulator.world import World
 BROKERS = tuple(f"{k:02x}" for k in range(0, 160, 16))
 
 
-def world_with(*faults: Fault, lost: list[str] | None = None) -> tuple[World, Faults]:
+def world_with(*faults: Fault, lost: list[str] | None = None) -> tuple[World, FaultInjector]:
     count = len(BROKERS)
     places = Places(
         BROKERS, np.full((count, count), 1_000_000), np.ones((count, count)), np.ones(count)
     )
     network = SimulatedNetwork(places, OverlayTable(brokers=count), random.Random(0))
 
-    def convert(broker: str, blob: Blob, target: str) -> Conversion:
-        return Conversion(1.0, Blob.imagined(target, 1, blob.digest))
+    def convert(broker: str, blob: Blob, target: str) -> ConversionOutcome:
+        return ConversionOutcome(1.0, Blob.imagined(target, 1, blob.digest))
 
     world = World(Settings(), network, seed=4, convert=convert)
     for broker in BROKERS:
         world.add(broker)
     gone = [] if lost is None else lost
     planned = planned_faults(faults, BROKERS, (), random.Random(1))
-    made = Faults(
+    made = FaultInjector(
         world, network, planned, random.Random(2), first=lambda _: (), on_lost=gone.append
     )
     made.schedule()

@@ -6,7 +6,7 @@ import pytest
 
 from distributary.content import Tolerance, Version
 from distributary.simulator.checkers.fidelity import Fidelity
-from distributary.simulator.checkers.tolerances import Tolerances
+from distributary.simulator.checkers.tolerances import TolerancesCheck
 
 THING = ("/q", "o")
 WITHIN_ONE = Tolerance("/value", "absolute", 1.0)
@@ -61,7 +61,7 @@ def test_a_copy_that_was_outside_for_a_while_is_wrong_only_where_nothing_takes_t
     without_delay: bool,
 ) -> None:
     fidelity = Fidelity(100)
-    checker = Tolerances(fidelity, without_delay=without_delay)
+    checker = TolerancesCheck(fidelity, without_delay=without_delay)
     source(fidelity, 1, 0.0, 0)
     fidelity.follow("f", THING, WITHIN_ONE)
     fidelity.copied("f", THING, 1, 0)
@@ -73,7 +73,7 @@ def test_a_copy_that_was_outside_for_a_while_is_wrong_only_where_nothing_takes_t
 
 def test_a_change_that_is_copied_in_the_same_instant_is_no_time_outside() -> None:
     fidelity = Fidelity(100)
-    checker = Tolerances(fidelity, without_delay=True)
+    checker = TolerancesCheck(fidelity, without_delay=True)
     source(fidelity, 1, 0.0, 0)
     fidelity.follow("f", THING, WITHIN_ONE)
     fidelity.copied("f", THING, 1, 0)
@@ -85,7 +85,7 @@ def test_a_change_that_is_copied_in_the_same_instant_is_no_time_outside() -> Non
 
 def test_a_follower_that_stays_outside_or_has_no_copy_at_all_is_seen() -> None:
     fidelity = Fidelity(100)
-    checker = Tolerances(fidelity, without_delay=False)
+    checker = TolerancesCheck(fidelity, without_delay=False)
     source(fidelity, 1, 0.0, 0)
     fidelity.follow("stale", THING, WITHIN_ONE)
     fidelity.follow("bare", THING, WITHIN_ONE)

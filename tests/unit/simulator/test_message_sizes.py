@@ -7,7 +7,6 @@ from distributary.broker.encoding import encode
 from distributary.broker.messages.client import Accepted, Publish
 from distributary.broker.messages.links import Hop, HopAck, Routed
 from distributary.simulator.message_sizes import weigh
-from distributary.simulator.tally import Tally
 
 CONTENT = Publish("{}", Blob.imagined("a/a", 1_000_000, "x"))
 
@@ -26,12 +25,3 @@ def test_a_message_that_carries_another_counts_as_that_one() -> None:
     routed = Routed("00", "aa", encode(CONTENT), ())
     assert weigh(Hop(1, 1, encode(routed))) == ("Publish", 1_000_000)
     assert weigh(HopAck(1)) == ("HopAck", 0)
-
-
-def test_a_tally_adds_up_by_kind() -> None:
-    tally = Tally()
-    for size in (5, 7):
-        tally.add("b", size)
-    tally.add("a", 1)
-    assert list(tally.messages().items()) == [("a", 1), ("b", 2)]
-    assert tally.bytes() == {"a": 1, "b": 12}

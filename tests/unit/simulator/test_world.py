@@ -19,7 +19,7 @@ from distributary.broker.events import ConversionRefused, Converted
 from distributary.broker.part import Handler, Part
 from distributary.broker.settings import Settings, ns
 from distributary.broker.turn import Turn
-from distributary.simulator.conversions import Conversion
+from distributary.simulator.conversions import ConversionOutcome
 from distributary.simulator.world import World
 
 ONE, TWO = "0000000a", "f000000b"
@@ -260,8 +260,8 @@ def test_what_the_graph_has_no_conversion_for_is_refused() -> None:
 
 
 def test_conversions_can_be_somebody_elses_business() -> None:
-    def convert(broker: str, blob: Blob, target: str) -> Conversion:
-        return Conversion(0.5, Blob.of(target, f"{broker} {blob.digest[:2]}".encode()))
+    def convert(broker: str, blob: Blob, target: str) -> ConversionOutcome:
+        return ConversionOutcome(0.5, Blob.of(target, f"{broker} {blob.digest[:2]}".encode()))
 
     world, listener = bench(convert=convert)
     world.send("@c", ONE, Work("convert:b/b"))

@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from distributary.simulator.checkers.ledger import Copy, Ledger
-from distributary.simulator.checkers.violation import Violation
+from distributary.simulator.checkers.ledger import Ledger, Receipt
+from distributary.simulator.checkers.violation import Checker
 
-__all__ = ["Ends"]
+__all__ = ["EndsCheck"]
 
 
-class Ends:
-    """Checks that ended subscriptions get nothing new: unsubscribed ones and expired leases.
+class EndsCheck(Checker):
+    """Checks that ended subscriptions get nothing new: unsubscribed ones and expired leases."""
 
-    Parameters
-    ----------
-    ledger
-        What clients know.
-    """
+    name = "ends"
 
     def __init__(self, ledger: Ledger) -> None:
-        self.violations: list[Violation] = []
+        super().__init__()
         ledger.readers.append(self._read)
 
-    def finish(self, now_ns: int) -> None:
-        """Do nothing: what came too late was seen when it came."""
-
-    def _read(self, copy: Copy) -> None:
-        ended_ns = copy.wish.ended_ns
-        if ended_ns is not None and copy.published.sent_ns > ended_ns:
-            self.violations.append(
-                Violation(
-                    "ends",
-                    copy.at_ns,
-                    f"{copy.wish.subscription.id} ended by {ended_ns / 1e9:.3f} s and got "
-                    f"{copy.published.identity}, published at "
-                    f"{copy.published.sent_ns / 1e9:.3f} s",
-                )
+    def _read(self, receipt: Receipt) -> None:
+        ended_ns, published = receipt.wish.ended_ns, receipt.published
+        if ended_ns is not None and published.sent_ns > ended_ns:
+            self.complain(
+                receipt.at_ns,
+                f"{receipt.wish.subscription.id} ended by {ended_ns / 1e9:.3f} s and got "
+                f"{published.identity}, published at {published.sent_ns / 1e9:.3f} s",
             )

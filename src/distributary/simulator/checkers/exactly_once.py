@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from distributary.simulator.checkers.ledger import Copy, Ledger, PublishedEvent
-from distributary.simulator.checkers.violation import Violation
+from distributary.simulator.checkers.ledger import Ledger, PublishedEvent, Receipt
+from distributary.simulator.checkers.violation import Checker
 
-__all__ = ["ExactlyOnce"]
+__all__ = ["ExactlyOnceCheck"]
 
 _NAMED_MAX = 20
 
 
-class ExactlyOnce:
+class ExactlyOnceCheck(Checker):
     """Checks that nothing comes twice, and at the end that nothing is missing.
 
     A subscription that was registered before a publication is owed it. One that is being
     registered or ended while it is published may get it or not.
-
-    Parameters
-    ----------
-    ledger
-        What clients know.
 
     Attributes
     ----------
@@ -33,9 +28,11 @@ class ExactlyOnce:
         How many could not be made in any format that the device takes.
     """
 
+    name = "exactly once"
+
     def __init__(self, ledger: Ledger) -> None:
+        super().__init__()
         self._ledger = ledger
-        self.violations: list[Violation] = []
         self.made = 0
         self.extra = 0
         self.duplicates = 0
@@ -56,32 +53,29 @@ class ExactlyOnce:
             if (subscription_id, entry.identity) not in self._ledger.got
         ]
         for subscription_id, entry in missing[:_NAMED_MAX]:
-            self._complain(
+            self.complain(
                 now_ns,
                 f"{subscription_id} at {self._ledger.wishes[subscription_id].client} was owed "
                 f"{entry.identity}, published at {entry.sent_ns / 1e9:.3f} s, and never got it",
             )
         if len(missing) > _NAMED_MAX:
             more = len(missing) - _NAMED_MAX
-            self._complain(now_ns, f"{more:,} more owed deliveries were never made")
+            self.complain(now_ns, f"{more:,} more owed deliveries were never made")
         for entry in self._ledger.published.values():
             if entry.accepted_ns is None:
-                self._complain(now_ns, f"{entry.identity} was sent and never accepted")
+                self.complain(now_ns, f"{entry.identity} was sent and never accepted")
 
     def _due(self) -> list[PublishedEvent]:
         return [e for e in self._ledger.published.values() if e.accepted_ns is not None]
 
-    def _read(self, copy: Copy) -> None:
-        subscription_id, identity = copy.wish.subscription.id, copy.published.identity
+    def _read(self, receipt: Receipt) -> None:
+        subscription_id, identity = receipt.wish.subscription.id, receipt.published.identity
         if (subscription_id, identity) in self._ledger.got:
             self.duplicates += 1
-            self._complain(copy.at_ns, f"{subscription_id} got {identity} twice")
-        elif subscription_id in copy.published.owed:
+            self.complain(receipt.at_ns, f"{subscription_id} got {identity} twice")
+        elif subscription_id in receipt.published.owed:
             self.made += 1
         else:
             self.extra += 1
-        if copy.media_type is None:
+        if receipt.media_type is None:
             self.undeliverable += 1
-
-    def _complain(self, at_ns: int, what: str) -> None:
-        self.violations.append(Violation("exactly once", at_ns, what))

@@ -10,21 +10,19 @@ from dataclasses import dataclass
 
 from distributary.content import Tolerance, Version, outside
 
-__all__ = ["Fidelity", "Following"]
+__all__ = ["Fidelity", "FollowedCopy"]
 
 _NS_PER_SECOND = 1e9
 
 
 @dataclass(eq=False)
-class Following:
+class FollowedCopy:
     """One follower of one object.
 
     Attributes
     ----------
     copy
         The copy that it has; None until the first one, from when on it counts.
-    begun_ns
-        Since when it counts.
     outside_since_ns
         Since when its copy is outside; None when it is not.
     """
@@ -55,15 +53,15 @@ class Fidelity:
         self._window_ns = window_ns
         self._versions: dict[tuple[str, str], dict[int, Mapping[str, Version]]] = {}
         self._current: dict[tuple[str, str], int] = {}
-        self._of_object: dict[tuple[str, str], list[Following]] = {}
-        self._of_follower: dict[str, dict[tuple[str, str], list[Following]]] = {}
+        self._of_object: dict[tuple[str, str], list[FollowedCopy]] = {}
+        self._of_follower: dict[str, dict[tuple[str, str], list[FollowedCopy]]] = {}
         self._outside: dict[int, int] = {}
         self._counted: dict[int, int] = {}
         self.intervals: list[tuple[str, tuple[str, str], int, int]] = []
 
-    def follow(self, follower: str, thing: tuple[str, str], tolerance: Tolerance) -> Following:
+    def follow(self, follower: str, thing: tuple[str, str], tolerance: Tolerance) -> FollowedCopy:
         """Count a follower of an object, from its first copy on."""
-        following = Following(follower, thing, tolerance)
+        following = FollowedCopy(follower, thing, tolerance)
         self._of_object.setdefault(thing, []).append(following)
         self._of_follower.setdefault(follower, {}).setdefault(thing, []).append(following)
         return following
@@ -98,15 +96,15 @@ class Fidelity:
         for follower in sorted(self._of_follower):
             self.unfollow(follower, now_ns)
 
-    def without_copy(self) -> list[Following]:
+    def without_copy(self) -> list[FollowedCopy]:
         """Return the followers that have no copy at all."""
         return [following for following in self._all() if following.copy is None]
 
-    def outside_now(self) -> list[Following]:
+    def outside_now(self) -> list[FollowedCopy]:
         """Return the followers whose copies are outside."""
         return [f for f in self._all() if f.outside_since_ns is not None]
 
-    def _all(self) -> Iterator[Following]:
+    def _all(self) -> Iterator[FollowedCopy]:
         for things in self._of_follower.values():
             for followings in things.values():
                 yield from followings
@@ -124,7 +122,7 @@ class Fidelity:
         counted = sum(self._counted.values())
         return sum(self._outside.values()) / counted if counted else 0.0
 
-    def _look(self, following: Following, now_ns: int) -> None:
+    def _look(self, following: FollowedCopy, now_ns: int) -> None:
         """See whether a copy is outside now."""
         version = self._versions[following.object][self._current[following.object]]
         pointer = following.tolerance.value
@@ -134,7 +132,7 @@ class Fidelity:
         elif not is_outside and following.outside_since_ns is not None:
             self._count_outside(following, now_ns)
 
-    def _count_outside(self, following: Following, now_ns: int) -> None:
+    def _count_outside(self, following: FollowedCopy, now_ns: int) -> None:
         since_ns = following.outside_since_ns
         assert since_ns is not None
         following.outside_since_ns = None
@@ -142,7 +140,7 @@ class Fidelity:
             self.intervals.append((following.follower, following.object, since_ns, now_ns))
             self._spread(self._outside, since_ns, now_ns)
 
-    def _close(self, following: Following, now_ns: int) -> None:
+    def _close(self, following: FollowedCopy, now_ns: int) -> None:
         if following.begun_ns is not None:
             if following.outside_since_ns is not None:
                 self._count_outside(following, now_ns)

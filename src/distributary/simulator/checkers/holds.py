@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from distributary.broker.messages.adaptation import Hold, HoldAnswer, HoldRelease
-from distributary.simulator.checkers.violation import Violation
+from distributary.simulator.checkers.violation import Checker
 
-__all__ = ["Holds"]
+__all__ = ["HoldsCheck"]
 
 _NAMED_MAX = 10
 _Key = tuple[str, str, str, int]
@@ -21,7 +21,7 @@ class _Asked:
     granted_ns: int | None = None
 
 
-class Holds:
+class HoldsCheck(Checker):
     """Listens to the messages of adaptation.
 
     Every child that grants a hold is released, whether it was moved or not. In a run without
@@ -32,15 +32,15 @@ class Holds:
     ----------
     hold_ns
         How long a hold lasts that nobody releases.
-    faultless
-        Whether nothing goes wrong in this run.
     """
 
+    name = "holds"
+
     def __init__(self, hold_ns: int, *, faultless: bool) -> None:
+        super().__init__()
         self._hold_ns = hold_ns
         self._faultless = faultless
         self._asked: dict[_Key, _Asked] = {}
-        self.violations: list[Violation] = []
         self.count = 0
 
     def listen(self, sender: str, to: str, message: object, now_ns: int) -> None:
@@ -64,7 +64,7 @@ class Holds:
         for (holder, child, tree, number), asked in sorted(self._asked.items()):
             if asked.granted_ns is not None and asked.granted_ns < late:
                 what = f"{child} held still for {holder} in round {number} of {tree}"
-                self._complain(asked.granted_ns, f"{what}, and was never released")
+                self.complain(asked.granted_ns, f"{what}, and was never released")
 
     def _answered(self, key: _Key, asked: _Asked, message: HoldAnswer, now_ns: int) -> None:
         if message.figures is None:
@@ -73,12 +73,13 @@ class Holds:
             asked.granted_ns = now_ns
         if self._faultless and now_ns - asked.at_ns > self._hold_ns // 2:
             holder, child, tree, number = key
-            self._complain(
+            self.complain(
                 now_ns,
                 f"{child} took {(now_ns - asked.at_ns) / 1e9:.1f} s to answer {holder} in round "
                 f"{number} of {tree}",
             )
 
-    def _complain(self, at_ns: int, what: str) -> None:
+    def complain(self, at_ns: int, what: str) -> None:
+        """Take note of a violation, of the first ones only."""
         if len(self.violations) < _NAMED_MAX:
-            self.violations.append(Violation("holds", at_ns, what))
+            super().complain(at_ns, what)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from distributary.content import Publication, Subscription
 from distributary.filters import Filter, Index
 
-__all__ = ["Copy", "Ledger", "PublishedEvent", "Wish"]
+__all__ = ["Ledger", "PublishedEvent", "Receipt", "Wish"]
 
 
 @dataclass
@@ -21,8 +21,6 @@ class Wish:
 
     Attributes
     ----------
-    asked_ns
-        When the client first asked for it.
     registered_ns
         When the client last learnt that it is registered; None while it is not.
     ending_ns
@@ -72,7 +70,7 @@ class PublishedEvent:
 
 
 @dataclass(frozen=True)
-class Copy:
+class Receipt:
     """A publication as a client got it for a subscription.
 
     Attributes
@@ -93,15 +91,10 @@ class Copy:
 class Ledger:
     """What clients know of a run.
 
-    Parameters
-    ----------
-    cell_of
-        The cell in which a publication lies.
-
     Attributes
     ----------
     readers
-        Called with every copy that a client gets.
+        Called with every receipt.
     strangers
         What was delivered to a client though it asked for no such thing, with the time.
     refusals
@@ -118,9 +111,9 @@ class Ledger:
         self._orders: dict[str, int] = {}
         self.wishes: dict[str, Wish] = {}
         self.published: dict[tuple[str, str], PublishedEvent] = {}
-        self.got: dict[tuple[str, tuple[str, str]], Copy] = {}
+        self.got: dict[tuple[str, tuple[str, str]], Receipt] = {}
         self.progress_ns = 0
-        self.readers: list[Callable[[Copy], None]] = []
+        self.readers: list[Callable[[Receipt], None]] = []
         self.strangers: list[tuple[int, str]] = []
         self.refusals: list[tuple[int, str]] = []
         self.excused = 0
@@ -197,11 +190,11 @@ class Ledger:
                 (now_ns, f"{identity} came for {subscription_id}: nobody made the {what}")
             )
             return
-        copy = Copy(wish, entry, now_ns, media_type, reason)
+        receipt = Receipt(wish, entry, now_ns, media_type, reason)
         for read in self.readers:
-            read(copy)
+            read(receipt)
         if (subscription_id, identity) not in self.got:
-            self.got[subscription_id, identity] = copy
+            self.got[subscription_id, identity] = receipt
             if subscription_id in entry.owed:
                 self.progress_ns = now_ns
 

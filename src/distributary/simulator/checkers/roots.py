@@ -6,30 +6,24 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from distributary.broker.membership import Membership
-from distributary.simulator.checkers.violation import Violation
+from distributary.simulator.checkers.violation import Checker
 from distributary.simulator.world import World
 from distributary.topology import shared_prefix_length
 
-__all__ = ["Roots"]
+__all__ = ["RootsCheck"]
 
 _NAMED_MAX = 5
 
 
-class Roots:
-    """Checks that lookups end at the same broker from everywhere, in few hops.
+class RootsCheck(Checker):
+    """Checks that lookups end at the same broker from everywhere, in few hops."""
 
-    Parameters
-    ----------
-    world
-        Whose brokers are asked.
-    keys
-        The keys that are looked up.
-    """
+    name = "roots"
 
     def __init__(self, world: World, keys: Sequence[str]) -> None:
+        super().__init__()
         self._world = world
         self._keys = keys
-        self.violations: list[Violation] = []
 
     def finish(self, now_ns: int) -> None:
         """Look every key up from every broker that is up."""
@@ -45,7 +39,7 @@ class Roots:
         wrong = [i for i in up if list(self._membership(i).alive()) != up]
         for identity in wrong[:_NAMED_MAX]:
             known = set(self._membership(identity).alive())
-            self._complain(
+            self.complain(
                 now_ns,
                 f"{identity} takes {len(known - set(up))} to be up that are not, and misses "
                 f"{len(set(up) - known)} of {len(up)}",
@@ -67,15 +61,12 @@ class Roots:
                 roots.add(at)
                 if hops > hops_max and complaints < _NAMED_MAX:
                     complaints += 1
-                    self._complain(now_ns, f"{key} takes more than {hops_max} hops from {start}")
+                    self.complain(now_ns, f"{key} takes more than {hops_max} hops from {start}")
             if len(roots) > 1 and complaints < _NAMED_MAX:
                 complaints += 1
-                self._complain(now_ns, f"{key} has {len(roots)} roots: {', '.join(sorted(roots))}")
+                self.complain(now_ns, f"{key} has {len(roots)} roots: {', '.join(sorted(roots))}")
 
     def _membership(self, identity: str) -> Membership:
         broker = self._world.nodes[identity].broker
         assert broker is not None
         return broker.core.membership
-
-    def _complain(self, at_ns: int, what: str) -> None:
-        self.violations.append(Violation("roots", at_ns, what))

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from distributary.broker.telemetry import TreeLinked
-from distributary.simulator.checkers.violation import Violation
+from distributary.simulator.checkers.violation import Checker
 
-__all__ = ["Trees"]
+__all__ = ["TreesCheck"]
 
 
-class Trees:
+class TreesCheck(Checker):
     """Follows the links of stream trees, and checks at the end that none is cut off or a ring.
+
+    Parameters
+    ----------
+    roots
+        Returns the homes of the publishers, one of which is the root of each tree.
+    lost
+        Brokers that are never coming back: their own links do not count.
 
     Attributes
     ----------
@@ -19,9 +26,13 @@ class Trees:
         The parent of each broker that is in a tree, by the tree's name.
     """
 
-    def __init__(self) -> None:
+    name = "trees"
+
+    def __init__(self, roots: Callable[[], Collection[str]], lost: Collection[str] = ()) -> None:
+        super().__init__()
+        self._roots = roots
+        self._lost = lost
         self.parents: dict[str, dict[str, str]] = {}
-        self.violations: list[Violation] = []
         self.links = 0
 
     def watch(self, broker: str, record: object, now_ns: int) -> None:
@@ -34,16 +45,9 @@ class Trees:
             else:
                 tree[broker] = record.parent
 
-    def finish(self, now_ns: int, roots: Collection[str], lost: Collection[str]) -> None:
-        """Follow every link up.
-
-        Parameters
-        ----------
-        roots
-            The homes of the publishers, one of which is the root of each tree.
-        lost
-            Brokers that are never coming back: their own links do not count.
-        """
+    def finish(self, now_ns: int) -> None:
+        """Follow every link up."""
+        roots, lost = self._roots(), self._lost
         for name, parents in sorted(self.parents.items()):
             for broker in sorted(parents):
                 if broker in lost:
@@ -52,12 +56,9 @@ class Trees:
                 while at in parents:
                     at = parents[at]
                     if at in passed:
-                        self._complain(now_ns, f"{name} has a ring through {broker} and {at}")
+                        self.complain(now_ns, f"{name} has a ring through {broker} and {at}")
                         break
                     passed.add(at)
                 else:
                     if at not in roots or at in lost:
-                        self._complain(now_ns, f"{broker} hangs from {at}, no root, in {name}")
-
-    def _complain(self, at_ns: int, what: str) -> None:
-        self.violations.append(Violation("trees", at_ns, what))
+                        self.complain(now_ns, f"{broker} hangs from {at}, no root, in {name}")

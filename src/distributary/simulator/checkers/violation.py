@@ -1,27 +1,18 @@
-"""Violations: what a run got wrong."""
+"""Violations: what a run got wrong, and who notices."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-__all__ = ["Violation"]
+__all__ = ["Checker", "Violation"]
 
 _NS_PER_SECOND = 1e9
 
 
 @dataclass(frozen=True)
 class Violation:
-    """Something that must not happen, and did.
-
-    Attributes
-    ----------
-    checker
-        Whose rule was broken.
-    at_ns
-        When it was noticed.
-    what
-        One sentence.
-    """
+    """Something that must not happen, and did."""
 
     checker: str
     at_ns: int
@@ -34,3 +25,25 @@ class Violation:
             "at_s": round(self.at_ns / _NS_PER_SECOND, 6),
             "what": self.what,
         }
+
+
+class Checker:
+    """Watches a run from outside.
+
+    Attributes
+    ----------
+    name
+        What violations of its rule are filed under.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self) -> None:
+        self.violations: list[Violation] = []
+
+    def finish(self, now_ns: int) -> None:
+        """Look at what only the end of a run shows; most is seen when it happens."""
+
+    def complain(self, at_ns: int, what: str) -> None:
+        """Take note of a violation."""
+        self.violations.append(Violation(self.name, at_ns, what))

@@ -23,7 +23,7 @@ from distributary.arrays import FloatArray, IntArray, UintArray
 from distributary.draws import draw
 from distributary.kernels import kernel
 
-__all__ = ["Conditions", "Nodes", "Routes", "Tally", "Updates", "advance"]
+__all__ = ["NodeStates", "Speeds", "Tally", "TreeVersions", "Updates", "advance"]
 
 # Entries of `counters`: the next update, the events that wait, and the messages received by
 # servers.
@@ -57,7 +57,7 @@ class Updates(NamedTuple):
     first: IntArray
 
 
-class Routes(NamedTuple):
+class TreeVersions(NamedTuple):
     """The trees: `start` (s, x, n + 1), `child` and `share` (s, x * n) as in `build_routes`.
 
     `under_way` (s,) counts the events of each version that wait.
@@ -69,7 +69,7 @@ class Routes(NamedTuple):
     under_way: IntArray
 
 
-class Conditions(NamedTuple):
+class Speeds(NamedTuple):
     """How fast nodes and links are.
 
     `ends` (p,) is when a phase ends, infinite for the last one; `filter_times` and
@@ -83,7 +83,7 @@ class Conditions(NamedTuple):
     delay_of: IntArray
 
 
-class Nodes(NamedTuple):
+class NodeStates(NamedTuple):
     """Where nodes are: `generators`, `free` (from when), and `phases`, each (n,)."""
 
     generators: UintArray
@@ -173,9 +173,9 @@ def advance(
     window: float,
     collect: float,
     updates: Updates,
-    routes: Routes,
-    conditions: Conditions,
-    nodes: Nodes,
+    routes: TreeVersions,
+    conditions: Speeds,
+    nodes: NodeStates,
     tally: Tally,
     counters: IntArray,
     heap_times: FloatArray,

@@ -30,8 +30,6 @@ class Adapting:
 
     Attributes
     ----------
-    window_s
-        How long a window of statistics is.
     round_s
         The time between two rounds, in whole windows.
     threshold
@@ -66,8 +64,6 @@ class Observer:
     problem
         What is believed at the start. A node that has no children has nothing to measure its
         times by, and they stay what they were believed to be.
-    settings
-        How to adapt.
 
     Attributes
     ----------

@@ -20,8 +20,6 @@ class Change:
 
     Attributes
     ----------
-    at_s
-        When, in seconds from the start.
     problem
         How fast nodes and links are from then on, and what rates there are. Nodes, objects
         and who wants what stay as they were. None: as before.

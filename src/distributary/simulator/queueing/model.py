@@ -36,13 +36,6 @@ class Model:
         How long the source publishes.
     window_s, collect_s
         How long the windows are for the series, and for the statistics of `steps`.
-    seed
-        Of every random choice.
-
-    Attributes
-    ----------
-    tally
-        What has been measured so far.
     """
 
     def __init__(
@@ -65,7 +58,7 @@ class Model:
         # many servers there are.
         self._updates = _updates(problems, seconds, generators[:objects])
         self._conditions = _conditions(problems)
-        self._nodes = kernels.Nodes(
+        self._nodes = kernels.NodeStates(
             generators[objects:].copy(), np.zeros(n), np.zeros(n, dtype=np.int64)
         )
         windows = math.ceil(seconds / window_s)
@@ -98,7 +91,7 @@ class Model:
         if not idle.any():
             n, objects = problem.rates.shape
             more = _routes(len(idle), n, objects)
-            self._routes = kernels.Routes(
+            self._routes = kernels.TreeVersions(
                 *(np.concatenate(pair) for pair in zip(self._routes, more, strict=True))
             )
             idle = np.append(idle, np.ones(len(idle), dtype=np.bool_))
@@ -129,9 +122,8 @@ class Model:
         )
 
 
-def _routes(versions: int, n: int, objects: int) -> kernels.Routes:
-    """Return room for versions of the trees."""
-    return kernels.Routes(
+def _routes(versions: int, n: int, objects: int) -> kernels.TreeVersions:
+    return kernels.TreeVersions(
         np.zeros((versions, objects, n + 1), dtype=np.int64),
         np.zeros((versions, objects * n), dtype=np.int64),
         np.zeros((versions, objects * n)),
@@ -194,7 +186,7 @@ def _updates(
     )
 
 
-def _conditions(problems: Sequence[tuple[float, FidelityProblem]]) -> kernels.Conditions:
+def _conditions(problems: Sequence[tuple[float, FidelityProblem]]) -> kernels.Speeds:
     """Return how fast nodes and links are, phase by phase."""
     # The delays of many servers are large, and most changes leave them as they are.
     delays: list[FloatArray] = []
@@ -207,7 +199,7 @@ def _conditions(problems: Sequence[tuple[float, FidelityProblem]]) -> kernels.Co
     # Arrays that may not be written to are another type to the compiler: both must be.
     stacked.flags.writeable = False
     ends: FloatArray = np.array([*(at for at, _ in problems[1:]), math.inf])
-    return kernels.Conditions(
+    return kernels.Speeds(
         ends,
         np.array([problem.filter_times for _, problem in problems]),
         np.array([problem.send_times for _, problem in problems]),

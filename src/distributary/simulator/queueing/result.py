@@ -18,12 +18,8 @@ class Round:
 
     Attributes
     ----------
-    at_s
-        When it was.
     moved
         How many servers have another parent since, counted in every tree.
-    weighed
-        How many moves were weighed.
     reports
         How many reports of changed figures nodes have sent since the round before.
     """
@@ -70,8 +66,6 @@ class QueueingRun:
     waits, services
         How long they waited on average until the node began with them, and how long it took,
         in seconds, shape (nodes,); 0 where there were none.
-    rounds
-        The rounds of adaptation.
     forest
         The trees at the end.
     """

@@ -43,15 +43,11 @@ def simulate(
     ----------
     problem
         Rates, times and delays. What adapting costs a node is not simulated.
-    forest
-        The trees at the start.
     seconds
         How long the source publishes; the run goes on until everything has arrived.
     seed
         Of every random choice; not negative. Runs of one seed with the same rates have the
         same updates, whatever the trees and times.
-    window_s
-        How long a window of the series is.
     changes
         What is different from when on, in the order of time. A message is handled under the
         conditions of the time at which its turn comes.
@@ -100,7 +96,6 @@ def simulate(
 
 
 def _check_numbers(seconds: float, seed: int, window_s: float) -> None:
-    """Raise `BadInput` for a number that is out of range."""
     if seed < 0:
         raise BadInput("seed", f"is {seed}, which is negative")
     for name, value in (("seconds", seconds), ("window_s", window_s)):
@@ -131,7 +126,6 @@ def _stops(
 def _result(
     problem: FidelityProblem, model: Model, window_s: float, rounds: list[Round], forest: Forest
 ) -> QueueingRun:
-    """Return what the model has measured."""
     tally, seconds = model.tally, model.seconds
     meant = tally.copies[:, :, kernels.MEANT].astype(np.int64)
     delayed = tally.copies[:, :, kernels.DELAY]

@@ -24,21 +24,7 @@ _NS_PER_MS = 1e6
 
 
 class ContentClients:
-    """Subscribers and publishers, and all that they do.
-
-    Parameters
-    ----------
-    world
-        Where they are.
-    scenario
-        How many there are, and what they do.
-    ledger
-        Where they write what they do.
-    places
-        Where the brokers are at which they can be at home.
-    rng
-        Decides what the scenario does not say.
-    """
+    """Subscribers and publishers, and all that they do."""
 
     def __init__(
         self,

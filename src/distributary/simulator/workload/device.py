@@ -17,17 +17,7 @@ _REPEAT_S_MAX = 8.0
 
 
 class Device:
-    """A client that repeats what is not answered, and goes where its home sends it.
-
-    Parameters
-    ----------
-    world
-        Where it is.
-    name
-        What it is called.
-    home
-        The broker that it is attached to.
-    """
+    """A client that repeats what is not answered, and goes where its home sends it."""
 
     def __init__(self, world: World, name: str, home: str) -> None:
         self.world = world
@@ -64,7 +54,14 @@ class Device:
         """Send a message again and again until `answered` is called with the same key."""
         if key not in self._open:
             self._open[key] = message
-            self._repeat(key, message, _REPEAT_S)
+
+            def ask() -> bool:
+                if self._open.get(key) is not message:
+                    return False
+                self.send(message)
+                return True
+
+            self._repeat(ask)
 
     def answered(self, *key: str) -> bool:
         """Note an answer; say whether it was waited for."""
@@ -81,11 +78,11 @@ class Device:
         """Return the number of the last delivery of each subscription."""
         return ()
 
-    def _repeat(self, key: tuple[str, ...], message: object, wait_s: float) -> None:
-        if self._open.get(key) is message:
-            self.send(message)
+    def _repeat(self, send: Callable[[], bool], wait_s: float = _REPEAT_S) -> None:
+        """Send something again and again, with exponential backoff, until it is not sent."""
+        if send():
             following_s = min(2.0 * wait_s, _REPEAT_S_MAX)
-            self.world.at(self.world.now_ns + ns(wait_s), self._repeat, key, message, following_s)
+            self.world.at(self.world.now_ns + ns(wait_s), self._repeat, send, following_s)
 
     def _asked_to_move(self, message: migration.RequestToMove) -> None:
         self.send(migration.AcceptMove(message.target, accepted=True))
@@ -98,13 +95,14 @@ class Device:
     def _connect(self, target: str) -> None:
         """Knock at a broker until it answers; only then it is the home, if another one is."""
         self._next = target
-        self._knock(target, _REPEAT_S)
 
-    def _knock(self, target: str, wait_s: float) -> None:
-        if self._next == target:
+        def knock() -> bool:
+            if self._next != target:
+                return False
             self.world.send(self.address, target, migration.Connect(self.received_numbers()))
-            following_s = min(2.0 * wait_s, _REPEAT_S_MAX)
-            self.world.at(self.world.now_ns + ns(wait_s), self._knock, target, following_s)
+            return True
+
+        self._repeat(knock)
 
     def _connected(self, message: migration.Connected) -> None:
         assert self._next is not None

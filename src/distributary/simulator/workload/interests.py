@@ -29,12 +29,8 @@ class Interests:
     ----------
     matching
         The share of subscriptions that an event matches.
-    types
-        How many types of events there are.
     skew
         How unevenly types are published: the k-th in proportion to `k ** -skew`.
-    rng
-        Draws events and filters.
     """
 
     def __init__(self, *, matching: float, types: int, skew: float, rng: random.Random) -> None:

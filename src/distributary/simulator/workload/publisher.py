@@ -19,15 +19,6 @@ class Publisher(Device):
 
     The next event is sent when the one before was accepted: two that are under way at once
     could arrive in either order, and then there would be no order to keep.
-
-    Parameters
-    ----------
-    world, name, home
-        As for every device.
-    source
-        The `source` of its events.
-    ledger
-        Where it writes what it publishes.
     """
 
     def __init__(self, world: World, name: str, home: str, source: str, ledger: Ledger) -> None:

@@ -17,7 +17,7 @@ from distributary.simulator.scenario import Scenario, WorkloadTable
 from distributary.simulator.workload.streams import (
     NUMBER,
     TEXT,
-    Follower,
+    StreamFollower,
     StreamObject,
     StreamPublisher,
 )
@@ -37,18 +37,8 @@ class StreamClients:
 
     Parameters
     ----------
-    world
-        Where they are.
-    scenario
-        How many there are.
-    ledger
-        Where followers write what they ask for.
-    brokers
-        Where they can be at home.
     window_ns
         The width of the windows of the loss of fidelity.
-    rng
-        Decides what the scenario does not say.
 
     Attributes
     ----------
@@ -72,9 +62,9 @@ class StreamClients:
         self.at_brokers = Fidelity(window_ns)
         self.at_clients = Fidelity(window_ns)
         self.publishers: list[StreamPublisher] = []
-        self.followers: list[Follower] = []
+        self.followers: list[StreamFollower] = []
         self.objects: list[StreamObject] = []
-        self._subscriptions: list[tuple[Follower, Subscription]] = []
+        self._subscriptions: list[tuple[StreamFollower, Subscription]] = []
         if not workload.objects:
             return
         self.publishers = [
@@ -153,7 +143,7 @@ class StreamClients:
             wanted = [thing for thing in self.objects if rng.random() < workload.interest]
             if not wanted:
                 continue
-            follower = Follower(self._world, f"f{k:05d}", broker, ledger, self.at_clients)
+            follower = StreamFollower(self._world, f"f{k:05d}", broker, ledger, self.at_clients)
             self.followers.append(follower)
             kinds = workload.divergences
             for index, divergence in enumerate(kinds):
@@ -162,7 +152,7 @@ class StreamClients:
                     document = _subscription(follower, index, divergence, share, workload, rng)
                     self._subscriptions.append((follower, Subscription.parse(document)))
 
-    def _subscribe(self, follower: Follower, subscription: Subscription) -> None:
+    def _subscribe(self, follower: StreamFollower, subscription: Subscription) -> None:
         follower.subscribe(subscription)
         now_ns = self._world.now_ns
         asked = Filter.parse(list(subscription.filters))
@@ -177,7 +167,7 @@ class StreamClients:
 
 
 def _subscription(
-    follower: Follower,
+    follower: StreamFollower,
     index: int,
     divergence: str,
     things: Sequence[StreamObject],

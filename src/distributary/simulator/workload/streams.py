@@ -17,7 +17,7 @@ from distributary.simulator.workload.subscriber import Subscriber
 from distributary.simulator.workload.walk import Walk
 from distributary.simulator.world import World
 
-__all__ = ["NUMBER", "TEXT", "Follower", "StreamObject", "StreamPublisher"]
+__all__ = ["NUMBER", "TEXT", "StreamFollower", "StreamObject", "StreamPublisher"]
 
 NUMBER = "/value"
 TEXT = "/text"
@@ -34,8 +34,6 @@ class StreamObject:
     ----------
     rate
         Changes per second.
-    walk
-        Its value.
     sequence
         How often it has changed.
     """
@@ -70,14 +68,8 @@ class StreamPublisher(Device):
 
     Parameters
     ----------
-    world, name, home
-        As for every device.
-    source
-        The `source` of its objects.
     fidelities
         Who is told of every change.
-    rng
-        Draws when objects change.
 
     Attributes
     ----------
@@ -151,13 +143,11 @@ class StreamPublisher(Device):
             self.world.at(at_ns, self._send_version, thing, version)
 
 
-class Follower(Subscriber):
+class StreamFollower(Subscriber):
     """A client that follows objects with a tolerance.
 
     Parameters
     ----------
-    world, name, home, ledger
-        As for every subscriber.
     copies
         Who is told of every copy that the client gets.
     """

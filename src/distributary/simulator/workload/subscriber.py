@@ -24,13 +24,6 @@ _GRACE_S = 10.0
 class Subscriber(Device):
     """A client with some subscriptions.
 
-    Parameters
-    ----------
-    world, name, home
-        As for every device.
-    ledger
-        Where it writes what it asks for and gets.
-
     Attributes
     ----------
     prices

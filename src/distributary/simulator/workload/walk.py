@@ -19,8 +19,6 @@ class Walk:
         Where the number is drawn to.
     jump
         The standard deviation of a jump.
-    rng
-        Draws the jumps.
     """
 
     def __init__(self, mean: float, jump: float, rng: random.Random) -> None:
