@@ -11,28 +11,28 @@ from tests.strategies import placement_problems
 
 from distributary.arrays import IntArray
 from distributary.placement import PlacementProblem, Plan, check, cost, place
-from distributary.placement import _search_kernels as moves
+from distributary.placement._search_kernels import arborescence_of, improve
 from distributary.placement.exact import exact_plan
 from distributary.placement.generate import generate_problem
-from distributary.placement.multilayer import MultilayerGraph
-from distributary.placement.search import _layers, _Search, dual_bound, search
+from distributary.placement.multilayer import multilayer_graph
+from distributary.placement.search import _Search, dual_bound, search
 
 problems = placement_problems(nodes_max=8, formats_max=6)
 
 
 def left_on(
-    graph: MultilayerGraph, plan: Plan, conversions: object, transmissions: object
+    problem: PlacementProblem, plan: Plan, conversions: object, transmissions: object
 ) -> float:
     """Return the reduced costs of the arcs that a plan uses."""
-    layers = _layers(graph)
-    m = graph.problem.format_count
+    graph = multilayer_graph(problem)
+    m = problem.format_count
     conversion_left, transmission_left = np.asarray(conversions), np.asarray(transmissions)
     total = 0.0
-    for u, before in enumerate(graph.entered_by(plan)):
+    for u, before in enumerate(plan.arborescence(problem).ravel()):
         if before < 0:
             continue
         if before // m == u // m:
-            arc = layers.arc_of[before % m, u % m]
+            arc = graph.arc_of[before % m, u % m]
             total += float(conversion_left[(u // m) * len(graph.in_from) + arc])
         else:
             total += float(transmission_left[u])
@@ -51,14 +51,14 @@ def test_dual_ascent_ends_with_a_certificate(problem: PlacementProblem, guided: 
         return
     run = _Search(problem, seed=0)
     best = exact_plan(problem)
-    result = run.ascend(run.graph.entered_by(best) if guided else None)
+    result = run.ascend(best.arborescence(problem).ravel() if guided else None)
     assert (result.conversion_left >= 0.0).all()
     assert (result.transmission_left >= 0.0).all()
     for plan in (best, place(problem, method="all-in-leaves").plan):
-        left = left_on(run.graph, plan, result.conversion_left, result.transmission_left)
+        left = left_on(problem, plan, result.conversion_left, result.transmission_left)
         assert result.bound + left <= cost(problem, plan).total * (1.0 + 1e-7) + 1e-7
     tree = run._connect(result)
-    check(problem, run.graph.plan(tree))
+    check(problem, run.plan(tree))
 
 
 @settings(max_examples=100)
@@ -81,15 +81,14 @@ def test_local_search_gains_what_it_says(problem: PlacementProblem, seed: int) -
     """The tree stays a plan, and its cost falls by exactly the reported gain."""
     if not problem.served[0]:
         return
-    graph = MultilayerGraph.of(problem)
-    layers = _layers(graph)
-    start = graph.entered_by(place(problem, method="all-in-leaves").plan)
-    tree = moves.tree_of(layers, start, graph.terminals)
-    order: IntArray = np.random.default_rng(seed).permutation(len(start))
-    gain = moves.improve(layers, tree, order, 20)
-    plan = graph.plan(tree.before)
+    graph = multilayer_graph(problem)
+    start = place(problem, method="all-in-leaves").plan
+    tree = arborescence_of(graph, start.arborescence(problem).ravel())
+    order: IntArray = np.random.default_rng(seed).permutation(len(tree.before))
+    gain = improve(graph, tree, order, 20)
+    plan = Plan.from_arborescence(tree.before.reshape(problem.wants.shape))
     check(problem, plan)
-    before, after = (cost(problem, graph.plan(t)).total for t in (start, tree.before))
+    before, after = (cost(problem, p).total for p in (start, plan))
     assert gain >= 0.0
     assert after == pytest.approx(before - gain, rel=1e-9, abs=1e-9)
 
@@ -99,8 +98,7 @@ def test_local_search_gains_what_it_says(problem: PlacementProblem, seed: int) -
 def test_a_plan_survives_the_way_through_the_multilayer_graph(problem: PlacementProblem) -> None:
     """Plan to tree to plan changes nothing."""
     plan = exact_plan(problem)
-    graph = MultilayerGraph.of(problem)
-    again = graph.plan(graph.entered_by(plan))
+    again = Plan.from_arborescence(plan.arborescence(problem))
     assert np.array_equal(plan.receives, again.receives)
     assert np.array_equal(plan.made_from, again.made_from)
 

@@ -1,7 +1,6 @@
 """Dual ascent and path heuristics on the multilayer graph.
 
-Shapes: `n` brokers, `m` formats, `e` conversions; vertices are `v * m + k`. See
-`MultilayerGraph` for the other arrays.
+Shapes: `n` brokers, `m` formats, `e` conversions; vertices are `v * m + k`.
 """
 
 from __future__ import annotations
@@ -10,20 +9,16 @@ import heapq
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.arrays import FloatArray, IntArray
 from distributary.kernels import kernel
+from distributary.placement.multilayer import MultilayerGraph
 
 __all__ = ["ascend", "connect"]
 
 
 @kernel
 def ascend(
-    parents: IntArray,
-    in_start: IntArray,
-    in_from: IntArray,
-    allowed: BoolArray,
-    roots: BoolArray,
-    terminals: IntArray,
+    graph: MultilayerGraph,
     guide: IntArray,
     conversion_left: FloatArray,
     transmission_left: FloatArray,
@@ -43,9 +38,9 @@ def ascend(
 
     `guide` (n * m,) is the vertex before each vertex in the guiding tree, or -1.
     """
-    m = in_start.shape[0] - 1
-    conversions = in_from.shape[0]
-    count = allowed.shape[0]
+    m = graph.in_start.shape[0] - 1
+    conversions = graph.in_from.shape[0]
+    count = graph.allowed.shape[0]
     waiting = np.zeros(count, dtype=np.bool_)
     joined_at = np.zeros(count)
     stamp = np.full(count, -1, dtype=np.int64)
@@ -56,12 +51,12 @@ def ascend(
     guided = 1.0e6
     queue = [(0.0, 0)]
     queue.pop()
-    for index in range(terminals.shape[0]):
-        waiting[terminals[index]] = True
-    for index in range(terminals.shape[0]):
-        t = terminals[index]
+    for index in range(graph.terminals.shape[0]):
+        waiting[graph.terminals[index]] = True
+    for index in range(graph.terminals.shape[0]):
+        t = graph.terminals[index]
         k = t % m
-        heapq.heappush(queue, (float(in_start[k + 1] - in_start[k] + 1), t))
+        heapq.heappush(queue, (float(graph.in_start[k + 1] - graph.in_start[k] + 1), t))
     frontier = [(0.0, 0)]
     while len(queue) > 0:
         _key, t = heapq.heappop(queue)
@@ -78,7 +73,7 @@ def ascend(
             level, u = heapq.heappop(frontier)
             if stamp[u] == visit:
                 continue
-            if roots[u] or (waiting[u] and u != t):
+            if graph.roots[u] or (waiting[u] and u != t):
                 retired = True
                 break
             if level > 0.0 and guided * max(guides - 1, 0) + entering > limit:
@@ -95,9 +90,9 @@ def ascend(
                 guides += 1
             base = v * m
             arc = v * conversions
-            for e in range(in_start[k], in_start[k + 1]):
-                w = base + in_from[e]
-                if not allowed[w]:
+            for e in range(graph.in_start[k], graph.in_start[k + 1]):
+                w = base + graph.in_from[e]
+                if not graph.allowed[w]:
                     continue
                 if stamp[w] == visit:
                     entering -= 1
@@ -105,8 +100,8 @@ def ascend(
                 entering += 1
                 heapq.heappush(frontier, (level + conversion_left[arc + e], w))
             if v > 0:
-                w = parents[v] * m + k
-                if allowed[w] and stamp[w] != visit:
+                w = graph.parents[v] * m + k
+                if graph.allowed[w] and stamp[w] != visit:
                     entering += 1
                     heapq.heappush(frontier, (level + transmission_left[u], w))
             # Guiding arcs out of u into members no longer enter the set.
@@ -124,8 +119,8 @@ def ascend(
             k = u % m
             base = v * m
             arc = v * conversions
-            for e in range(in_start[k], in_start[k + 1]):
-                w = base + in_from[e]
+            for e in range(graph.in_start[k], graph.in_start[k + 1]):
+                w = base + graph.in_from[e]
                 part = raised
                 if stamp[w] == visit:
                     part = joined_at[w] - joined_at[u]
@@ -133,7 +128,7 @@ def ascend(
                     left = conversion_left[arc + e] - part
                     conversion_left[arc + e] = left if left > tiny else 0.0
             if v > 0:
-                w = parents[v] * m + k
+                w = graph.parents[v] * m + k
                 part = raised
                 if stamp[w] == visit:
                     part = joined_at[w] - joined_at[u]
@@ -150,41 +145,31 @@ def ascend(
 
 @kernel
 def connect(
-    child_start: IntArray,
-    child: IntArray,
-    out_start: IntArray,
-    out_to: IntArray,
-    out_arc: IntArray,
-    allowed: BoolArray,
-    roots: BoolArray,
-    terminals: IntArray,
-    conversion_costs: FloatArray,
-    transmission_costs: FloatArray,
+    graph: MultilayerGraph,
     conversion_left: FloatArray,
     transmission_left: FloatArray,
-    left_max: float,
 ) -> IntArray:
     """Connect the terminals one by one, always the nearest, by its cheapest path.
 
-    The path heuristic of Takahashi and Matsuyama on the arcs whose reduced cost is at
-    most `left_max`. One search runs throughout: the vertices of a new path restart it
+    The path heuristic of Takahashi and Matsuyama on the arcs whose reduced cost is
+    zero. One search runs throughout: the vertices of a new path restart it
     at distance zero. Returns the vertex before each vertex, or -1 outside the tree.
     """
-    m = out_start.shape[0] - 1
-    conversions = out_to.shape[0]
-    count = allowed.shape[0]
+    m = graph.out_start.shape[0] - 1
+    conversions = graph.out_to.shape[0]
+    count = graph.allowed.shape[0]
     distance = np.full(count, np.inf)
     before = np.full(count, -1, dtype=np.int64)
     tree = np.full(count, -1, dtype=np.int64)
-    in_tree = roots.copy()
+    in_tree = graph.roots.copy()
     waiting = np.zeros(count, dtype=np.bool_)
-    left = terminals.shape[0]
+    left = graph.terminals.shape[0]
     for index in range(left):
-        waiting[terminals[index]] = True
+        waiting[graph.terminals[index]] = True
     queue = [(0.0, 0)]
     queue.pop()
     for u in range(count):
-        if roots[u]:
+        if graph.roots[u]:
             distance[u] = 0.0
             heapq.heappush(queue, (0.0, u))
     while left > 0 and len(queue) > 0:
@@ -207,21 +192,21 @@ def connect(
         k = u % m
         base = v * m
         arc = v * conversions
-        for index in range(out_start[k], out_start[k + 1]):
-            w = base + out_to[index]
-            e = arc + out_arc[index]
-            if not allowed[w] or in_tree[w] or conversion_left[e] > left_max:
+        for index in range(graph.out_start[k], graph.out_start[k + 1]):
+            w = base + graph.out_to[index]
+            e = arc + graph.out_arc[index]
+            if not graph.allowed[w] or in_tree[w] or conversion_left[e] > 0.0:
                 continue
-            reached = d + conversion_costs[e]
+            reached = d + graph.conversion_costs[e]
             if reached < distance[w]:
                 distance[w] = reached
                 before[w] = u
                 heapq.heappush(queue, (reached, w))
-        for index in range(child_start[v], child_start[v + 1]):
-            w = child[index] * m + k
-            if not allowed[w] or in_tree[w] or transmission_left[w] > left_max:
+        for index in range(graph.child_start[v], graph.child_start[v + 1]):
+            w = graph.child[index] * m + k
+            if not graph.allowed[w] or in_tree[w] or transmission_left[w] > 0.0:
                 continue
-            reached = d + transmission_costs[w]
+            reached = d + graph.transmission_costs[w]
             if reached < distance[w]:
                 distance[w] = reached
                 before[w] = u

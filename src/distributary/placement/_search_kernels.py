@@ -17,32 +17,17 @@ import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.kernels import kernel
+from distributary.placement.multilayer import MultilayerGraph
 
-__all__ = ["Layers", "Tree", "improve", "tree_of"]
+__all__ = ["Arborescence", "arborescence_of", "improve"]
 
+# A scalar of NumPy is a variable to the compiler; of a literal -1 it would make `_put` twice.
+_OUT = np.int64(-1)
 # Moves must gain at least this share of the larger of the costs compared; less is rounding.
 _NOISE = 1e-12
 
 
-class Layers(NamedTuple):
-    """The multilayer graph; see `MultilayerGraph` for the fields it shares.
-
-    `arc_of` (m, m) is the number of each conversion or -1.
-    """
-
-    parents: IntArray
-    child_start: IntArray
-    child: IntArray
-    in_start: IntArray
-    in_from: IntArray
-    arc_of: IntArray
-    conversion_costs: FloatArray
-    transmission_costs: FloatArray
-    allowed: BoolArray
-    roots: BoolArray
-
-
-class Tree(NamedTuple):
+class Arborescence(NamedTuple):
     """A tree under change, with what the moves need.
 
     `before` (n * m,) is the vertex before each vertex or -1, `inside` whether it is in
@@ -56,7 +41,7 @@ class Tree(NamedTuple):
     branches: IntArray
     fixed: BoolArray
     mark: IntArray
-    gone: IntArray
+    gone: BoolArray
     distance: FloatArray
     after: IntArray
     mark_now: IntArray
@@ -67,25 +52,25 @@ class Tree(NamedTuple):
 
 
 @kernel
-def tree_of(layers: Layers, before: IntArray, terminals: IntArray) -> Tree:
+def arborescence_of(graph: MultilayerGraph, before: IntArray) -> Arborescence:
     """Return the tree given by the vertex before each vertex."""
     count = before.shape[0]
-    inside = layers.roots.copy()
-    fixed = layers.roots.copy()
+    inside = graph.roots.copy()
+    fixed = graph.roots.copy()
     branches = np.zeros(count, dtype=np.int64)
     for u in range(count):
         if before[u] >= 0:
             inside[u] = True
             branches[before[u]] += 1
-    for index in range(terminals.shape[0]):
-        fixed[terminals[index]] = True
-    return Tree(
+    for terminal in graph.terminals:
+        fixed[terminal] = True
+    return Arborescence(
         before.copy(),
         inside,
         branches,
         fixed,
         np.zeros(count, dtype=np.int64),
-        np.zeros(count, dtype=np.int64),
+        np.zeros(count, dtype=np.bool_),
         np.zeros(count),
         np.zeros(count, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
@@ -97,18 +82,18 @@ def tree_of(layers: Layers, before: IntArray, terminals: IntArray) -> Tree:
 
 
 @kernel
-def _arc_cost(layers: Layers, origin: int, target: int) -> float:
+def _arc_cost(graph: MultilayerGraph, origin: int, target: int) -> float:
     """Return the cost of the arc from one vertex to another."""
-    m = layers.arc_of.shape[0]
+    m = graph.arc_of.shape[0]
     v = target // m
     if origin // m == v:
-        arc = layers.arc_of[origin % m, target % m]
-        return float(layers.conversion_costs[v * layers.in_from.shape[0] + arc])
-    return float(layers.transmission_costs[target])
+        arc = graph.arc_of[origin % m, target % m]
+        return float(graph.conversion_costs[v * graph.in_from.shape[0] + arc])
+    return float(graph.transmission_costs[target])
 
 
 @kernel
-def _put(tree: Tree, u: int, before: int) -> None:
+def _put(tree: Arborescence, u: int, before: int) -> None:
     """Enter `u` from `before`, or take it out of the tree with `before` = -1."""
     at = tree.log_size[0]
     tree.log_vertex[at] = u
@@ -124,7 +109,7 @@ def _put(tree: Tree, u: int, before: int) -> None:
 
 
 @kernel
-def _undo(tree: Tree, size: int) -> None:
+def _undo(tree: Arborescence, size: int) -> None:
     """Take back all changes after the first `size` of the log."""
     while tree.log_size[0] > size:
         at = tree.log_size[0] - 1
@@ -139,19 +124,19 @@ def _undo(tree: Tree, size: int) -> None:
 
 
 @kernel
-def _trim(layers: Layers, tree: Tree, u: int) -> float:
+def _trim(graph: MultilayerGraph, tree: Arborescence, u: int) -> float:
     """Take out `u` and what only led to it, while nothing needs them; return the saving."""
     saved = 0.0
     while tree.inside[u] and not tree.fixed[u] and tree.branches[u] == 0:
         before = tree.before[u]
-        saved += _arc_cost(layers, before, u)
-        _put(tree, u, -1)
+        saved += _arc_cost(graph, before, u)
+        _put(tree, u, _OUT)
         u = before
     return saved
 
 
 @kernel
-def _above(tree: Tree, u: int, ancestor: int) -> bool:
+def _above(tree: Arborescence, u: int, ancestor: int) -> bool:
     """Is `ancestor` on the way from the root to `u`, `u` itself included?"""
     while u >= 0:
         if u == ancestor:
@@ -161,15 +146,17 @@ def _above(tree: Tree, u: int, ancestor: int) -> bool:
 
 
 @kernel
-def _nearest(layers: Layers, tree: Tree, x: int, banned: int, cutoff: float) -> tuple[float, int]:
+def _nearest(
+    graph: MultilayerGraph, tree: Arborescence, x: int, banned: int, cutoff: float
+) -> tuple[float, int]:
     """Return the cheapest path into `x` from the tree: its cost and its first vertex.
 
     Vertices at or below `banned` do not count as the tree's, nor do those marked as
     gone. `tree.after` leads from the first vertex to `x`. Answers (inf, -1) when no path
     is cheaper than `cutoff`.
     """
-    m = layers.arc_of.shape[0]
-    conversions = layers.in_from.shape[0]
+    m = graph.arc_of.shape[0]
+    conversions = graph.in_from.shape[0]
     now = tree.mark_now[0] + 2
     tree.mark_now[0] = now
     frontier = [(0.0, x)]
@@ -181,7 +168,7 @@ def _nearest(layers: Layers, tree: Tree, x: int, banned: int, cutoff: float) -> 
             break
         if tree.mark[u] == now + 1 or d > tree.distance[u]:
             continue
-        if u != x and tree.inside[u] and tree.gone[u] == 0:
+        if u != x and tree.inside[u] and not tree.gone[u]:
             if not _above(tree, u, banned):
                 return d, u
             # A way through what hangs below would lead in a circle.
@@ -191,20 +178,20 @@ def _nearest(layers: Layers, tree: Tree, x: int, banned: int, cutoff: float) -> 
         k = u % m
         base = v * m
         arc = v * conversions
-        for e in range(layers.in_start[k], layers.in_start[k + 1]):
-            w = base + layers.in_from[e]
-            if not layers.allowed[w] or tree.mark[w] == now + 1:
+        for e in range(graph.in_start[k], graph.in_start[k + 1]):
+            w = base + graph.in_from[e]
+            if not graph.allowed[w] or tree.mark[w] == now + 1:
                 continue
-            reached = d + layers.conversion_costs[arc + e]
+            reached = d + graph.conversion_costs[arc + e]
             if reached < cutoff and (tree.mark[w] < now or reached < tree.distance[w]):
                 tree.mark[w] = now
                 tree.distance[w] = reached
                 tree.after[w] = u
                 heapq.heappush(frontier, (reached, w))
         if v > 0:
-            w = layers.parents[v] * m + k
-            if layers.allowed[w] and tree.mark[w] != now + 1:
-                reached = d + layers.transmission_costs[u]
+            w = graph.parents[v] * m + k
+            if graph.allowed[w] and tree.mark[w] != now + 1:
+                reached = d + graph.transmission_costs[u]
                 if reached < cutoff and (tree.mark[w] < now or reached < tree.distance[w]):
                     tree.mark[w] = now
                     tree.distance[w] = reached
@@ -214,7 +201,7 @@ def _nearest(layers: Layers, tree: Tree, x: int, banned: int, cutoff: float) -> 
 
 
 @kernel
-def _attach(tree: Tree, first: int, x: int) -> None:
+def _attach(tree: Arborescence, first: int, x: int) -> None:
     """Put the path that `_nearest` found into the tree."""
     u = first
     while u != x:
@@ -224,31 +211,39 @@ def _attach(tree: Tree, first: int, x: int) -> None:
 
 
 @kernel
-def _mark_way(layers: Layers, tree: Tree, x: int, value: int) -> float:
-    """Mark what only leads to `x` as gone (1) or back (0); return what it all costs."""
-    saved = _arc_cost(layers, tree.before[x], x)
+def _release(graph: MultilayerGraph, tree: Arborescence, x: int) -> float:
+    """Return what is saved when `x` is entered from elsewhere."""
+    saved = _arc_cost(graph, tree.before[x], x)
     u = tree.before[x]
     while not tree.fixed[u] and tree.branches[u] == 1:
-        tree.gone[u] = value
-        saved += _arc_cost(layers, tree.before[u], u)
+        saved += _arc_cost(graph, tree.before[u], u)
         u = tree.before[u]
     return saved
 
 
 @kernel
-def _exchange(layers: Layers, tree: Tree, x: int) -> float:
+def _toggle_way(tree: Arborescence, x: int) -> None:
+    """Mark what only leads to `x` as gone, or as back when it is marked."""
+    u = tree.before[x]
+    while not tree.fixed[u] and tree.branches[u] == 1:
+        tree.gone[u] = not tree.gone[u]
+        u = tree.before[u]
+
+
+@kernel
+def _exchange(graph: MultilayerGraph, tree: Arborescence, x: int) -> float:
     """Reach `x` by a cheaper path, if there is one; return the gain."""
-    saved = _mark_way(layers, tree, x, 1)
-    cutoff = saved * (1.0 - _NOISE)
-    price, first = _nearest(layers, tree, x, x, cutoff)
-    _mark_way(layers, tree, x, 0)
+    saved = _release(graph, tree, x)
+    _toggle_way(tree, x)
+    price, first = _nearest(graph, tree, x, x, saved * (1.0 - _NOISE))
+    _toggle_way(tree, x)
     if first < 0:
         return 0.0
     old = tree.before[x]
     # Detach first: the new path may use vertices of the old one.
-    _put(tree, x, -1)
-    released = saved - _arc_cost(layers, old, x)
-    trimmed = _trim(layers, tree, old)
+    _put(tree, x, _OUT)
+    released = saved - _arc_cost(graph, old, x)
+    trimmed = _trim(graph, tree, old)
     assert abs(trimmed - released) <= 1e-6 * (1.0 + saved)
     _attach(tree, first, x)
     tree.log_size[0] = 0
@@ -256,9 +251,9 @@ def _exchange(layers: Layers, tree: Tree, x: int) -> float:
 
 
 @kernel
-def _followers(layers: Layers, tree: Tree, u: int) -> IntArray:
+def _followers(graph: MultilayerGraph, tree: Arborescence, u: int) -> IntArray:
     """Return the vertices that the tree enters from `u`."""
-    m = layers.arc_of.shape[0]
+    m = graph.arc_of.shape[0]
     v = u // m
     k = u % m
     found = np.empty(tree.branches[u], dtype=np.int64)
@@ -267,8 +262,8 @@ def _followers(layers: Layers, tree: Tree, u: int) -> IntArray:
         if tree.before[v * m + j] == u:
             found[size] = v * m + j
             size += 1
-    for index in range(layers.child_start[v], layers.child_start[v + 1]):
-        w = layers.child[index] * m + k
+    for index in range(graph.child_start[v], graph.child_start[v + 1]):
+        w = graph.child[index] * m + k
         if tree.before[w] == u:
             found[size] = w
             size += 1
@@ -276,18 +271,19 @@ def _followers(layers: Layers, tree: Tree, u: int) -> IntArray:
 
 
 @kernel
-def _eliminate(layers: Layers, tree: Tree, u: int) -> float:
+def _eliminate(graph: MultilayerGraph, tree: Arborescence, u: int) -> float:
     """Take `u` out and reach what it served in other ways, if that is cheaper."""
-    followers = _followers(layers, tree, u)
-    saved = _mark_way(layers, tree, u, 1)
+    followers = _followers(graph, tree, u)
+    saved = _release(graph, tree, u)
+    _toggle_way(tree, u)
     for index in range(followers.shape[0]):
-        saved += _arc_cost(layers, u, followers[index])
-    tree.gone[u] = 1
+        saved += _arc_cost(graph, u, followers[index])
+    tree.gone[u] = True
     spent = 0.0
     failed = False
     for index in range(followers.shape[0]):
         x = followers[index]
-        price, first = _nearest(layers, tree, x, u, saved * (1.0 - _NOISE) - spent)
+        price, first = _nearest(graph, tree, x, u, saved * (1.0 - _NOISE) - spent)
         if first < 0:
             failed = True
             break
@@ -296,23 +292,23 @@ def _eliminate(layers: Layers, tree: Tree, u: int) -> float:
         w = first
         while w != x:
             w = tree.after[w]
-            if tree.gone[w] == 1:
+            if tree.gone[w]:
                 failed = True
         if failed:
             break
         _attach(tree, first, x)
-    tree.gone[u] = 0
+    tree.gone[u] = False
     # The marks were set along the way from u, which no attachment has changed.
     w = tree.before[u]
-    while tree.gone[w] == 1:
-        tree.gone[w] = 0
+    while tree.gone[w]:
+        tree.gone[w] = False
         w = tree.before[w]
     if failed:
         _undo(tree, 0)
         return 0.0
-    gain = _trim(layers, tree, u)
+    gain = _trim(graph, tree, u)
     for index in range(followers.shape[0]):
-        gain += _arc_cost(layers, u, followers[index])
+        gain += _arc_cost(graph, u, followers[index])
     gain -= spent
     if gain <= _NOISE * saved:
         _undo(tree, 0)
@@ -322,45 +318,34 @@ def _eliminate(layers: Layers, tree: Tree, u: int) -> float:
 
 
 @kernel
-def _release(layers: Layers, tree: Tree, x: int) -> float:
-    """Return what is saved when `x` is entered from elsewhere."""
-    saved = _arc_cost(layers, tree.before[x], x)
-    u = tree.before[x]
-    while not tree.fixed[u] and tree.branches[u] == 1:
-        saved += _arc_cost(layers, tree.before[u], u)
-        u = tree.before[u]
-    return saved
-
-
-@kernel
-def _insert(layers: Layers, tree: Tree, z: int, candidates: IntArray) -> float:
+def _insert(graph: MultilayerGraph, tree: Arborescence, z: int, candidates: IntArray) -> float:
     """Put `z` in and enter from it what becomes cheaper, if that pays; return the gain."""
-    m = layers.arc_of.shape[0]
-    conversions = layers.in_from.shape[0]
+    m = graph.arc_of.shape[0]
+    conversions = graph.in_from.shape[0]
     v = z // m
     k = z % m
     size = 0
     hoped = 0.0
     for j in range(m):
-        arc = layers.arc_of[k, j]
+        arc = graph.arc_of[k, j]
         w = v * m + j
         if arc >= 0 and tree.before[w] >= 0:
-            gain = _release(layers, tree, w) - layers.conversion_costs[v * conversions + arc]
+            gain = _release(graph, tree, w) - graph.conversion_costs[v * conversions + arc]
             if gain > 0.0:
                 candidates[size] = w
                 size += 1
                 hoped += gain
-    for index in range(layers.child_start[v], layers.child_start[v + 1]):
-        w = layers.child[index] * m + k
+    for index in range(graph.child_start[v], graph.child_start[v + 1]):
+        w = graph.child[index] * m + k
         if tree.before[w] >= 0:
-            gain = _release(layers, tree, w) - layers.transmission_costs[w]
+            gain = _release(graph, tree, w) - graph.transmission_costs[w]
             if gain > 0.0:
                 candidates[size] = w
                 size += 1
                 hoped += gain
     if size == 0:
         return 0.0
-    price, first = _nearest(layers, tree, z, -2, hoped * (1.0 - _NOISE))
+    price, first = _nearest(graph, tree, z, z, hoped * (1.0 - _NOISE))
     if first < 0:
         return 0.0
     _attach(tree, first, z)
@@ -371,12 +356,12 @@ def _insert(layers: Layers, tree: Tree, z: int, candidates: IntArray) -> float:
         if old < 0:
             # It only led to a candidate that has moved.
             continue
-        cost = _arc_cost(layers, z, x)
-        if _above(tree, z, x) or _release(layers, tree, x) <= cost:
+        cost = _arc_cost(graph, z, x)
+        if _above(tree, z, x) or _release(graph, tree, x) <= cost:
             continue
-        gain += _arc_cost(layers, old, x) - cost
+        gain += _arc_cost(graph, old, x) - cost
         _put(tree, x, z)
-        gain += _trim(layers, tree, old)
+        gain += _trim(graph, tree, old)
     if gain <= _NOISE * hoped:
         _undo(tree, 0)
         return 0.0
@@ -385,31 +370,31 @@ def _insert(layers: Layers, tree: Tree, z: int, candidates: IntArray) -> float:
 
 
 @kernel
-def improve(layers: Layers, tree: Tree, order: IntArray, rounds: int) -> float:
+def improve(graph: MultilayerGraph, tree: Arborescence, order: IntArray, rounds: int) -> float:
     """Apply the three moves until none helps or the rounds are over; return the gain.
 
     `order` (n * m,) is the order in which vertices are tried.
     """
     gain = 0.0
-    start = layers.child_start
+    start = graph.child_start
     longest = 0
     for v in range(start.shape[0] - 1):
         longest = max(longest, start[v + 1] - start[v])
-    candidates = np.empty(layers.arc_of.shape[0] + longest, dtype=np.int64)
+    candidates = np.empty(graph.arc_of.shape[0] + longest, dtype=np.int64)
     for _ in range(rounds):
         gained = 0.0
         for index in range(order.shape[0]):
             u = order[index]
-            if not layers.allowed[u] or layers.roots[u]:
+            if not graph.allowed[u] or graph.roots[u]:
                 continue
             if not tree.inside[u]:
-                gained += _insert(layers, tree, u, candidates)
+                gained += _insert(graph, tree, u, candidates)
             elif tree.fixed[u]:
-                gained += _exchange(layers, tree, u)
+                gained += _exchange(graph, tree, u)
             elif tree.branches[u] > 1:
-                gained += _eliminate(layers, tree, u)
+                gained += _eliminate(graph, tree, u)
                 if tree.inside[u] and tree.branches[u] > 1:
-                    gained += _exchange(layers, tree, u)
+                    gained += _exchange(graph, tree, u)
         gain += gained
         if gained <= 0.0:
             break

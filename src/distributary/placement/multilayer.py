@@ -12,26 +12,22 @@ has the number of the vertex it enters.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
-from distributary.placement.plan import NOT_MADE, Plan
 from distributary.placement.problem import PlacementProblem
 from distributary.placement.useful import useful_formats
 
-__all__ = ["MultilayerGraph"]
+__all__ = ["MultilayerGraph", "multilayer_graph"]
 
 
-@dataclass(frozen=True, eq=False)
-class MultilayerGraph:
+class MultilayerGraph(NamedTuple):
     """The multilayer graph of one problem, as arrays for the kernels.
 
     Attributes
     ----------
-    problem
-        The problem it stands for.
     parents
         Parent of each broker, (n,).
     child_start, child
@@ -41,6 +37,8 @@ class MultilayerGraph:
         from format `in_from[e]`.
     out_start, out_to, out_arc
         The same conversions by origin; `out_arc` is their number `e`.
+    arc_of
+        The number `e` of the conversion between two formats, or -1, (m, m).
     conversion_costs
         Cost of each conversion arc, (n * conversions,).
     transmission_costs
@@ -53,7 +51,6 @@ class MultilayerGraph:
         The vertices that are wanted and not given, ascending.
     """
 
-    problem: PlacementProblem
     parents: IntArray
     child_start: IntArray
     child: IntArray
@@ -62,65 +59,47 @@ class MultilayerGraph:
     out_start: IntArray
     out_to: IntArray
     out_arc: IntArray
+    arc_of: IntArray
     conversion_costs: FloatArray
     transmission_costs: FloatArray
     allowed: BoolArray
     roots: BoolArray
     terminals: IntArray
 
-    @classmethod
-    def of(cls, problem: PlacementProblem) -> MultilayerGraph:
-        """Build the graph of a problem."""
-        n, m = problem.node_count, problem.format_count
-        costs = problem.graph.costs
-        # Transposed, so that conversions come out ordered by what they make.
-        to, origin = np.nonzero(np.isfinite(costs.T))
-        arcs = np.arange(len(to))
-        by_origin = np.argsort(origin, kind="stable")
-        start, child = problem.tree.child_lists
-        allowed = useful_formats(problem)
-        allowed[0] |= problem.held
-        roots = np.zeros((n, m), dtype=np.bool_)
-        roots[0] = problem.held
-        transmission = problem.link_weights[:, None] * problem.graph.sizes[None, :]
-        transmission[0] = np.inf
-        conversion = problem.node_weights[:, None] * costs[origin, to][None, :]
-        return cls(
-            problem,
-            problem.tree.parents,
-            start,
-            child,
-            _starts(to, m),
-            origin.astype(np.int64),
-            _starts(origin, m),
-            to[by_origin].astype(np.int64),
-            arcs[by_origin].astype(np.int64),
-            conversion.ravel(),
-            transmission.ravel(),
-            allowed.ravel(),
-            roots.ravel(),
-            np.flatnonzero(problem.wants.ravel() & ~roots.ravel()).astype(np.int64),
-        )
 
-    def plan(self, entered_by: IntArray) -> Plan:
-        """Return the plan of a tree given by the vertex before each vertex, or -1."""
-        n, m = self.problem.node_count, self.problem.format_count
-        before = entered_by.reshape(n, m)
-        own = np.arange(n)[:, None]
-        converted = (before >= 0) & (before // m == own)
-        return Plan(
-            (before >= 0) & ~converted,
-            np.where(converted, before % m, NOT_MADE).astype(np.int64),
-        )
-
-    def entered_by(self, plan: Plan) -> IntArray:
-        """Return the tree of a plan: the vertex before each vertex, or -1."""
-        n, m = self.problem.node_count, self.problem.format_count
-        own = np.arange(n)[:, None] * m
-        up = np.maximum(self.parents, 0)[:, None] * m + np.arange(m)[None, :]
-        made = plan.made_from != NOT_MADE
-        before = np.where(made, own + plan.made_from, np.where(plan.receives, up, -1))
-        return before.ravel().astype(np.int64)
+def multilayer_graph(problem: PlacementProblem) -> MultilayerGraph:
+    """Return the multilayer graph of a problem."""
+    n, m = problem.node_count, problem.format_count
+    costs = problem.graph.costs
+    # Transposed, so that conversions come out ordered by what they make.
+    to, origin = np.nonzero(np.isfinite(costs.T))
+    by_origin = np.argsort(origin, kind="stable")
+    arc_of = np.full((m, m), -1, dtype=np.int64)
+    arc_of[origin, to] = np.arange(len(to))
+    start, child = problem.tree.child_lists
+    allowed = useful_formats(problem)
+    allowed[0] |= problem.held
+    roots = np.zeros((n, m), dtype=np.bool_)
+    roots[0] = problem.held
+    transmission = problem.link_weights[:, None] * problem.graph.sizes[None, :]
+    transmission[0] = np.inf
+    conversion = problem.node_weights[:, None] * costs[origin, to][None, :]
+    return MultilayerGraph(
+        problem.tree.parents,
+        start,
+        child,
+        _starts(to, m),
+        origin.astype(np.int64),
+        _starts(origin, m),
+        to[by_origin].astype(np.int64),
+        by_origin.astype(np.int64),
+        arc_of,
+        conversion.ravel(),
+        transmission.ravel(),
+        allowed.ravel(),
+        roots.ravel(),
+        np.flatnonzero(problem.wants.ravel() & ~roots.ravel()).astype(np.int64),
+    )
 
 
 def _starts(sorted_or_not: IntArray, count: int) -> IntArray:

@@ -40,6 +40,25 @@ class Plan:
         shape = (problem.node_count, problem.format_count)
         return cls(np.zeros(shape, dtype=np.bool_), np.full(shape, NOT_MADE, dtype=np.int64))
 
+    @classmethod
+    def from_arborescence(cls, before: IntArray) -> Plan:
+        """Return the plan of a tree in the multilayer graph; see `arborescence`."""
+        n, m = before.shape
+        here = before // m == np.arange(n)[:, None]
+        there = before >= 0
+        return cls(there & ~here, np.where(there & here, before % m, NOT_MADE).astype(np.int64))
+
+    def arborescence(self, problem: PlacementProblem) -> IntArray:
+        """Return the vertex (`broker * formats + format`) that each vertex comes from, or -1.
+
+        What is both received and made counts as received.
+        """
+        n, m = self.receives.shape
+        own = np.arange(n)[:, None] * m
+        up = problem.tree.parents[:, None] * m + np.arange(m)
+        made = np.where(self.made_from == NOT_MADE, -1, own + self.made_from)
+        return np.where(self.receives, up, made).astype(np.int64)
+
     def copy(self) -> Plan:
         """Return a plan that can be changed without changing this one."""
         return Plan(self.receives.copy(), self.made_from.copy())

@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
-from distributary.placement import _ascent_kernels as ascent
-from distributary.placement import _search_kernels as moves
+from distributary.placement._ascent_kernels import ascend, connect
+from distributary.placement._search_kernels import arborescence_of, improve
 from distributary.placement.cost import cost
 from distributary.placement.exact import estimate, exact_plan
-from distributary.placement.multilayer import MultilayerGraph
+from distributary.placement.multilayer import MultilayerGraph, multilayer_graph
 from distributary.placement.plan import Plan, prune
 from distributary.placement.problem import PlacementProblem
 
@@ -85,8 +85,6 @@ def search(
 
     Parameters
     ----------
-    problem
-        What to plan.
     seed
         Seed of the kicks and of the order of moves.
     rounds
@@ -113,11 +111,11 @@ def search(
     if not run.proven:
         run.recombine()
         run.raise_bound()
-    return SearchResult(prune(problem, run.graph.plan(run.best)), run.bound, done)
+    return SearchResult(prune(problem, run.plan(run.best)), run.bound, done)
 
 
 @dataclass(frozen=True, eq=False)
-class _Ascent:
+class _DualAscent:
     """A lower bound with the reduced costs that come with it."""
 
     bound: float
@@ -130,8 +128,7 @@ class _Search:
 
     def __init__(self, problem: PlacementProblem, *, seed: int) -> None:
         self.problem = problem
-        self.graph = MultilayerGraph.of(problem)
-        self.layers = _layers(self.graph)
+        self.graph = multilayer_graph(problem)
         self.rng = np.random.default_rng(seed)
         self.best = np.full(len(self.graph.allowed), -1, dtype=np.int64)
         self.best_cost = np.inf
@@ -148,6 +145,10 @@ class _Search:
         """Is the best tree known to be optimal?"""
         return self.best_cost <= self.bound * (1.0 + 2.0 * _BOUND_ROUNDING)
 
+    def plan(self, tree: IntArray) -> Plan:
+        """Return the plan of a tree, given by the vertex before each vertex."""
+        return Plan.from_arborescence(tree.reshape(self.problem.wants.shape))
+
     def visit(self, number: int) -> None:
         """Find one more local optimum: two from ascents, most others from kicks."""
         if number <= 2:
@@ -157,40 +158,32 @@ class _Search:
         else:
             strength = _KICKS[number % len(_KICKS)]
             tree = self._improve(self._disturbed(strength), self.best, _KICK_PASSES)
-        self._keep(self._improve(self.layers, tree, _PASSES))
+        self._keep(self._improve(self.graph, tree, _PASSES))
         if number % _RECOMBINE_EVERY == 0:
             self.recombine()
             self.raise_bound()
 
-    def raise_bound(self) -> _Ascent:
+    def raise_bound(self) -> _DualAscent:
         """Ascend with the best tree as the guide; return the ascent."""
         result = self.ascend(self.best if np.isfinite(self.best_cost) else None)
         self.bound = max(self.bound, result.bound)
         return result
 
-    def ascend(self, guide: IntArray | None, layers: moves.Layers | None = None) -> _Ascent:
+    def ascend(self, guide: IntArray | None, graph: MultilayerGraph | None = None) -> _DualAscent:
         """Return a dual ascent, guided by a tree if there is one.
 
-        Under the costs of other layers its bound says nothing about this problem.
+        Under the costs of another graph its bound says nothing about this problem.
         """
-        graph = self.graph
-        conversion_left = (layers or self.layers).conversion_costs.copy()
-        transmission_left = (layers or self.layers).transmission_costs.copy()
-        bound = ascent.ascend(
-            graph.parents,
-            graph.in_start,
-            graph.in_from,
-            graph.allowed,
-            graph.roots,
-            graph.terminals,
-            np.full(len(graph.allowed), -1, dtype=np.int64) if guide is None else guide,
-            conversion_left,
-            transmission_left,
-        )
+        graph = graph or self.graph
+        conversion_left = graph.conversion_costs.copy()
+        transmission_left = graph.transmission_costs.copy()
+        if guide is None:
+            guide = np.full(len(graph.allowed), -1, dtype=np.int64)
+        bound = ascend(graph, guide, conversion_left, transmission_left)
         bound *= 1.0 - _BOUND_ROUNDING
         if self.whole:
             bound = float(np.ceil(bound - 1e-6))
-        return _Ascent(bound, conversion_left, transmission_left)
+        return _DualAscent(bound, conversion_left, transmission_left)
 
     def recombine(self) -> None:
         """Find the best mixture of the plans found so far, if that is quick."""
@@ -198,74 +191,39 @@ class _Search:
         usable = problem.wants.copy()
         usable[0] |= problem.held
         for _, tree in sorted(self.found, key=lambda item: item[0])[:_RECOMBINED_PLANS]:
-            usable |= self.graph.plan(tree).available(problem)
+            usable |= self.plan(tree).available(problem)
         need = estimate(problem, usable=usable)
         if need.seconds > _RECOMBINE_SECONDS or need.memory_bytes > _RECOMBINE_BYTES:
             return
         plan = exact_plan(problem, usable=usable)
-        self._keep(self._improve(self.layers, self.graph.entered_by(plan), _PASSES))
+        self._keep(self._improve(self.graph, plan.arborescence(problem).ravel(), _PASSES))
 
-    def _connect(self, result: _Ascent) -> IntArray:
+    def _connect(self, result: _DualAscent) -> IntArray:
         """Return a tree over the arcs that the ascent has made free."""
-        graph = self.graph
-        return ascent.connect(
-            graph.child_start,
-            graph.child,
-            graph.out_start,
-            graph.out_to,
-            graph.out_arc,
-            graph.allowed,
-            graph.roots,
-            graph.terminals,
-            graph.conversion_costs,
-            graph.transmission_costs,
-            result.conversion_left,
-            result.transmission_left,
-            0.0,
-        )
+        return connect(self.graph, result.conversion_left, result.transmission_left)
 
-    def _improve(self, layers: moves.Layers, tree: IntArray, passes: int) -> IntArray:
+    def _improve(self, graph: MultilayerGraph, tree: IntArray, passes: int) -> IntArray:
         """Return the tree after local search, vertices tried in a random order."""
         order = self.rng.permutation(len(tree))
-        changed = moves.tree_of(layers, tree, self.graph.terminals)
-        moves.improve(layers, changed, order, passes)
+        changed = arborescence_of(graph, tree)
+        improve(graph, changed, order, passes)
         return changed.before
 
-    def _disturbed(self, strength: float) -> moves.Layers:
+    def _disturbed(self, strength: float) -> MultilayerGraph:
         """Return the graph with every arc dearer by a random share of up to `strength`."""
-        layers = self.layers
-        return layers._replace(
-            conversion_costs=layers.conversion_costs
-            * self.rng.uniform(1.0, 1.0 + strength, len(layers.conversion_costs)),
-            transmission_costs=layers.transmission_costs
-            * self.rng.uniform(1.0, 1.0 + strength, len(layers.transmission_costs)),
+        graph = self.graph
+        return graph._replace(
+            conversion_costs=graph.conversion_costs
+            * self.rng.uniform(1.0, 1.0 + strength, len(graph.conversion_costs)),
+            transmission_costs=graph.transmission_costs
+            * self.rng.uniform(1.0, 1.0 + strength, len(graph.transmission_costs)),
         )
 
     def _keep(self, tree: IntArray) -> None:
         """Remember a tree among those found, and as the best if it is."""
-        price = cost(self.problem, self.graph.plan(tree)).total
+        price = cost(self.problem, self.plan(tree)).total
         self.found.append((price, tree))
         self.found.sort(key=lambda item: item[0])
         del self.found[_RECOMBINED_PLANS:]
         if price < self.best_cost:
             self.best, self.best_cost = tree, price
-
-
-def _layers(graph: MultilayerGraph) -> moves.Layers:
-    """Return the graph as the moves want it."""
-    m = graph.problem.format_count
-    arc_of = np.full((m, m), -1, dtype=np.int64)
-    to = np.repeat(np.arange(m), np.diff(graph.in_start))
-    arc_of[graph.in_from, to] = np.arange(len(graph.in_from))
-    return moves.Layers(
-        graph.parents,
-        graph.child_start,
-        graph.child,
-        graph.in_start,
-        graph.in_from,
-        arc_of,
-        graph.conversion_costs,
-        graph.transmission_costs,
-        graph.allowed,
-        graph.roots,
-    )
