@@ -11,24 +11,28 @@ from tests.reference import delivery_time as reference
 from tests.strategies import placement_problems
 
 from distributary.content import AdaptationGraph
-from distributary.placement._haste_kernels import cheapen, hasten, replant
-from distributary.placement._quickest_kernels import quickest_ways, used_by_wishes
-from distributary.placement._rerouting_kernels import Price, connect, empty_ways, followers, trim
-from distributary.placement._schedule_kernels import settle, timetable_of
-from distributary.placement._timetable_kernels import detach, put_back
+from distributary.placement._makespan_kernels import ABSENT, list_schedule, quickest_ways
+from distributary.placement._makespan_search_kernels import (
+    Draft,
+    Price,
+    connect,
+    plan_cost,
+    replan,
+)
 from distributary.placement.baselines import all_in_leaves, all_in_root, single_format
 from distributary.placement.cost import cost
-from distributary.placement.delivery_time import (
-    fastest_plan,
-    latest_delivery,
-    latest_delivery_bound,
-    schedule,
-)
 from distributary.placement.exact import exact_plan
 from distributary.placement.generate import generate_problem
-from distributary.placement.plan import Plan, check
+from distributary.placement.makespan import (
+    fastest_plan,
+    jobs_of,
+    latest_delivery,
+    latest_delivery_bound,
+    predecessors,
+    schedule,
+)
+from distributary.placement.plan import NOT_MADE, Plan, check, prune
 from distributary.placement.problem import PlacementProblem
-from distributary.placement.schedule import entered_by, network_of, plan_of
 from distributary.topology import DisseminationTree, TreeNode
 
 ROUNDING = 1e-9
@@ -36,15 +40,13 @@ ROUNDING = 1e-9
 
 def quickest_plan(problem: PlacementProblem) -> Plan:
     """Every wish by its quickest way."""
-    network = network_of(problem)
-    _, before = quickest_ways(network, problem.held.copy())
-    return plan_of(used_by_wishes(network, before))
+    return prune(problem, generous_plan(problem))
 
 
 def generous_plan(problem: PlacementProblem) -> Plan:
     """Everything everywhere by its quickest way, wanted or not."""
-    _, before = quickest_ways(network_of(problem), problem.held.copy())
-    return plan_of(before)
+    _, before = quickest_ways(jobs_of(problem), problem.held.copy())
+    return Plan.from_arborescence(before)
 
 
 METHODS = (
@@ -93,7 +95,7 @@ def test_nothing_overlaps_on_one_link_or_processor(problem: PlacementProblem) ->
 @given(placement_problems(nodes_max=6, formats_max=5))
 @settings(max_examples=80, deadline=None)
 def test_quickest_ways_are_those_that_relaxation_finds(problem: PlacementProblem) -> None:
-    times, _ = quickest_ways(network_of(problem), problem.held.copy())
+    times, _ = quickest_ways(jobs_of(problem), problem.held.copy())
     expected = np.full(times.shape, np.inf)
     for vertex, moment in reference.quickest_times(problem).items():
         expected[vertex] = moment
@@ -102,23 +104,44 @@ def test_quickest_ways_are_those_that_relaxation_finds(problem: PlacementProblem
 
 @given(placement_problems(nodes_max=5, formats_max=4), st.integers(0, 2**32 - 1))
 @settings(max_examples=80, deadline=None)
-def test_changes_leave_the_times_that_a_new_schedule_would_have(
+def test_replanning_keeps_to_its_limits_and_leaves_the_old_plan_alone(
     problem: PlacementProblem, seed: int
 ) -> None:
-    network = network_of(problem)
+    jobs = jobs_of(problem)
     rng = np.random.default_rng(seed)
-    table = timetable_of(network, entered_by(problem, single_format(problem)))
-    ways = empty_ways(int(problem.tree.depths.max()) + 1, problem.format_count)
-    quickest, _ = quickest_ways(network, problem.held.copy())
-    works = np.array([0.0, 1.0])
-    for _ in range(5):
-        replant(network, table, ways, quickest, 0.5, np.inf, rng.random(4 + problem.wants.size))
-        hasten(network, table, ways, works, 10**9)
-        cheapen(network, table, ways, 0.5, 0.0, 0, problem.node_count)
-        check(problem, plan_of(table.before))
-        anew = timetable_of(network, table.before)
-        for field in ("branches", "start", "arrival", "tail", "late"):
-            np.testing.assert_array_equal(getattr(table, field), getattr(anew, field), field)
+    now = list_schedule(jobs, predecessors(problem, single_format(problem)), np.inf)
+    for _ in range(10):
+        there = np.flatnonzero(now.before >= 0)
+        if not len(there):
+            return
+        untouched = tuple(array.copy() for array in now[:4])
+        price = Price(*rng.choice([0.0, 0.5, 1.0], 3).tolist())
+        makespan_max, cost_max = now.makespan * rng.uniform(0.9, 1.2), np.inf
+        if rng.random() < 0.5:
+            cost_max = plan_cost(jobs, now.before)
+        new = replan(
+            jobs,
+            now,
+            int(rng.choice(there)),
+            int(rng.integers(4)),
+            price,
+            rng.random(now.before.size),
+            makespan_max,
+            cost_max,
+        )
+        for array, copy in zip(now[:4], untouched, strict=True):
+            np.testing.assert_array_equal(array, copy)
+        if new.before is not now.before:
+            plan = Plan.from_arborescence(new.before)
+            check(problem, plan)
+            np.testing.assert_array_equal(prune(problem, plan).receives, plan.receives)
+            assert new.makespan == latest_delivery(problem, plan)
+            total = cost(problem, plan).total
+            np.testing.assert_allclose(plan_cost(jobs, new.before), total, rtol=ROUNDING)
+            if not np.array_equal(new.before, now.before):
+                assert new.makespan <= makespan_max
+                assert total <= cost_max * (1.0 + ROUNDING) + ROUNDING
+        now = new
 
 
 @given(placement_problems(nodes_max=4, formats_max=4), st.booleans(), st.data())
@@ -126,43 +149,36 @@ def test_changes_leave_the_times_that_a_new_schedule_would_have(
 def test_the_best_way_into_a_vertex_is_found(
     problem: PlacementProblem, by_arrival: bool, data: st.DataObject
 ) -> None:
-    network = network_of(problem)
-    network.allowed[:] = True
-    table = timetable_of(network, entered_by(problem, single_format(problem)))
-    leaves = np.flatnonzero((table.before >= 0) & (table.branches == 0)).tolist()
+    jobs = jobs_of(problem)
+    jobs.allowed[:] = True
+    plan = single_format(problem)
+    before = predecessors(problem, plan)
+    inputs = before[before >= 0]
+    leaves = np.setdiff1d(np.flatnonzero(before >= 0), inputs).tolist()
     if not leaves:
         return
-    x = data.draw(st.sampled_from(leaves))
-    goal = (x // problem.format_count, x % problem.format_count)
-    before = detach(network, table, x)
-    trim(network, table, before)
-    settle(network, table, np.inf)
-    rest = plan_of(table.before)
-    times = reference.times_in(problem, rest, table.start, table.arrival)
+    goal = divmod(data.draw(st.sampled_from(leaves)), problem.format_count)
+    plan.receives[goal] = False
+    plan.made_from[goal] = NOT_MADE
+    problem.wants.flags.writeable = True
+    problem.wants[goal] = False
+    rest = prune(problem, plan)
+    problem.wants[goal] = True
+    found = list_schedule(jobs, predecessors(problem, rest), np.inf)
+    times = reference.times_in(problem, rest, found.start, found.arrival)
     expected = reference.best_way_in(problem, times, rest, goal, by_arrival=by_arrival)
-    ways = empty_ways(int(problem.tree.depths.max()) + 1, problem.format_count)
-    saved = float(table.gain[0])
+    draft = Draft(
+        found.before,
+        found.start,
+        found.arrival,
+        np.zeros(before.shape, dtype=np.bool_),
+        np.full(2, ABSENT),
+    )
+    total = plan_cost(jobs, draft.before)
     price = Price(1.0, 0.0, 0.0) if by_arrival else Price(0.0, 0.0, 1.0)
-    assert connect(network, table, ways, price, x)
-    found = float(table.arrival[goal]) if by_arrival else saved - float(table.gain[0])
-    np.testing.assert_allclose(found, expected, rtol=ROUNDING, atol=ROUNDING)
-
-
-@given(placement_problems(nodes_max=4, formats_max=4))
-@settings(max_examples=60, deadline=None)
-def test_a_change_that_is_put_back_leaves_no_trace(problem: PlacementProblem) -> None:
-    network = network_of(problem)
-    table = timetable_of(network, entered_by(problem, all_in_leaves(problem)))
-    untouched = timetable_of(network, table.before)
-    for x in np.flatnonzero(table.before >= 0).tolist():
-        for follower in followers(network, table, x):
-            detach(network, table, follower)
-        before = detach(network, table, x)
-        trim(network, table, before)
-        put_back(table)
-        for field in ("before", "branches", "start", "arrival", "tail", "late", "stale_times"):
-            np.testing.assert_array_equal(getattr(table, field), getattr(untouched, field), field)
-        assert table.gain[0] == 0.0
+    assert connect(jobs, draft, price, goal[0] * problem.format_count + goal[1])
+    reached = draft.arrival[goal] if by_arrival else plan_cost(jobs, draft.before) - total
+    np.testing.assert_allclose(reached, expected, rtol=ROUNDING, atol=ROUNDING)
 
 
 @given(placement_problems(nodes_max=6, formats_max=5))

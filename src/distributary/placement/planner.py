@@ -11,11 +11,6 @@ from distributary.errors import BadInput, quoted
 from distributary.placement.baselines import all_in_leaves, all_in_root, single_format
 from distributary.placement.bounds import paper_bound
 from distributary.placement.cost import cost
-from distributary.placement.delivery_time import (
-    fastest_plan,
-    latest_delivery,
-    latest_delivery_bound,
-)
 from distributary.placement.exact import estimate, exact_plan, require_within
 from distributary.placement.iterative import iterative
 from distributary.placement.optimal import optimal
@@ -70,8 +65,6 @@ def place(
 
     Parameters
     ----------
-    problem
-        What to plan.
     method
         One of `METHODS`. "auto" is exact while that fits the time and memory allowed,
         and otherwise a search that ends with a lower bound.
@@ -103,6 +96,8 @@ def place(
     bound: float | None = None
     chosen: str | None = None
     if method == "auto" and objective == "time":
+        from distributary.placement.makespan import fastest_plan
+
         plan = fastest_plan(problem, seed=seed, time_limit=time_limit, observe=observe)
     elif method == "auto":
         plan, bound, chosen = _best(problem, time_limit=time_limit, seed=seed, observe=observe)
@@ -138,6 +133,8 @@ def place(
     if chosen is not None:
         placement = replace(placement, chosen=chosen)
     if objective == "time":
+        from distributary.placement.makespan import latest_delivery, latest_delivery_bound
+
         placement = replace(
             placement,
             latest_delivery=latest_delivery(problem, plan),

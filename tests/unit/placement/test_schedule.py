@@ -8,13 +8,13 @@ import pytest
 from distributary.content import AdaptationGraph
 from distributary.errors import InvalidPlan
 from distributary.placement.baselines import all_in_leaves, all_in_root
-from distributary.placement.delivery_time import (
+from distributary.placement.exact import exact_plan
+from distributary.placement.makespan import (
     fastest_plan,
     latest_delivery,
     latest_delivery_bound,
     schedule,
 )
-from distributary.placement.exact import exact_plan
 from distributary.placement.plan import Plan, check
 from distributary.placement.problem import PlacementProblem
 from distributary.topology import DisseminationTree, TreeNode
