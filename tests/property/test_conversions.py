@@ -13,11 +13,7 @@ from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.errors import BadInput
 from distributary.placement._conversion_kernels import steiner_by_formats, steiner_by_terminals
 from distributary.placement.chains import cheapest_chains
-from distributary.placement.conversions import (
-    Converter,
-    cheapest_conversion_cost,
-    cheapest_conversions,
-)
+from distributary.placement.conversions import Converter
 from distributary.placement.plan import NOT_MADE
 
 Question = tuple[FloatArray, BoolArray, BoolArray]
@@ -46,12 +42,12 @@ def made_in_order(made_from: IntArray, direct: FloatArray, have: BoolArray) -> B
 @given(question=questions())
 def test_conversions_make_what_is_needed_at_the_least_cost(question: Question) -> None:
     direct, have, need = question
-    made_from = cheapest_conversions(direct, have, need)
+    made_from = Converter(direct).conversions(have, need)
     available = made_in_order(made_from, direct, have)
     assert available[need].all()
     assert available[made_from != NOT_MADE].all()
     assert not (made_from != NOT_MADE)[have].any()
-    found = cheapest_conversion_cost(direct, have, need)
+    found = Converter(direct).cost(have, need)
     assert found.exact
     assert found.cost == pytest.approx(minimum_conversion_cost(direct, have, need))
 
@@ -97,7 +93,7 @@ def test_many_formats_and_many_wishes_are_approximated_quickly() -> None:
     direct = rng.uniform(1.0, 9.0, (120, 120))
     np.fill_diagonal(direct, np.inf)
     have = np.arange(120) == 0
-    found = cheapest_conversion_cost(direct, have, np.arange(120) >= 60)
+    found = Converter(direct).cost(have, np.arange(120) >= 60)
     assert not found.exact
     assert np.isfinite(found.cost)
 
@@ -105,4 +101,4 @@ def test_many_formats_and_many_wishes_are_approximated_quickly() -> None:
 def test_a_format_that_cannot_be_made_is_refused() -> None:
     direct = np.full((2, 2), np.inf)
     with pytest.raises(BadInput, match="do not lead"):
-        cheapest_conversions(direct, np.array([True, False]), np.array([False, True]))
+        Converter(direct).conversions(np.array([True, False]), np.array([False, True]))

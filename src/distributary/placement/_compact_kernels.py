@@ -25,6 +25,10 @@ from distributary.placement._exact_kernels import (
 
 __all__ = ["small_plan"]
 
+# The empty set of formats. A scalar of NumPy is a variable to the compiler; a literal 0
+# would have what it is given to compiled once more.
+_EMPTY = np.int64(0)
+
 
 @kernel
 def chains_to(
@@ -173,8 +177,8 @@ def small_plan(
             continue
         formats, local_costs, local_sizes = local_space(costs, sizes, usable[v], free)
         table = tables[starts[v] : starts[v + 1]]
-        wanted = 0
-        forbidden = 0
+        wanted = _EMPTY
+        forbidden = _EMPTY
         for bit in range(formats.shape[0]):
             if formats[bit] < 0:
                 forbidden |= 1 << bit
@@ -229,8 +233,8 @@ def small_plan(
             continue
         formats, local_costs, local_sizes = local_space(costs, sizes, usable[v], free)
         table = tables[starts[v] : starts[v + 1]]
-        wanted = 0
-        have = 0
+        wanted = _EMPTY
+        have = _EMPTY
         for bit in range(formats.shape[0]):
             k = formats[bit]
             if k < 0:

@@ -18,22 +18,11 @@ __all__ = ["steiner_by_formats", "steiner_by_terminals"]
 
 @kernel
 def steiner_by_formats(base: FloatArray, costs: FloatArray, needed: int) -> tuple[float, IntArray]:
-    """Return the cheapest cost of making all needed formats, and what each is made from.
+    """Return the cheapest cost of making all needed formats, and what each is made from (u,).
 
-    Parameters
-    ----------
-    base
-        Cheapest conversion of a format in hand into each format to make, (u,) float64.
-    costs
-        Conversions between the formats to make, (u, u) float64.
-    needed
-        The needed formats as bits.
-
-    Returns
-    -------
-    :
-        The cost, and for each format the one it is made from: -1 when it is not made,
-        `u` when it is made from a format in hand, (u,) int64.
+    `base` (u,) is the cheapest conversion of a format in hand into each format to make,
+    `costs` (u, u) those between the formats to make; `needed` are the needed formats as
+    bits. A format that is not made is made from -1, and from `u` if from one in hand.
     """
     u = base.shape[0]
     set_count = 1 << u

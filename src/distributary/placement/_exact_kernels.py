@@ -17,7 +17,6 @@ from distributary.kernels import kernel
 
 __all__ = [
     "LANE_BITS",
-    "accumulate",
     "accumulate_leaf",
     "accumulate_projected",
     "best_received",
@@ -144,13 +143,6 @@ def receive(table: FloatArray, sizes: FloatArray, weight: float, out: FloatArray
     for x in range(table.shape[0]):
         out[x] = table[x] + sizes[x] * weight
     smallest_subset(out)
-
-
-@kernel
-def accumulate(total: FloatArray, part: FloatArray) -> None:
-    """Add a child's table to its parent's."""
-    for x in range(total.shape[0]):
-        total[x] += part[x]
 
 
 @kernel

@@ -2,7 +2,8 @@
 
 Each is what somebody would do without a planner. They take one pass over the tree, are
 valid, can be any factor away from the optimum, and are where `iterative` starts. In each
-of them a part of the tree in which nothing is wanted receives nothing.
+of them a part of the tree in which nothing is wanted receives nothing. Callers give a
+converter for `problem.graph` to share what it remembers.
 """
 
 from __future__ import annotations
@@ -22,13 +23,6 @@ def all_in_root(problem: PlacementProblem, converter: Converter | None = None) -
 
     Each format is forwarded only to where it is wanted. Conversion is as cheap as it can
     be when all nodes have the same factor; links near the root carry many formats.
-
-    Parameters
-    ----------
-    problem
-        The problem.
-    converter
-        Finds conversions in `problem.graph`; give it to share what it remembers.
     """
     converter = converter or Converter(problem.graph.costs)
     plan = Plan.empty(problem)
@@ -41,13 +35,6 @@ def all_in_leaves(problem: PlacementProblem, converter: Converter | None = None)
     """Return the plan that sends what is held everywhere, and converts where it is wanted.
 
     Of several formats held, a link carries those that somebody below converts or wants.
-
-    Parameters
-    ----------
-    problem
-        The problem.
-    converter
-        Finds conversions in `problem.graph`; give it to share what it remembers.
     """
     converter = converter or Converter(problem.graph.costs)
     plan = Plan.empty(problem)
@@ -64,13 +51,6 @@ def single_format(problem: PlacementProblem, converter: Converter | None = None)
     from its parent link's format and from which everything wanted below can be made; of
     two such, the one that is cheaper to make. When several formats are held there may be
     no such format; then a link carries as few formats as a greedy choice needs.
-
-    Parameters
-    ----------
-    problem
-        The problem.
-    converter
-        Finds conversions in `problem.graph`; give it to share what it remembers.
     """
     converter = converter or Converter(problem.graph.costs)
     plan = Plan.empty(problem)

@@ -39,13 +39,6 @@ def conversion_bound(problem: PlacementProblem, converter: Converter | None = No
     at the smallest factor of any node that may convert. Where the cheapest tree is out of
     reach its bounds take its place, because the cost of an approximate tree bounds nothing:
     every wanted format is the output of one conversion, and the end of one chain.
-
-    Parameters
-    ----------
-    problem
-        The problem.
-    converter
-        Finds conversions in `problem.graph`; give it to share what it remembers.
     """
     made = problem.wanted_below[0] & ~problem.held
     if not made.any():
@@ -61,14 +54,6 @@ def conversion_bound(problem: PlacementProblem, converter: Converter | None = No
     return float(problem.node_weights[problem.served].min()) * conversions
 
 
-def paper_bound(problem: PlacementProblem, converter: Converter | None = None) -> float:
-    """Return the papers' lower bound on the total cost of any valid plan.
-
-    Parameters
-    ----------
-    problem
-        The problem.
-    converter
-        Finds conversions in `problem.graph`; give it to share what it remembers.
-    """
-    return float(transmission_bounds(problem).sum()) + conversion_bound(problem, converter)
+def paper_bound(problem: PlacementProblem) -> float:
+    """Return the papers' lower bound on the total cost of any valid plan."""
+    return float(transmission_bounds(problem).sum()) + conversion_bound(problem)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,7 @@ __all__ = ["Chains", "cheapest_chains"]
 _NO_FORMAT = -1
 
 
-@dataclass(frozen=True, eq=False)
-class Chains:
+class Chains(NamedTuple):
     """The cheapest chain of conversions between every two formats.
 
     Attributes

@@ -9,7 +9,7 @@ from distributary.placement._compact_kernels import small_plan
 from distributary.placement.plan import Plan
 from distributary.placement.problem import PlacementProblem
 
-__all__ = ["compact_plan", "is_compact"]
+__all__ = ["compact_plan", "is_compact", "needs_table"]
 
 # More sets than this do not fit the caches.
 _FORMATS_MAX = 17
@@ -17,21 +17,21 @@ _FORMATS_MAX = 17
 _STEPS_MAX = 2**24
 
 
-def is_compact(problem: PlacementProblem, usable: BoolArray) -> bool:
-    """Whether one compiled pass over all brokers is the faster way.
-
-    Parameters
-    ----------
-    problem
-        What to plan.
-    usable
-        `usable[v, k]`: may `v` have `k` at all?
-    """
+def needs_table(problem: PlacementProblem, *, wishes_max: int) -> BoolArray:
+    """Return which served nodes need a table: not the leaves with at most so many wishes."""
     inner = np.zeros(problem.node_count, dtype=np.bool_)
     inner[0] = True
     inner[problem.tree.parents[1:][problem.served[1:]]] = True
-    tabled = problem.served & (inner | (problem.wants.sum(axis=1) != 1))
-    counts = usable[tabled].sum(axis=1)
+    needing: BoolArray = problem.served & (inner | (problem.wants.sum(axis=1) > wishes_max))
+    return needing
+
+
+def is_compact(problem: PlacementProblem, usable: BoolArray) -> bool:
+    """Whether one compiled pass over all brokers is the faster way.
+
+    `usable[v, k]` says whether `v` may have `k` at all.
+    """
+    counts = usable[needs_table(problem, wishes_max=1)].sum(axis=1)
     if counts.max(initial=0) > _FORMATS_MAX:
         return False
     return float((counts * np.exp2(counts)).sum()) <= _STEPS_MAX
@@ -40,12 +40,7 @@ def is_compact(problem: PlacementProblem, usable: BoolArray) -> bool:
 def compact_plan(problem: PlacementProblem, usable: BoolArray) -> Plan:
     """Return a plan of least cost within the usable formats, not pruned yet.
 
-    Parameters
-    ----------
-    problem
-        What to plan.
-    usable
-        As in `is_compact`; the root may have all that it holds.
+    The root may have all that it holds.
     """
     receives, made_from = small_plan(
         problem.graph.costs,

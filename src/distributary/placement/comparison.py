@@ -57,16 +57,7 @@ def compare_methods(
 ) -> list[MethodResult]:
     """Return what every method makes of `problem`, baselines first.
 
-    Parameters
-    ----------
-    problem
-        The problem.
-    iterations
-        Refinements of the iterative method.
-    seed
-        Seed of every random choice.
-    observe
-        Told which method runs, how many have, and how many there are.
+    `observe` is told which method runs, how many have, and how many there are.
     """
     placements: dict[str, Placement] = {}
     skipped: dict[str, str] = {}

@@ -14,14 +14,12 @@ from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.errors import BadInput
 from distributary.placement._conversion_kernels import steiner_by_formats, steiner_by_terminals
 from distributary.placement.chains import Chains, cheapest_chains
-from distributary.placement.charikar import LEVELS, directed_steiner_tree
+from distributary.placement.charikar import LayeredGraph, best_steiner_tree
 from distributary.placement.plan import NOT_MADE
 
 __all__ = [
     "ConversionCost",
     "Converter",
-    "cheapest_conversion_cost",
-    "cheapest_conversions",
     "exact_steps",
 ]
 
@@ -34,14 +32,7 @@ _BITS_MAX = 64
 def exact_steps(*, formats: int, missing: int, to_make: int) -> tuple[float, float]:
     """Return the steps of the two exact methods: by sets of formats, by sets of wishes.
 
-    Parameters
-    ----------
-    formats
-        How many formats can help.
-    missing
-        How many formats are needed and not in hand.
-    to_make
-        How many of the formats that can help are not in hand.
+    So many formats can help, of which `to_make` are not in hand; `missing` are needed.
     """
     missing, to_make = min(missing, _BITS_MAX), min(to_make, _BITS_MAX)
     return (
@@ -60,7 +51,9 @@ class ConversionCost(NamedTuple):
 class Converter:
     """Finds the cheapest conversions at a node, and remembers what it has found.
 
-    Brokers ask the same question again and again, because many want the same formats.
+    Exactly while that takes some tens of milliseconds, otherwise by the approximation of
+    Charikar et al., the better of levels 1 and 2. Brokers ask the same question again and
+    again, because many want the same formats.
 
     Parameters
     ----------
@@ -78,10 +71,7 @@ class Converter:
     def conversions(self, have: BoolArray, need: BoolArray) -> IntArray:
         """Return `made_from` for one node: from what each format is made, or `NOT_MADE`.
 
-        Parameters
-        ----------
-        have, need
-            The formats in hand and the formats needed, shape (formats,).
+        `have` and `need` (formats,) are the formats in hand and the formats needed.
         """
         return self._find(have, need)[0].copy()
 
@@ -90,14 +80,8 @@ class Converter:
     ) -> tuple[BoolArray, IntArray]:
         """Return what to take of what is offered, and what to make from it, exactly.
 
-        Takes time exponential in the number of formats needed.
-
-        Parameters
-        ----------
-        offered, need
-            The formats that can be taken and the formats needed, shape (formats,).
-        entry
-            What taking each format costs, in the unit of the conversions, shape (formats,).
+        Takes time exponential in the number of formats needed. `entry` (formats,) is what
+        taking each format costs, in the unit of the conversions.
         """
         wishes = np.flatnonzero(need)
         if len(wishes) == 1:
@@ -154,11 +138,11 @@ class Converter:
         return self._by_terminals(have, free, missing, formats)[1], True
 
     def _approximate(self, have: BoolArray, missing: BoolArray) -> IntArray:
-        trees = [
-            directed_steiner_tree(self.chains, sources=have, terminals=missing, level=level)
-            for level in LEVELS
-        ]
-        return min(trees, key=self._cost_of)
+        alone = LayeredGraph(
+            self.chains, np.array([-1], dtype=np.int64), np.zeros((1, len(have))), np.ones(1)
+        )
+        tree = best_steiner_tree(alone, sources=have, terminals=missing[None, :])
+        return np.asarray(tree.made_from[0])
 
     def _cost_of(self, made_from: IntArray) -> float:
         made = np.flatnonzero(made_from != NOT_MADE)
@@ -233,27 +217,3 @@ def _tree_of(used: dict[int, list[int]], have: BoolArray, missing: BoolArray) ->
             made_from[k] = origin[k]
             k = origin[k]
     return made_from
-
-
-def cheapest_conversions(direct: FloatArray, have: BoolArray, need: BoolArray) -> IntArray:
-    """Return from what each format is made at a node, or `NOT_MADE`, shape (formats,).
-
-    Minimises the sum of conversion costs: exactly while that takes some tens of
-    milliseconds, otherwise by the approximation of Charikar et al., the better of levels 1
-    and 2. `Converter` answers many such questions about one adaptation graph faster.
-
-    Parameters
-    ----------
-    direct
-        Cost of each conversion, infinite when impossible, shape (formats, formats).
-    have, need
-        The formats in hand and the formats needed, shape (formats,).
-    """
-    return Converter(direct).conversions(have, need)
-
-
-def cheapest_conversion_cost(
-    direct: FloatArray, have: BoolArray, need: BoolArray
-) -> ConversionCost:
-    """Return what `cheapest_conversions` costs, and whether nothing cheaper exists."""
-    return Converter(direct).cost(have, need)

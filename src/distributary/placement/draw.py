@@ -13,27 +13,16 @@ from distributary.placement.problem import PlacementProblem
 __all__ = ["draw_plan", "plan_scene"]
 
 
-def draw_plan(
-    problem: PlacementProblem, placement: Placement, path: Path | str, *, option: str = "--draw"
-) -> None:
+def draw_plan(problem: PlacementProblem, placement: Placement, path: Path | str) -> None:
     """Write a picture of `placement` to a file, whole or not at all.
 
     Small trees get a card per broker with everything labelled, large ones rings of
     coloured links and dots. The picture of one plan is always the same bytes.
 
-    Parameters
-    ----------
-    problem
-        The problem that was planned.
-    placement
-        The result.
-    path
-        `.svg` for a standalone picture, `.html` for a page with zoom, search and
-        details, which needs nothing but a browser.
-    option
-        What the caller calls `path`, for the error message.
+    A path that ends in `.svg` gives a standalone picture, one in `.html` a page with zoom,
+    search and details, which needs nothing but a browser.
     """
-    tree_picture(plan_scene(problem, placement)).write(path, option=option, stem="plan")
+    tree_picture(plan_scene(problem, placement)).write(path, option="--draw", stem="plan")
 
 
 def plan_scene(problem: PlacementProblem, placement: Placement) -> TreeScene:

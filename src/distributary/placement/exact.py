@@ -27,7 +27,7 @@ from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.errors import TooLarge
 from distributary.placement import _exact_kernels as kernels
 from distributary.placement._conversion_kernels import steiner_by_terminals
-from distributary.placement.compact import compact_plan, is_compact
+from distributary.placement.compact import compact_plan, is_compact, needs_table
 from distributary.placement.conversions import Converter, exact_steps
 from distributary.placement.plan import Plan, prune
 from distributary.placement.problem import PlacementProblem
@@ -117,9 +117,7 @@ def threads_available() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def estimate(
-    problem: PlacementProblem, *, usable: BoolArray | None = None, threads: int | None = None
-) -> Estimate:
+def estimate(problem: PlacementProblem, *, usable: BoolArray | None = None) -> Estimate:
     """Return about how long the exact method would take and how much memory it would use."""
     if usable is None:
         usable = useful_formats(problem)
@@ -130,7 +128,7 @@ def estimate(
     entries = np.exp2(counts)
     steps = float((counts * entries)[tabled].sum())
     leaf_entries = float(entries[problem.tree.parents[leaves]].sum())
-    tree_threads = min(threads or threads_available(), 2 if len(tabled) > 1 else 1)
+    tree_threads = min(threads_available(), 2 if len(tabled) > 1 else 1)
     seconds = (steps * _SECONDS_PER_STEP + leaf_entries * _SECONDS_PER_LEAF_ENTRY) / tree_threads
     largest = float(entries.max(initial=0.0, where=problem.served))
     memory = 8.0 * (float(entries[tabled].sum()) + largest * 8.0)
@@ -176,12 +174,7 @@ def _duration(seconds: float) -> str:
 
 def _split(problem: PlacementProblem) -> tuple[IntArray, IntArray]:
     """Return the served nodes that need a table, and the leaves that do not."""
-    parents = problem.tree.parents
-    inner = np.zeros(problem.node_count, dtype=np.bool_)
-    inner[0] = True
-    inner[parents[1:][problem.served[1:]]] = True
-    many = problem.wants.sum(axis=1) > _FEW_WISHES
-    tabled = problem.served & (inner | many)
+    tabled = needs_table(problem, wishes_max=_FEW_WISHES)
     return np.flatnonzero(tabled), np.flatnonzero(problem.served & ~tabled)
 
 
@@ -189,7 +182,6 @@ def exact_plan(
     problem: PlacementProblem,
     *,
     usable: BoolArray | None = None,
-    threads: int | None = None,
     observe: Observer | None = None,
 ) -> Plan:
     """Return a plan of least cost.
@@ -200,14 +192,10 @@ def exact_plan(
 
     Parameters
     ----------
-    problem
-        What to plan.
     usable
         `usable[v, k]`: may `v` have `k` at all? By default whatever can help in an
         optimal plan. A smaller choice gives the best plan within that choice, which is
         how the large-graph heuristics recombine plans.
-    threads
-        How many threads to use; by default all processors. The plan does not depend on it.
     observe
         Called with a stage, the tables done and their number.
     """
@@ -220,7 +208,7 @@ def exact_plan(
         return _plan_alone(problem, usable)
     if is_compact(problem, usable):
         return prune(problem, compact_plan(problem, usable))
-    return prune(problem, table_plan(problem, usable, threads=threads, observe=observe))
+    return prune(problem, table_plan(problem, usable, observe=observe))
 
 
 def table_plan(
@@ -233,6 +221,7 @@ def table_plan(
     """Return a plan of least cost by a table for each inner broker, not pruned yet.
 
     The way of problems that are too large for `compact_plan`; parameters as in `exact_plan`.
+    All processors are used unless a number of threads is given; the plan is the same.
     """
     program = _Program(problem, usable)
     program.fill(threads or threads_available(), observe)
@@ -348,7 +337,7 @@ class _Program:
             buffer = self._scratch(len(other.sizes))
             kernels.receive(self.tables[c], other.sizes, self.problem.link_weights[c], buffer)
             if np.array_equal(space.formats, other.formats):
-                kernels.accumulate(total, buffer)
+                total += buffer
             else:
                 kernels.accumulate_projected(
                     total, buffer, _positions(space.formats, other.formats)
@@ -399,7 +388,7 @@ class _Program:
         """Turn the sums over the children of `v` into `h_v`."""
         space, table = self.spaces[v], self.tables[v]
         for part in rest:
-            kernels.accumulate(table, part)
+            table += part
         kernels.require(table, space.mask(self.problem.wants[v]))
         kernels.relax(table, space.high, space.low, self._weight(v))
 

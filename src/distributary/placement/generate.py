@@ -15,7 +15,6 @@ from distributary.placement.scenarios import (
     VIDEO_SOURCE,
     annotated_map_graph,
     random_graph,
-    random_source,
     video_graph,
 )
 
@@ -151,4 +150,4 @@ def _graph_of(
     graph = random_graph(
         format_count, out_degree=out_degree, rng=rng, integer_costs=kind == "steiner"
     )
-    return graph, random_source(format_count)
+    return graph, graph.names[0]

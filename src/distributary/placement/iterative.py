@@ -71,8 +71,6 @@ def iterative(
 
     Parameters
     ----------
-    problem
-        The problem.
     iterations
         At most this many refinements.
     select

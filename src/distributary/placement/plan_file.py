@@ -31,15 +31,8 @@ def plan_document(
 ) -> dict[str, object]:
     """Return `placement` as a JSON document.
 
-    Parameters
-    ----------
-    problem
-        The problem that was planned.
-    placement
-        The result.
-    node_order
-        The order in which the nodes are written, usually that of the problem's file;
-        the problem's own unless given.
+    Nodes are written in `node_order`, usually that of the problem's file; in the problem's
+    own unless given.
     """
     document: dict[str, object] = {
         "method": placement.method,

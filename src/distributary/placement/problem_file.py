@@ -77,14 +77,9 @@ def read_problem(path: Path | str, *, graph: AdaptationGraph | None = None) -> P
 
 
 def parse_problem(document: object, *, graph: AdaptationGraph | None = None) -> ProblemFile:
-    """Return the placement problem in a JSON document, or raise `BadInput`.
+    """Return the placement problem in a parsed JSON document, or raise `BadInput`.
 
-    Parameters
-    ----------
-    document
-        The document, as `distributary.content.documents.parse_document` returns it.
-    graph
-        Formats and conversions from elsewhere; the document then has none of its own.
+    With a graph the document has no formats and conversions of its own.
     """
     top = Record(document)
     unknown = UnknownKeys()
@@ -124,14 +119,9 @@ def parse_problem(document: object, *, graph: AdaptationGraph | None = None) -> 
 def problem_document(
     problem: PlacementProblem, *, node_order: Sequence[str] | None = None
 ) -> dict[str, object]:
-    """Return `problem` as the document that `parse_problem` reads back.
+    """Return `problem`, in which one format is held, as `parse_problem` reads it back.
 
-    Parameters
-    ----------
-    problem
-        The problem; only one format is held at its root.
-    node_order
-        The order in which the nodes are written; the problem's own unless given.
+    Nodes are written in `node_order`, in the problem's own unless given.
     """
     graph, tree = problem.graph, problem.tree
     held = np.flatnonzero(problem.held)

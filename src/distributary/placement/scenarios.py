@@ -12,7 +12,6 @@ __all__ = [
     "VIDEO_SOURCE",
     "annotated_map_graph",
     "random_graph",
-    "random_source",
     "video_graph",
 ]
 
@@ -90,11 +89,6 @@ def video_graph(rng: np.random.Generator) -> AdaptationGraph:
     )
 
 
-def random_source(format_count: int) -> str:
-    """Return the source format of a random graph: the first of its names."""
-    return _random_names(format_count)[0]
-
-
 def random_graph(
     format_count: int,
     *,
@@ -135,7 +129,8 @@ def random_graph(
     else:
         sizes = rng.uniform(1.0, _RANDOM_SIZE_MAX, size=format_count)
         costs = rng.uniform(1.0, _RANDOM_COST_MAX, size=count)
-    names = _random_names(format_count)
+    width = len(str(format_count - 1))
+    names = [f"f{k:0{width}}" for k in range(format_count)]
     return AdaptationGraph.from_conversions(
         zip(names, sizes.tolist(), strict=True),
         [
@@ -143,8 +138,3 @@ def random_graph(
             for (i, j), cost in zip(conversions.tolist(), costs.tolist(), strict=True)
         ],
     )
-
-
-def _random_names(format_count: int) -> list[str]:
-    width = len(str(format_count - 1))
-    return [f"f{k:0{width}}" for k in range(format_count)]

@@ -58,18 +58,9 @@ def cut_stump(
     node: int,
     depth: int,
 ) -> Stump:
-    """Return the stump of `node` with the given number of levels below it.
+    """Return the stump of `node` with `depth` levels below it.
 
-    Parameters
-    ----------
-    problem, plan
-        The problem and the plan to refine.
-    children
-        For every node those of its children that receive anything.
-    node
-        The broker to refine.
-    depth
-        How many levels of its descendants belong to the stump.
+    `children` are for every node those of its children that receive anything.
     """
     nodes = [node]
     parents = [-1]

@@ -12,23 +12,26 @@ from distributary.kernels import kernel
 from distributary.placement._charikar_kernels import (
     ABSENT,
     FROM_PARENT,
+    GrowingTree,
+    LayeredGraph,
     join,
     part_kept,
     scaled,
     seedling,
-    sort,
     update_reach,
 )
+from distributary.placement._sort_kernels import sort
 
 __all__ = ["grow_level_two"]
+
+# A scalar of NumPy is a variable to the compiler; a literal 0 would have what it is given
+# to compiled once more.
+_FIRST = np.int64(0)
 
 
 @kernel
 def _distances_to_terminals(
-    parents: IntArray,
-    sending: FloatArray,
-    weights: FloatArray,
-    chain: FloatArray,
+    graph: LayeredGraph,
     depths: IntArray,
     terminal_node: IntArray,
     terminal_format: IntArray,
@@ -39,7 +42,7 @@ def _distances_to_terminals(
     of terminal `t`; `leave[t, h, i]` is the format that this path sends one level down
     (at height 0: the terminal's format). Both are (t, levels, m).
     """
-    m = chain.shape[0]
+    m = graph.sending.shape[1]
     levels = 1
     for node in terminal_node:
         levels = max(levels, depths[node] + 1)
@@ -50,16 +53,16 @@ def _distances_to_terminals(
         node = terminal_node[t]
         target = terminal_format[t]
         for i in range(m):
-            far[t, 0, i] = scaled(weights[node], chain[i, target])
+            far[t, 0, i] = scaled(graph.weights[node], graph.chains.costs[i, target])
             leave[t, 0, i] = target
         for h in range(1, depths[node] + 1):
-            above = parents[node]
+            above = graph.parents[node]
             for k in range(m):
-                onward = sending[node, k] + far[t, h - 1, k]
+                onward = graph.sending[node, k] + far[t, h - 1, k]
                 if onward == np.inf:
                     continue
                 for i in range(m):
-                    distance = onward + scaled(weights[above], chain[i, k])
+                    distance = onward + scaled(graph.weights[above], graph.chains.costs[i, k])
                     if distance < far[t, h, i]:
                         far[t, h, i] = distance
                         leave[t, h, i] = k
@@ -69,27 +72,23 @@ def _distances_to_terminals(
 
 @kernel
 def _extend(
-    node: int,
+    graph: LayeredGraph,
+    tree: GrowingTree,
     kind: int,
     terminal: int,
-    parents: IntArray,
-    before: IntArray,
-    depths: IntArray,
+    height: int,
     terminal_node: IntArray,
     leave: IntArray,
-    origin: IntArray,
-    touched: BoolArray,
 ) -> None:
-    """Add the path from vertex (node, kind), which is in the tree, to a terminal.
+    """Add the path to a terminal from format `kind`, in the tree `height` levels above it.
 
     Where the path meets the tree again, only its last part is added.
     """
-    height = depths[terminal_node[terminal]] - depths[node]
     way = np.empty(height + 1, dtype=np.int64)
     u = terminal_node[terminal]
     for h in range(height + 1):
         way[h] = u
-        u = parents[u]
+        u = graph.parents[u]
     starts = np.empty(height + 1, dtype=np.int64)
     i = kind
     for h in range(height, -1, -1):
@@ -99,15 +98,15 @@ def _extend(
     for h in range(height + 1):
         u = way[h]
         while i != starts[h]:
-            if origin[u, i] != ABSENT:
+            if tree.origin[u, i] != ABSENT:
                 return
-            touched[u] = True
-            origin[u, i] = before[starts[h], i]
-            i = origin[u, i]
-        if origin[u, i] != ABSENT:
+            tree.touched[u] = True
+            tree.origin[u, i] = graph.chains.before[starts[h], i]
+            i = tree.origin[u, i]
+        if tree.origin[u, i] != ABSENT:
             return
-        touched[u] = True
-        origin[u, i] = FROM_PARENT
+        tree.touched[u] = True
+        tree.origin[u, i] = FROM_PARENT
 
 
 @kernel
@@ -146,28 +145,19 @@ def _densest(
 
 @kernel
 def grow_level_two(
-    parents: IntArray,
-    sending: FloatArray,
-    weights: FloatArray,
-    chain: FloatArray,
-    before: IntArray,
-    sources: BoolArray,
-    terminal_node: IntArray,
-    terminal_format: IntArray,
+    graph: LayeredGraph, sources: BoolArray, terminal_node: IntArray, terminal_format: IntArray
 ) -> IntArray:
     """Return the tree grown by greedily adding the bunch of lowest density, as origin.
 
     A bunch is a path from the tree to some vertex, and paths from there to its nearest
     uncovered terminals; its density is its cost per terminal.
     """
-    s, m = sending.shape
+    s, m = graph.sending.shape
     t_count = terminal_node.shape[0]
     depths = np.zeros(s, dtype=np.int64)
     for u in range(1, s):
-        depths[u] = depths[parents[u]] + 1
-    far, leave = _distances_to_terminals(
-        parents, sending, weights, chain, depths, terminal_node, terminal_format
-    )
+        depths[u] = depths[graph.parents[u]] + 1
+    far, leave = _distances_to_terminals(graph, depths, terminal_node, terminal_format)
 
     # For every vertex the terminals at and below its node, nearest first: those of
     # (u, i) are order[start[u] + i * below[u] :][: below[u]].
@@ -176,7 +166,7 @@ def grow_level_two(
         u = terminal_node[t]
         while u >= 0:
             below[u] += 1
-            u = parents[u]
+            u = graph.parents[u]
     start = np.zeros(s + 1, dtype=np.int64)
     for u in range(s):
         start[u + 1] = start[u] + below[u] * m
@@ -188,7 +178,7 @@ def grow_level_two(
             for i in range(m):
                 order[start[u] + i * below[u] + filled[u]] = t
             filled[u] += 1
-            u = parents[u]
+            u = graph.parents[u]
     distance = np.empty(t_count)
     for u in range(s):
         for i in range(m):
@@ -198,7 +188,7 @@ def grow_level_two(
                 distance[t] = far[t, depths[terminal_node[t]] - depths[u], i]
             sort(distance, order[first : first + below[u]])
 
-    origin, touched, reach, entry, moved = seedling(s, sources)
+    tree = seedling(s, sources)
     # The best bunch of each vertex is kept from round to round, until a distance to its
     # node changes or a terminal below it is covered.
     density = np.full((s, m), np.inf)
@@ -210,24 +200,24 @@ def grow_level_two(
         for t in range(t_count):
             if covered[t]:
                 continue
-            if origin[terminal_node[t], terminal_format[t]] == ABSENT:
+            if tree.origin[terminal_node[t], terminal_format[t]] == ABSENT:
                 done = False
                 continue
             covered[t] = True
             u = terminal_node[t]
             while u >= 0:
                 stale[u] = True
-                u = parents[u]
+                u = graph.parents[u]
         if done:
             break
-        update_reach(parents, sending, weights, chain, origin, touched, reach, entry, moved)
-        best_node, best_format = 0, 0
+        update_reach(graph, tree)
+        best_node, best_format = _FIRST, _FIRST
         for u in range(s):
             for i in range(m):
-                if stale[u] or moved[u]:
+                if stale[u] or tree.moved[u]:
                     first = start[u] + i * below[u]
                     density[u, i], bunch[u, i] = _densest(
-                        reach[u, i],
+                        tree.reach[u, i],
                         depths[u],
                         i,
                         order[first : first + below[u]],
@@ -241,23 +231,13 @@ def grow_level_two(
             stale[u] = False
         if density[best_node, best_format] == np.inf:
             break
-        join(best_node, best_format, parents, before, entry, origin, touched)
+        join(graph, tree, best_node, best_format)
         left = bunch[best_node, best_format]
         first = start[best_node] + best_format * below[best_node]
         for n in range(first, first + below[best_node]):
             t = order[n]
             if left > 0 and not covered[t]:
                 left -= 1
-                _extend(
-                    best_node,
-                    best_format,
-                    t,
-                    parents,
-                    before,
-                    depths,
-                    terminal_node,
-                    leave,
-                    origin,
-                    touched,
-                )
-    return part_kept(parents, terminal_node, terminal_format, origin)
+                height = depths[terminal_node[t]] - depths[best_node]
+                _extend(graph, tree, best_format, t, height, terminal_node, leave)
+    return part_kept(graph.parents, tree.origin, terminal_node, terminal_format)
