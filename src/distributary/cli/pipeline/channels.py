@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from distributary.cli.pipeline.options import (
-    AsJson,
-    Data,
-    DriverMemory,
-    Explain,
-    Master,
-    Output,
-    Remote,
-    job,
-    print_plans,
-    print_report,
-)
+from distributary.cli.pipeline.options import Job, Running, command
 
-__all__ = ["EXAMPLES", "Bins", "By", "Dimensions", "Space", "channels"]
+if TYPE_CHECKING:
+    from distributary.content.content_space import ContentSpace
 
-EXAMPLES = """\
-\b
-Examples:
-  distributary pipeline channels --data data
-  distributary pipeline channels --data data --dimension /lat --dimension /lon --bins 8 --by mass
-  distributary pipeline channels --data data --space space.json
-"""
+__all__ = ["Space", "channels"]
 
 Space = Annotated[
     Path | None,
@@ -39,38 +23,33 @@ Space = Annotated[
         show_default="the attribute type in 64 buckets",
     ),
 ]
-Dimensions = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--dimension",
-        metavar="NAME",
-        help="An attribute or a JSON Pointer that the space looks at; may be repeated.",
-        show_default=False,
-    ),
-]
-Bins = Annotated[int, typer.Option("--bins", metavar="N", help="Bins of every --dimension.")]
-By = Annotated[
-    str,
-    typer.Option(
-        "--by",
-        metavar="width|mass",
-        help="Divide numbers into bins equally wide, or with equally many publications.",
-    ),
-]
 
 
+@command(
+    "What is published and wanted where.",
+    "channels --data data",
+    "channels --data data --dimension /lat --dimension /lon --bins 8 --by mass",
+    "channels --data data --space space.json",
+)
 def channels(
-    data: Data,
-    output: Output = None,
+    job: Job,
     space: Space = None,
-    dimension: Dimensions = None,
-    bins: Bins = 16,
-    by: By = "width",
-    master: Master = None,
-    remote: Remote = None,
-    driver_memory: DriverMemory = "2g",
-    as_json: AsJson = False,
-    explain: Explain = False,
+    dimension: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="An attribute or a JSON Pointer that the space looks at; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    bins: Annotated[int, typer.Option(metavar="N", help="Bins of every --dimension.")] = 16,
+    by: Annotated[
+        str,
+        typer.Option(
+            metavar="width|mass",
+            help="Divide numbers into bins equally wide, or with equally many publications.",
+        ),
+    ] = "width",
 ) -> None:
     """Sort publications and subscriptions into the cells of a content space.
 
@@ -80,19 +59,13 @@ def channels(
     """
     from distributary.pipeline.jobs import channels as jobs
 
-    with job(
-        "channels",
-        data=data,
-        output=output,
-        master=master,
-        remote=remote,
-        driver_memory=driver_memory,
-    ) as started:
-        chosen = jobs.space_for(
-            started.source, file=space, dimensions=dimension or (), bins=bins, by=by
+    def chosen(running: Running) -> ContentSpace:
+        return jobs.space_for(
+            running.source, file=space, dimensions=dimension or (), bins=bins, by=by
         )
-        if explain:
-            print_plans(jobs.frames(started.source, chosen))
-            return
-        report = jobs.channels(started.source, started.target, chosen)
-    print_report(report, as_json=as_json)
+
+    job.run(
+        "channels",
+        lambda running: jobs.channels(running.source, running.target, chosen(running)),
+        frames=lambda running: jobs.frames(running.source, chosen(running)),
+    )

@@ -7,29 +7,18 @@ from typing import Annotated
 
 import typer
 
-from distributary.cli.pipeline.options import (
-    AsJson,
-    Data,
-    DriverMemory,
-    Explain,
-    Master,
-    Remote,
-    job,
-    print_plans,
-    print_report,
+from distributary.cli.pipeline.options import Job, command
+
+__all__ = ["ingest"]
+
+
+@command(
+    "Read files into a table.",
+    "ingest publications events.jsonl --data market",
+    "ingest quotes trades/*.csv.gz --data market",
+    "ingest users more-users.parquet --add --data market",
+    output=False,
 )
-
-__all__ = ["EXAMPLES", "ingest"]
-
-EXAMPLES = """\
-\b
-Examples:
-  distributary pipeline ingest publications events.jsonl --data market
-  distributary pipeline ingest quotes trades/*.csv.gz --data market
-  distributary pipeline ingest users more-users.parquet --add --data market
-"""
-
-
 def ingest(
     table: Annotated[
         str, typer.Argument(metavar="TABLE", help="The table to fill.", show_default=False)
@@ -43,15 +32,10 @@ def ingest(
             show_default=False,
         ),
     ],
-    data: Data,
+    job: Job,
     add: Annotated[
         bool, typer.Option("--add", help="Add to the rows of the table; do not replace them.")
     ] = False,
-    master: Master = None,
-    remote: Remote = None,
-    driver_memory: DriverMemory = "2g",
-    as_json: AsJson = False,
-    explain: Explain = False,
 ) -> None:
     """Read files into a table, and into quarantine what does not belong there.
 
@@ -64,22 +48,14 @@ def ingest(
 
     # Before Spark is started, which takes seconds.
     jobs.check(table, files)
-    with job(
+    job.run(
         "ingest",
-        data=data,
-        output=None,
-        master=master,
-        remote=remote,
-        driver_memory=driver_memory,
-    ) as started:
-        if explain:
-            print_plans(jobs.frames(started.target, table, files))
-            return
-        report = jobs.ingest(
-            started.target,
+        lambda running: jobs.ingest(
+            running.target,
             table,
             files,
             add=add,
             warn=lambda text: print(f"warning: {text}", file=sys.stderr),
-        )
-    print_report(report, as_json=as_json)
+        ),
+        frames=lambda running: jobs.frames(running.target, table, files),
+    )

@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-from distributary.cli.pipeline.options import (
-    AsJson,
-    Data,
-    DriverMemory,
-    Explain,
-    Graph,
-    Master,
-    Output,
-    Remote,
-    job,
-    print_plans,
-    print_report,
+from distributary.cli.pipeline.options import Graph, Job, command
+
+__all__ = ["match"]
+
+
+@command(
+    "Publications to subscriptions.",
+    "match --data data",
+    "match --data data --graph calibration.json -o results",
 )
-
-__all__ = ["EXAMPLES", "match"]
-
-EXAMPLES = """\
-\b
-Examples:
-  distributary pipeline match --data data
-  distributary pipeline match --data data --graph calibration.json -o results
-"""
-
-
-def match(
-    data: Data,
-    output: Output = None,
-    graph: Graph = None,
-    master: Master = None,
-    remote: Remote = None,
-    driver_memory: DriverMemory = "2g",
-    as_json: AsJson = False,
-    explain: Explain = False,
-) -> None:
+def match(job: Job, graph: Graph = None) -> None:
     """Find the subscriptions that each publication matches.
 
     Reads publications, subscriptions and, for the home brokers, users; writes deliveries.
@@ -44,16 +21,8 @@ def match(
     """
     from distributary.pipeline.jobs import match as jobs
 
-    with job(
+    job.run(
         "match",
-        data=data,
-        output=output,
-        master=master,
-        remote=remote,
-        driver_memory=driver_memory,
-    ) as started:
-        if explain:
-            print_plans(jobs.frames(started.source, graph=graph))
-            return
-        report = jobs.match(started.source, started.target, graph=graph)
-    print_report(report, as_json=as_json)
+        lambda running: jobs.match(running.source, running.target, graph=graph),
+        frames=lambda running: jobs.frames(running.source, graph=graph),
+    )

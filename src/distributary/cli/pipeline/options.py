@@ -1,71 +1,26 @@
-"""What every job takes, and how it begins and ends."""
+"""What every job takes, and how it begins and ends: one decorator makes each a command."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from distributary.cli.progress import progress
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from distributary.pipeline.progress import Observe
     from distributary.pipeline.report import JobReport
     from distributary.pipeline.store import Store
 
-__all__ = [
-    "AsJson",
-    "Data",
-    "DriverMemory",
-    "Explain",
-    "Graph",
-    "Job",
-    "Master",
-    "Output",
-    "Remote",
-    "job",
-    "print_plans",
-    "print_report",
-]
-
-Data = Annotated[
-    str, typer.Option("--data", metavar="DIR", help="The folder of tables.", show_default=False)
-]
-Output = Annotated[
-    str | None,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="DIR",
-        help="Put results here, not into --data.",
-        show_default=False,
-    ),
-]
-Master = Annotated[
-    str | None,
-    typer.Option(metavar="URL", help="Run on this Spark master.", show_default="local[*]"),
-]
-Remote = Annotated[
-    str | None,
-    typer.Option(
-        metavar="sc://HOST:PORT",
-        help="Run through this Spark Connect server.",
-        show_default=False,
-    ),
-]
-DriverMemory = Annotated[
-    str, typer.Option("--driver-memory", metavar="SIZE", help="Heap of the driver.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
-Explain = Annotated[
-    bool, typer.Option("--explain", help="Show Spark's plan of the job and do not run it.")
-]
+__all__ = ["Graph", "Job", "SparkOptions", "app", "command"]
 
 Graph = Annotated[
     Path | None,
@@ -78,52 +33,160 @@ Graph = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Job:
-    """What a job works with.
+def _examples(*lines: str) -> str:
+    return "\b\nExamples:\n" + "".join(f"  distributary pipeline {line}\n" for line in lines)
 
-    Attributes
-    ----------
-    source, target
-        The tables it reads, and those it writes.
-    observe
-        Who is shown the progress; None when nobody looks.
-    """
+
+# Nothing here imports Spark: each command does when it runs.
+app = typer.Typer(
+    help="Match, measure and plan over whole tables, on Spark.",
+    epilog=_examples(
+        "sample --data data --publications 10000 --seed 7", "match --data data", "run market.toml"
+    ),
+)
+
+
+@app.callback()
+def pipeline() -> None:
+    """Match, measure and plan over whole tables, on Spark."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkOptions:
+    """Which Spark does it, and how the command answers."""
+
+    master: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Run on this Spark master.", show_default="local[*]"),
+    ] = None
+    remote: Annotated[
+        str | None,
+        typer.Option(
+            metavar="sc://HOST:PORT",
+            help="Run through this Spark Connect server.",
+            show_default=False,
+        ),
+    ] = None
+    driver_memory: Annotated[
+        str, typer.Option("--driver-memory", metavar="SIZE", help="Heap of the driver.")
+    ] = "2g"
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False
+
+    @contextmanager
+    def session(self) -> Iterator[tuple[SparkSession, Observe | None]]:
+        """Yield a session of its own, and who is shown the progress: None when nobody looks."""
+        from distributary.pipeline.session import session
+
+        started = session(master=self.master, remote=self.remote, driver_memory=self.driver_memory)
+        with started as spark, progress() as observe:
+            yield spark, observe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job(SparkOptions):
+    """What every job was given on the command line."""
+
+    data: Annotated[
+        str, typer.Option("--data", metavar="DIR", help="The folder of tables.", show_default=False)
+    ]
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="Put results here, not into --data.",
+            show_default=False,
+        ),
+    ] = None
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show Spark's plan of the job and do not run it.")
+    ] = False
+
+    def run(
+        self,
+        name: str,
+        work: Callable[[Running], JobReport],
+        *,
+        frames: Callable[[Running], Mapping[str, DataFrame]],
+    ) -> None:
+        """Do the work and print its report; with --explain, only show the plan of `frames`."""
+        from distributary.pipeline.progress import watched
+        from distributary.pipeline.store import Store
+
+        with self.session() as (spark, observe), watched(spark, name, observe):
+            source = Store(spark, self.data)
+            target = source if self.output is None else Store(spark, self.output)
+            running = Running(source, target, observe)
+            if self.explain:
+                for frame in frames(running).values():
+                    frame.explain("formatted")
+                return
+            report = work(running)
+        print_report(report, as_json=self.as_json)
+
+
+@dataclass(frozen=True)
+class Running:
+    """What a job that runs works with: the tables it reads, those it writes, and an observer."""
 
     source: Store
     target: Store
     observe: Observe | None
 
 
-@contextmanager
-def job(
-    name: str,
-    *,
-    data: str,
-    output: str | None,
-    master: str | None,
-    remote: str | None,
-    driver_memory: str,
-) -> Iterator[Job]:
-    """Yield the stores of a job on a session of its own, with a progress bar."""
-    from distributary.pipeline.progress import watched
-    from distributary.pipeline.session import session
-    from distributary.pipeline.store import Store
-
-    with (
-        session(master=master, remote=remote, driver_memory=driver_memory) as spark,
-        progress() as observe,
-        watched(spark, name, observe),
-    ):
-        source = Store(spark, data)
-        target = source if output is None else Store(spark, output)
-        yield Job(source, target, observe)
+Command = Callable[..., None]
 
 
-def print_plans(frames: Mapping[str, DataFrame]) -> None:
-    """Print how Spark would make the tables of a job."""
-    for frame in frames.values():
-        frame.explain("formatted")
+def command(short_help: str, *lines: str, output: bool = True) -> Callable[[Command], Command]:
+    """Make a function a command of `pipeline`, with the options that all jobs have.
+
+    Typer reads options from a signature. In that of the function, the parameter that is a
+    `Job`, or `SparkOptions` alone, stands for the options in it: the tables' in its place,
+    the others after all of the function's own.
+
+    Parameters
+    ----------
+    short_help
+        What the list of commands says.
+    lines
+        Examples.
+    output
+        Whether results can go elsewhere.
+    """
+
+    def decorate(function: Command) -> Command:
+        own = inspect.signature(function, eval_str=True).parameters
+        (taken,) = (item for item in own.values() if inspect.isclass(item.annotation))
+        common = [
+            inspect.Parameter(
+                item.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=item.default,
+                annotation=get_type_hints(taken.annotation, include_extras=True)[item.name],
+            )
+            for item in inspect.signature(taken.annotation).parameters.values()
+            if output or item.name != "output"
+        ]
+        tables = [item for item in common if item.name in ("data", "output")]
+        parameters = [
+            each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for item in own.values()
+            for each in (tables if item is taken else [item])
+        ]
+        parameters += [item for item in common if item not in tables]
+
+        def run(**given: Any) -> None:
+            options = taken.annotation(**{item.name: given.pop(item.name) for item in common})
+            function(**given, **{taken.name: options})
+
+        run.__doc__ = function.__doc__
+        run.__annotations__ = {item.name: item.annotation for item in parameters}
+        vars(run)["__signature__"] = inspect.Signature(parameters)
+        app.command(function.__name__, epilog=_examples(*lines), short_help=short_help)(run)
+        return run
+
+    return decorate
 
 
 def print_report(report: JobReport, *, as_json: bool) -> None:

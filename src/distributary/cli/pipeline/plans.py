@@ -8,35 +8,20 @@ from typing import Annotated, Literal
 import typer
 
 from distributary.cli.options import Seed
-from distributary.cli.pipeline.options import (
-    AsJson,
-    Data,
-    DriverMemory,
-    Explain,
-    Graph,
-    Master,
-    Output,
-    Remote,
-    job,
-    print_plans,
-    print_report,
-)
+from distributary.cli.pipeline.options import Graph, Job, command
 from distributary.cli.place import Method
 
-__all__ = ["EXAMPLES", "plans"]
-
-EXAMPLES = """\
-\b
-Examples:
-  distributary pipeline plans --data market
-  distributary pipeline plans --data market --graph calibrated.json --beta 2
-  distributary pipeline plans --data market --link-cost delay -o results --json
-"""
+__all__ = ["plans"]
 
 
+@command(
+    "Plan every publication.",
+    "plans --data market",
+    "plans --data market --graph calibrated.json --beta 2",
+    "plans --data market --link-cost delay -o results --json",
+)
 def plans(
-    data: Data,
-    output: Output = None,
+    job: Job,
     graph: Graph = None,
     space: Annotated[
         Path | None,
@@ -58,11 +43,6 @@ def plans(
         int | None,
         typer.Option(min=1, help="Tasks to plan in.", show_default="a few per core"),
     ] = None,
-    master: Master = None,
-    remote: Remote = None,
-    driver_memory: DriverMemory = "2g",
-    as_json: AsJson = False,
-    explain: Explain = False,
 ) -> None:
     """Decide for every publication at which brokers it is converted.
 
@@ -74,20 +54,12 @@ def plans(
     from distributary.pipeline.transforms.publication_plans import PlanOptions
 
     options = PlanOptions(method, seed, alpha, beta, link_cost)
-    with job(
+    job.run(
         "plans",
-        data=data,
-        output=output,
-        master=master,
-        remote=remote,
-        driver_memory=driver_memory,
-    ) as started:
-        if explain:
-            print_plans(
-                jobs.frames(started.source, graph=graph, space=space, options=options, tasks=tasks)
-            )
-            return
-        report = jobs.plans(
-            started.source, started.target, graph=graph, space=space, options=options, tasks=tasks
-        )
-    print_report(report, as_json=as_json)
+        lambda running: jobs.plans(
+            running.source, running.target, graph=graph, space=space, options=options, tasks=tasks
+        ),
+        frames=lambda running: jobs.frames(
+            running.source, graph=graph, space=space, options=options, tasks=tasks
+        ),
+    )

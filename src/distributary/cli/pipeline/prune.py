@@ -8,33 +8,22 @@ from typing import Annotated
 import typer
 
 from distributary.cli.pipeline.durations import microseconds
-from distributary.cli.pipeline.options import (
-    AsJson,
-    Data,
-    DriverMemory,
-    Explain,
-    Master,
-    Remote,
-    job,
-    print_plans,
-    print_report,
-)
+from distributary.cli.pipeline.options import Job, command
 from distributary.content.timestamps import parse_timestamp
 from distributary.errors import BadInput, quoted
 
-__all__ = ["EXAMPLES", "prune"]
-
-EXAMPLES = """\
-\b
-Examples:
-  distributary pipeline prune --data market --keep 30d
-  distributary pipeline prune --data market --before 2026-01-31T00:00:00Z --dry-run
-  distributary pipeline prune --data market --keep 12h --table quotes
-"""
+__all__ = ["prune"]
 
 
+@command(
+    "Remove old rows.",
+    "prune --data market --keep 30d",
+    "prune --data market --before 2026-01-31T00:00:00Z --dry-run",
+    "prune --data market --keep 12h --table quotes",
+    output=False,
+)
 def prune(
-    data: Data,
+    job: Job,
     before: Annotated[
         str | None,
         typer.Option(
@@ -58,11 +47,6 @@ def prune(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count what would go, and remove nothing.")
     ] = False,
-    master: Master = None,
-    remote: Remote = None,
-    driver_memory: DriverMemory = "2g",
-    as_json: AsJson = False,
-    explain: Explain = False,
 ) -> None:
     """Remove old publications, quotes and decisions, and what belongs to them.
 
@@ -72,19 +56,11 @@ def prune(
     limit = _limit(before, keep)
     from distributary.pipeline.jobs import prune as jobs
 
-    with job(
+    job.run(
         "prune",
-        data=data,
-        output=None,
-        master=master,
-        remote=remote,
-        driver_memory=driver_memory,
-    ) as started:
-        if explain:
-            print_plans(jobs.frames(started.target, before=limit, tables=table))
-            return
-        report = jobs.prune(started.target, before=limit, tables=table, dry_run=dry_run)
-    print_report(report, as_json=as_json)
+        lambda running: jobs.prune(running.target, before=limit, tables=table, dry_run=dry_run),
+        frames=lambda running: jobs.frames(running.target, before=limit, tables=table),
+    )
 
 
 def _limit(before: str | None, keep: str | None) -> datetime:

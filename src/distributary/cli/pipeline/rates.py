@@ -6,28 +6,9 @@ from typing import Annotated
 
 import typer
 
-from distributary.cli.pipeline.options import (
-    AsJson,
-    Data,
-    DriverMemory,
-    Explain,
-    Master,
-    Output,
-    Remote,
-    job,
-    print_plans,
-    print_report,
-)
+from distributary.cli.pipeline.options import Job, command
 
-__all__ = ["EXAMPLES", "QuoteSource", "QuoteType", "QuoteValue", "rates"]
-
-EXAMPLES = """\
-\b
-Examples:
-  distributary pipeline rates --data market
-  distributary pipeline rates --data market --source /exchange --type quote --value /price
-  distributary pipeline rates --data market -o results --json
-"""
+__all__ = ["QuoteSource", "QuoteType", "QuoteValue", "rates"]
 
 QuoteSource = Annotated[
     str, typer.Option("--source", metavar="URI", help="The source of the quoted objects' events.")
@@ -46,17 +27,17 @@ QuoteValue = Annotated[
 ]
 
 
+@command(
+    "Updates that servers need.",
+    "rates --data market",
+    "rates --data market --source /exchange --type quote --value /price",
+    "rates --data market -o results --json",
+)
 def rates(
-    data: Data,
-    output: Output = None,
+    job: Job,
     source: QuoteSource = "/exchange",
     event_type: QuoteType = "quote",
     value: QuoteValue = None,
-    master: Master = None,
-    remote: Remote = None,
-    driver_memory: DriverMemory = "2g",
-    as_json: AsJson = False,
-    explain: Explain = False,
 ) -> None:
     """Count the updates that each server needs of each quoted object, per second.
 
@@ -69,16 +50,8 @@ def rates(
     from distributary.pipeline.transforms.followers import ObjectEvents
 
     events = ObjectEvents(source, event_type, value)
-    with job(
+    job.run(
         "rates",
-        data=data,
-        output=output,
-        master=master,
-        remote=remote,
-        driver_memory=driver_memory,
-    ) as started:
-        if explain:
-            print_plans(jobs.frames(started.source, events=events))
-            return
-        report = jobs.rates(started.source, started.target, events=events)
-    print_report(report, as_json=as_json)
+        lambda running: jobs.rates(running.source, running.target, events=events),
+        frames=lambda running: jobs.frames(running.source, events=events),
+    )

@@ -9,24 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from distributary.cli.output import write_document
-from distributary.cli.pipeline.options import AsJson, DriverMemory, Master, Remote
-from distributary.cli.progress import progress
+from distributary.cli.pipeline.options import SparkOptions, command
 from distributary.errors import BadInput
 
 if TYPE_CHECKING:
     from distributary.pipeline.report import JobReport
 
-__all__ = ["EXAMPLES", "run", "summary_lines"]
-
-EXAMPLES = """\
-\b
-Examples:
-  distributary pipeline run market.toml
-  distributary pipeline run market.toml --data elsewhere --json
-"""
+__all__ = ["run", "summary_lines"]
 
 
+@command("Run a chain of jobs.", "run market.toml", "run market.toml --data elsewhere --json")
 def run(
+    spark: SparkOptions,
     config: Annotated[
         Path,
         typer.Argument(
@@ -42,10 +36,6 @@ def run(
             show_default="that of the configuration",
         ),
     ] = None,
-    master: Master = None,
-    remote: Remote = None,
-    driver_memory: DriverMemory = "2g",
-    as_json: AsJson = False,
 ) -> None:
     """Run a chain of jobs with one Spark session, and sum up what each did.
 
@@ -61,15 +51,11 @@ def run(
             str(config), "does not say where the tables are", hint="add [data], or give --data"
         )
     from distributary.pipeline.jobs.run import run as run_steps
-    from distributary.pipeline.session import session
     from distributary.pipeline.store import Store
 
-    with (
-        session(master=master, remote=remote, driver_memory=driver_memory) as spark,
-        progress() as observe,
-    ):
+    with spark.session() as (session, observe):
         reports = run_steps(
-            Store(spark, folder),
+            Store(session, folder),
             chain.steps,
             observe=observe,
             warn=lambda text: print(f"warning: {text}", file=sys.stderr),
@@ -77,7 +63,7 @@ def run(
                 f"{report.job}: {report.seconds:.1f} s", file=sys.stderr, flush=True
             ),
         )
-    if as_json:
+    if spark.as_json:
         seconds = round(sum(report.seconds for report in reports), 3)
         documents = [report.document() for report in reports]
         write_document({"seconds": seconds, "steps": documents}, None)

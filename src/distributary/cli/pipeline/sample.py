@@ -7,31 +7,20 @@ from typing import Annotated
 import typer
 
 from distributary.cli.options import Seed
-from distributary.cli.pipeline.options import (
-    AsJson,
-    Data,
-    DriverMemory,
-    Explain,
-    Master,
-    Remote,
-    job,
-    print_plans,
-    print_report,
+from distributary.cli.pipeline.options import Job, command
+
+__all__ = ["sample"]
+
+
+@command(
+    "Make realistic tables.",
+    "sample --data data --publications 10000 --subscriptions 1000 --seed 7",
+    "sample --data data --users 100000 --brokers 1024 --matches 20",
+    "sample --data data --objects 100 --seconds 23400 --servers 256",
+    output=False,
 )
-
-__all__ = ["EXAMPLES", "sample"]
-
-EXAMPLES = """\
-\b
-Examples:
-  distributary pipeline sample --data data --publications 10000 --subscriptions 1000 --seed 7
-  distributary pipeline sample --data data --users 100000 --brokers 1024 --matches 20
-  distributary pipeline sample --data data --objects 100 --seconds 23400 --servers 256
-"""
-
-
 def sample(
-    data: Data,
+    job: Job,
     publications: Annotated[int, typer.Option(help="Publications.")] = 10_000,
     subscriptions: Annotated[int, typer.Option(help="Subscriptions.")] = 1_000,
     seed: Seed = 0,
@@ -47,11 +36,6 @@ def sample(
         float, typer.Option(help="Subscriptions that an event matches, on average.")
     ] = 10.0,
     days: Annotated[float, typer.Option(help="Days over which publications are spread.")] = 1.0,
-    master: Master = None,
-    remote: Remote = None,
-    driver_memory: DriverMemory = "2g",
-    explain: Explain = False,
-    as_json: AsJson = False,
 ) -> None:
     """Write tables of realistic data, to try the other jobs with.
 
@@ -59,8 +43,7 @@ def sample(
     such things are. Whatever the number of subscriptions, an event matches about
     --matches of them.
     """
-    from distributary.pipeline.jobs.sample import frames
-    from distributary.pipeline.jobs.sample import sample as run
+    from distributary.pipeline.jobs import sample as jobs
     from distributary.pipeline.sample import SampleSizes
 
     sizes = SampleSizes(
@@ -74,16 +57,8 @@ def sample(
         matches=matches,
         days=days,
     )
-    with job(
+    job.run(
         "sample",
-        data=data,
-        output=None,
-        master=master,
-        remote=remote,
-        driver_memory=driver_memory,
-    ) as running:
-        if explain:
-            print_plans(frames(running.source.spark, sizes, seed=seed))
-            return
-        report = run(running.target, sizes, seed=seed)
-    print_report(report, as_json=as_json)
+        lambda running: jobs.sample(running.target, sizes, seed=seed),
+        frames=lambda running: jobs.frames(running.target.spark, sizes, seed=seed),
+    )

@@ -6,40 +6,28 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from distributary.cli.pipeline.channels import Space
 from distributary.cli.pipeline.durations import microseconds
-from distributary.cli.pipeline.options import (
-    AsJson,
-    Data,
-    DriverMemory,
-    Explain,
-    Graph,
-    Master,
-    Output,
-    Remote,
-    job,
-    print_plans,
-    print_report,
-)
+from distributary.cli.pipeline.options import Graph, Job, Running, command
 from distributary.cli.pipeline.rates import QuoteSource, QuoteType, QuoteValue
 
-__all__ = ["EXAMPLES", "stream"]
+if TYPE_CHECKING:
+    from distributary.pipeline.jobs.stream import StreamOptions
+    from distributary.pipeline.report import JobReport
 
-EXAMPLES = """\
-\b
-Examples:
-  distributary pipeline stream --input arriving --checkpoint state --data market -o live --once
-  distributary pipeline stream --input arriving --checkpoint state --data market -o live \
---window 5m --watermark 30s
-  distributary pipeline stream --input quotes --table quotes --checkpoint state --data market \
--o live --every 2s
-"""
+__all__ = ["stream"]
 
 
+@command(
+    "Do it as files arrive.",
+    "stream --input arriving --checkpoint state --data market -o live --once",
+    "stream --input arriving --checkpoint state --data market -o live --window 5m --watermark 30s",
+    "stream --input quotes --table quotes --checkpoint state --data market -o live --every 2s",
+)
 def stream(
     folder: Annotated[
         str,
@@ -57,8 +45,7 @@ def stream(
             metavar="DIR", help="Where the stream keeps what it remembers.", show_default=False
         ),
     ],
-    data: Data,
-    output: Output = None,
+    job: Job,
     table: Annotated[
         str | None,
         typer.Option(
@@ -90,11 +77,6 @@ def stream(
     source: QuoteSource = "/exchange",
     event_type: QuoteType = "quote",
     value: QuoteValue = None,
-    master: Master = None,
-    remote: Remote = None,
-    driver_memory: DriverMemory = "2g",
-    as_json: AsJson = False,
-    explain: Explain = False,
 ) -> None:
     """Ingest, match and measure files as they arrive, until Ctrl-C.
 
@@ -111,15 +93,9 @@ def stream(
         option: microseconds(f"--{option}", text)
         for option, text in (("every", every), ("window", window), ("watermark", watermark))
     }
-    with job(
-        "stream",
-        data=data,
-        output=output,
-        master=master,
-        remote=remote,
-        driver_memory=driver_memory,
-    ) as started:
-        options = jobs.StreamOptions(
+
+    def options(running: Running) -> StreamOptions:
+        return jobs.StreamOptions(
             folder,
             checkpoint,
             table=table,
@@ -130,15 +106,16 @@ def stream(
             delay_us=lengths["watermark"],
             tau=tau,
             events=ObjectEvents(source, event_type, value),
-            space=space_for(started.source, file=space),
+            space=space_for(running.source, file=space),
             graph=graph,
         )
-        if explain:
-            print_plans(jobs.frames(started.source, options))
-            return
+
+    def work(running: Running) -> JobReport:
+        chosen = options(running)
         with _asked_to_stop() as asked:
-            report = jobs.stream(started.source, started.target, options, stopped=asked.is_set)
-    print_report(report, as_json=as_json)
+            return jobs.stream(running.source, running.target, chosen, stopped=asked.is_set)
+
+    job.run("stream", work, frames=lambda running: jobs.frames(running.source, options(running)))
 
 
 @contextmanager

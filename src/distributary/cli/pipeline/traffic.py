@@ -6,42 +6,21 @@ from typing import Annotated
 
 import typer
 
-from distributary.cli.pipeline.options import (
-    AsJson,
-    Data,
-    DriverMemory,
-    Explain,
-    Master,
-    Output,
-    Remote,
-    job,
-    print_plans,
-    print_report,
+from distributary.cli.pipeline.options import Job, command
+
+__all__ = ["traffic"]
+
+
+@command(
+    "Traffic of users and brokers.",
+    "traffic --data data",
+    "traffic --data data --partners 3 --json",
 )
-
-__all__ = ["EXAMPLES", "Partners", "traffic"]
-
-EXAMPLES = """\
-\b
-Examples:
-  distributary pipeline traffic --data data
-  distributary pipeline traffic --data data --partners 3 --json
-"""
-
-Partners = Annotated[
-    int, typer.Option("--partners", metavar="K", help="Partners of each user that are kept.")
-]
-
-
 def traffic(
-    data: Data,
-    output: Output = None,
-    partners: Partners = 10,
-    master: Master = None,
-    remote: Remote = None,
-    driver_memory: DriverMemory = "2g",
-    as_json: AsJson = False,
-    explain: Explain = False,
+    job: Job,
+    partners: Annotated[
+        int, typer.Option(metavar="K", help="Partners of each user that are kept.")
+    ] = 10,
 ) -> None:
     """Add up the traffic of users, of pairs of brokers, and of those who exchange most.
 
@@ -51,16 +30,8 @@ def traffic(
     """
     from distributary.pipeline.jobs import traffic as jobs
 
-    with job(
+    job.run(
         "traffic",
-        data=data,
-        output=output,
-        master=master,
-        remote=remote,
-        driver_memory=driver_memory,
-    ) as started:
-        if explain:
-            print_plans(jobs.frames(started.source, partners=partners))
-            return
-        report = jobs.traffic(started.source, started.target, partners=partners)
-    print_report(report, as_json=as_json)
+        lambda running: jobs.traffic(running.source, running.target, partners=partners),
+        frames=lambda running: jobs.frames(running.source, partners=partners),
+    )

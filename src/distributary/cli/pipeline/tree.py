@@ -7,34 +7,20 @@ from typing import Annotated, Literal
 import typer
 
 from distributary.cli.options import Seed, TimeLimit, check_number
-from distributary.cli.pipeline.options import (
-    AsJson,
-    Data,
-    DriverMemory,
-    Explain,
-    Master,
-    Output,
-    Remote,
-    job,
-    print_plans,
-    print_report,
-)
+from distributary.cli.pipeline.options import Job, command
 from distributary.cli.tree import Method
 
-__all__ = ["EXAMPLES", "tree"]
-
-EXAMPLES = """\
-\b
-Examples:
-  distributary pipeline tree --data market
-  distributary pipeline tree --data market --source broker-07 --objects tree-each
-  distributary pipeline tree --data market --method greedy --no-baselines --json
-"""
+__all__ = ["tree"]
 
 
+@command(
+    "Build the trees of streams.",
+    "tree --data market",
+    "tree --data market --source broker-07 --objects tree-each",
+    "tree --data market --method greedy --no-baselines --json",
+)
 def tree(
-    data: Data,
-    output: Output = None,
+    job: Job,
     source: Annotated[
         str | None,
         typer.Option(
@@ -59,11 +45,6 @@ def tree(
     baselines: Annotated[
         bool, typer.Option("--baselines/--no-baselines", help="Compare with simpler trees.")
     ] = True,
-    master: Master = None,
-    remote: Remote = None,
-    driver_memory: DriverMemory = "2g",
-    as_json: AsJson = False,
-    explain: Explain = False,
 ) -> None:
     """Decide from whom each broker receives updates, at the least loss of fidelity.
 
@@ -75,20 +56,11 @@ def tree(
     from distributary.pipeline.stream_problems import ServerTimes
 
     times = ServerTimes(filter_time, send_time, source_filter_time, source_send_time)
-    with job(
+    job.run(
         "tree",
-        data=data,
-        output=output,
-        master=master,
-        remote=remote,
-        driver_memory=driver_memory,
-    ) as started:
-        if explain:
-            print_plans(jobs.frames(started.source))
-            return
-        report = jobs.tree(
-            started.source,
-            started.target,
+        lambda running: jobs.tree(
+            running.source,
+            running.target,
             root=source,
             method=method,
             objects=objects,
@@ -96,6 +68,7 @@ def tree(
             seed=seed,
             time_limit=time_limit,
             baselines=baselines,
-            observe=started.observe,
-        )
-    print_report(report, as_json=as_json)
+            observe=running.observe,
+        ),
+        frames=lambda running: jobs.frames(running.source),
+    )

@@ -7,35 +7,21 @@ from typing import Annotated, Literal
 import typer
 
 from distributary.cli.options import Seed, TimeLimit, check_number
-from distributary.cli.pipeline.options import (
-    AsJson,
-    Data,
-    DriverMemory,
-    Explain,
-    Master,
-    Output,
-    Remote,
-    job,
-    print_plans,
-    print_report,
-)
+from distributary.cli.pipeline.options import Job, command
 from distributary.cli.wire import Method
 from distributary.errors import BadInput
 
-__all__ = ["EXAMPLES", "wire"]
-
-EXAMPLES = """\
-\b
-Examples:
-  distributary pipeline wire --data market
-  distributary pipeline wire --data market --method mixing --no-baselines
-  distributary pipeline wire --data market --from-homes --moves 50 --json
-"""
+__all__ = ["wire"]
 
 
+@command(
+    "Attach users to brokers.",
+    "wire --data market",
+    "wire --data market --method mixing --no-baselines",
+    "wire --data market --from-homes --moves 50 --json",
+)
 def wire(
-    data: Data,
-    output: Output = None,
+    job: Job,
     method: Annotated[Method, typer.Option(help="How to attach users.")] = "auto",
     core: Annotated[
         Literal["mst", "steiner", "one-tree"],
@@ -53,11 +39,6 @@ def wire(
     baselines: Annotated[
         bool, typer.Option("--baselines/--no-baselines", help="Compare with simpler wirings.")
     ] = True,
-    master: Master = None,
-    remote: Remote = None,
-    driver_memory: DriverMemory = "2g",
-    as_json: AsJson = False,
-    explain: Explain = False,
 ) -> None:
     """Attach every user to a broker, at the least cost of the traffic that was measured.
 
@@ -70,20 +51,11 @@ def wire(
         raise BadInput("--from-homes", f"is for auto and search, not for {method}")
     from distributary.pipeline.jobs import wire as jobs
 
-    with job(
+    job.run(
         "wire",
-        data=data,
-        output=output,
-        master=master,
-        remote=remote,
-        driver_memory=driver_memory,
-    ) as started:
-        if explain:
-            print_plans(jobs.frames(started.source))
-            return
-        report = jobs.wire(
-            started.source,
-            started.target,
+        lambda running: jobs.wire(
+            running.source,
+            running.target,
             method=method,
             core=core,
             seed=seed,
@@ -91,6 +63,7 @@ def wire(
             from_homes=from_homes,
             moves=moves,
             baselines=baselines,
-            observe=started.observe,
-        )
-    print_report(report, as_json=as_json)
+            observe=running.observe,
+        ),
+        frames=lambda running: jobs.frames(running.source),
+    )
