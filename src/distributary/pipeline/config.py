@@ -100,12 +100,7 @@ _REPEATED = ("ingest",)
 class Step:
     """A job to run.
 
-    Attributes
-    ----------
-    job
-        Which, one of `STEPS`.
-    options
-        Those that were given, by name; of the right kind each. Paths are whole.
+    Options are those that were given, by name: each of the right kind, paths whole.
     """
 
     job: str
@@ -116,12 +111,7 @@ class Step:
 class RunConfig:
     """Which jobs to run on which folder.
 
-    Attributes
-    ----------
-    data
-        The folder of tables, or its URL; None when the configuration does not say.
-    steps
-        The jobs, in the order in which they run.
+    `data` is None when the configuration does not say where the tables are.
     """
 
     data: str | None

@@ -30,15 +30,7 @@ _FILE = re.compile(r"file:/*(/[^\s'\",)]+)")
 
 @contextmanager
 def explained(step: str, dataset: str) -> Iterator[None]:
-    """Turn whatever Spark raises within into `BadInput` or `PipelineFailed`.
-
-    Parameters
-    ----------
-    step
-        What was being done, as in "match".
-    dataset
-        With what: a table's folder, or a file.
-    """
+    """Turn whatever Spark raises within into `BadInput` or `PipelineFailed`."""
     try:
         yield
     except (DistributaryError, KeyboardInterrupt):

@@ -15,11 +15,8 @@ __all__ = ["calibration"]
 def calibration(path: Path | str | None = None) -> dict[str, object]:
     """Return a calibrated graph as a document, for `content.calibrated_graph.graph_for`.
 
-    Parameters
-    ----------
-    path
-        A file that `distributary calibrate` wrote. Without one, the graphs that come with
-        distributary stand side by side in one: no format is in two of them.
+    A file is one that `distributary calibrate` wrote. Without one, the graphs that come with
+    distributary stand side by side in one: no format is in two of them.
     """
     if path is not None:
         return read_document(path, _checked)

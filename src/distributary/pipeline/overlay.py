@@ -24,12 +24,8 @@ __all__ = ["BrokerOverlay", "read_overlay"]
 class BrokerOverlay:
     """The overlay, and what its brokers are called in other tables.
 
-    Attributes
-    ----------
-    brokers
-        Their names, in the order of the table, which is that of every list of delays.
-    overlay
-        Their identifiers and the delays between them, in milliseconds.
+    Names are in the order of the table, which is that of every list of delays. Delays are in
+    milliseconds.
     """
 
     brokers: tuple[str, ...]

@@ -20,17 +20,7 @@ _PERIOD_SECONDS = 0.25
 
 @contextmanager
 def watched(spark: SparkSession, step: str, observe: Observe | None) -> Iterator[None]:
-    """Tell `observe` about the tasks of every stage that runs within.
-
-    Parameters
-    ----------
-    spark
-        The session that runs the job.
-    step
-        What the job is called.
-    observe
-        Who wants to know; nobody when None.
-    """
+    """Tell `observe` about the tasks of every stage that runs within."""
     if observe is None:
         yield
         return

@@ -15,16 +15,7 @@ Figure = int | float | str | None
 class JobReport:
     """The figures that a job ends with.
 
-    Attributes
-    ----------
-    job
-        What it is called on the command line.
-    rows_in, rows_out
-        Rows read and written, by table.
-    seconds
-        Time on the wall, without starting Spark.
-    figures
-        What else there is to say, by name: costs, baselines, rows in quarantine.
+    Rows read and written are by table. Seconds are on the wall, without starting Spark.
     """
 
     job: str

@@ -62,16 +62,8 @@ def spark_session(
 ) -> SparkSession:
     """Return a Spark session, with settings under which every job gives the same results.
 
-    Parameters
-    ----------
-    master
-        A Spark master; `SPARK_MASTER` or the embedded one unless given.
-    remote
-        A Spark Connect server, `sc://host:port`; `SPARK_REMOTE` unless given.
-    driver_memory
-        Heap of the driver, when this process starts it.
-    settings
-        Further settings of Spark; they win over ours.
+    Unless they are given, the master is `SPARK_MASTER` or the embedded one, and the Spark
+    Connect server `SPARK_REMOTE`. Settings win over ours.
     """
     if master is not None and remote is not None:
         raise BadInput("--remote", "cannot be combined with --master")

@@ -29,12 +29,7 @@ _VERSION = "_version"
 class Store:
     """The tables in one folder.
 
-    Parameters
-    ----------
-    spark
-        Reads and writes them.
-    location
-        A path, or a URL of a file system that Spark knows.
+    The location is a path, or a URL of a file system that Spark knows.
     """
 
     def __init__(self, spark: SparkSession, location: str) -> None:
@@ -108,15 +103,8 @@ class Store:
         It is written beside the old table and then takes its place: a job that is killed
         leaves the old one, and what it had written is removed by the next.
 
-        Parameters
-        ----------
-        name
-            The table.
-        frame
-            Its rows.
-        in_batches
-            Whether the rows have a column `batch`, by which they are laid out as a stream
-            laid them out.
+        Rows `in_batches` have a column `batch`, by which they are laid out as a stream laid
+        them out.
         """
         self.remove_drafts(name)
         self.publish(name, self.draft(name, frame, in_batches=in_batches))

@@ -44,13 +44,6 @@ class ServerTimes:
     """How long brokers take with an update for one child, in seconds.
 
     The defaults are the means of the published experiments, and for the source the least.
-
-    Attributes
-    ----------
-    filter_time, send_time
-        To find out whether the child needs it, and to send it.
-    source_filter_time, source_send_time
-        The same at the source of a stream.
     """
 
     filter_time: float = FILTER_TIME_MEAN
@@ -70,12 +63,7 @@ class ServerTimes:
 class RateTable:
     """The table `rates`.
 
-    Attributes
-    ----------
-    objects
-        Their names, sorted.
-    server, thing, rate
-        Row by row: the index of a broker, that of an object, and updates per second.
+    Row by row: the index of a broker, that of an object, and updates per second.
     """
 
     objects: tuple[str, ...]
@@ -132,19 +120,7 @@ def stream_problem(
     objects: Sequence[int],
     times: ServerTimes,
 ) -> FidelityProblem:
-    """Return the problem of the objects that come from one broker.
-
-    Parameters
-    ----------
-    rates, brokers
-        The tables.
-    source
-        The broker.
-    objects
-        Indices of the objects.
-    times
-        How long brokers take.
-    """
+    """Return the problem of the objects that come from one broker."""
     things = np.asarray(objects, dtype=np.int64)
     column = np.full(len(rates.objects), -1, dtype=np.int64)
     column[things] = np.arange(len(things))

@@ -31,17 +31,7 @@ def mapped(
     function: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]],
     schema: StructType | str,
 ) -> DataFrame:
-    """Return `frame.mapInArrow(function, schema)`, run in processes that have settled.
-
-    Parameters
-    ----------
-    frame
-        The rows that the function gets.
-    function
-        Takes the batches of a partition and yields those of the result.
-    schema
-        The columns of the result.
-    """
+    """Return `frame.mapInArrow(function, schema)`, run in processes that have settled."""
 
     def settled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()

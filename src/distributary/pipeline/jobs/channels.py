@@ -35,15 +35,7 @@ def space_for(
 ) -> ContentSpace:
     """Return the content space that was asked for; the default one if none was.
 
-    Parameters
-    ----------
-    source
-        Has the table `publications`, from which bins are worked out.
-    file
-        A document that `ContentSpace.parse` reads.
-    dimensions, bins, by
-        What to look at, how many bins each gets, and how numbers are divided; see
-        `transforms.space_choice`.
+    Bins are worked out from the table `publications`; see `transforms.space_choice`.
     """
     if file is not None and dimensions:
         raise BadInput("--dimension", "cannot be combined with --space")
@@ -67,14 +59,8 @@ def frames(source: Store, space: ContentSpace) -> dict[str, DataFrame]:
 def channels(source: Store, target: Store, space: ContentSpace) -> JobReport:
     """Sort publications and subscriptions into the cells of a content space.
 
-    Parameters
-    ----------
-    source
-        Has the tables `publications` and `subscriptions`.
-    target
-        Gets `channels`, `rates_published` and `interests`, and the space beside the first.
-    space
-        The content space.
+    Reads `publications` and `subscriptions`; writes `channels` with the space beside it,
+    `rates_published` and `interests`.
     """
     stopwatch = Stopwatch()
     subscriptions = RowCount()

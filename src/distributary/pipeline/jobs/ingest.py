@@ -57,19 +57,9 @@ def ingest(
     The table holds every key once: the row stays that stands first, by file and line, and
     the others go to quarantine. The same files again give the same table.
 
-    Parameters
-    ----------
-    target
-        The tables.
-    name
-        The table that the rows are for.
-    files
-        Files and folders: CSV, JSON lines or Parquet, by the ends of their names.
-    add
-        Whether the rows go to those that the table has. They replace them otherwise, and
-        what was in quarantine for this table.
-    warn
-        Told about columns that are not read.
+    Files and folders are CSV, JSON lines or Parquet, by the ends of their names. With `add`,
+    rows go to those that the table has; otherwise they replace them, and what was in
+    quarantine for this table. `warn` is told about columns that are not read.
 
     Raises
     ------

@@ -26,12 +26,7 @@ __all__ = ["frames", "match", "recipients_in"]
 def recipients_in(source: Store, *, graph: Path | str | None = None) -> Recipients:
     """Return the recipients that the tables `subscriptions` and `users` describe.
 
-    Parameters
-    ----------
-    source
-        Where the tables are; without a table `users`, nobody has a home.
-    graph
-        A calibrated adaptation graph; those that come with distributary by default.
+    Without a table `users`, nobody has a home.
     """
     document = calibration(graph)
     columns = ("subscription_id", "user", "filters", "profile")
@@ -52,14 +47,8 @@ def frames(source: Store, *, graph: Path | str | None = None) -> dict[str, DataF
 def match(source: Store, target: Store, *, graph: Path | str | None = None) -> JobReport:
     """Find out who gets which publication, and in which format.
 
-    Parameters
-    ----------
-    source
-        Has the tables `publications`, `subscriptions` and, if homes are known, `users`.
-    target
-        Gets the table `deliveries`.
-    graph
-        A calibrated adaptation graph; those that come with distributary by default.
+    Reads `publications`, `subscriptions` and, if homes are known, `users`; writes
+    `deliveries`. Without a calibrated `graph`, those that come with distributary are used.
     """
     stopwatch = Stopwatch()
     everybody = recipients_in(source, graph=graph)

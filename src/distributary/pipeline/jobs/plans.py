@@ -67,22 +67,10 @@ def plans(
     Its tree is the union of the routes from its rendezvous broker to the home brokers of
     those who get it. Who has no home, or can be sent no format, is left out and counted.
 
-    Parameters
-    ----------
-    source
-        Has the tables `publications`, `deliveries` and `overlay`.
-    target
-        Gets the table `plans`.
-    graph
-        A calibrated adaptation graph; those that come with distributary by default.
-    space
-        A document of the content space whose cells have rendezvous brokers. By default that
-        of the table `channels`, and without such a table `ContentSpace.default`.
-    options
-        How to plan.
-    tasks
-        Into how many tasks the planning is cut; a few per core by default. The result does
-        not depend on it.
+    Reads `publications`, `deliveries` and `overlay`; writes `plans`. The cells that have
+    rendezvous brokers are those of the document `space`, else of the table `channels`, and
+    without such a table of `ContentSpace.default`. The result does not depend on the number
+    of `tasks`.
     """
     from pyspark.sql import Observation
     from pyspark.sql import functions as f

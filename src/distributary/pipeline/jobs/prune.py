@@ -42,21 +42,8 @@ def prune(
     A row without a time stays. Running it again removes nothing more; so a job that is
     killed half way is finished by the next.
 
-    Parameters
-    ----------
-    store
-        The tables.
-    before
-        Rows of this time and later stay.
-    tables
-        Which to prune; all that can be and are there unless given.
-    dry_run
-        Whether to count only.
-
-    Raises
-    ------
-    BadInput
-        When a table cannot be pruned or is not there.
+    All tables that can be pruned and are there are, unless some are given. With `dry_run` it
+    only counts.
     """
     watch = Stopwatch()
     rows_in: dict[str, int] = {}

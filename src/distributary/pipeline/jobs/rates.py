@@ -26,15 +26,7 @@ _TASKS_PER_CORE = 5
 
 
 def followers_in(source: Store, events: ObjectEvents | None = None) -> Followers:
-    """Return the followers that the tables `subscriptions` and `users` describe.
-
-    Parameters
-    ----------
-    source
-        Where the tables are.
-    events
-        What events of quoted objects look like.
-    """
+    """Return the followers that the tables `subscriptions` and `users` describe."""
     columns = ("subscription_id", "user", "filters", "tolerance")
     subscriptions = gathered(source, "subscriptions", columns)
     users = gathered(source, "users")
@@ -58,14 +50,7 @@ def frames(source: Store, *, events: ObjectEvents | None = None) -> dict[str, Da
 def rates(source: Store, target: Store, *, events: ObjectEvents | None = None) -> JobReport:
     """Count how often each server needs updates of each object that it follows.
 
-    Parameters
-    ----------
-    source
-        Has the tables `quotes`, `subscriptions` and `users`.
-    target
-        Gets the table `rates`.
-    events
-        What events of quoted objects look like.
+    Reads `quotes`, `subscriptions` and `users`; writes `rates`.
     """
     stopwatch = Stopwatch()
     everybody = followers_in(source, events)

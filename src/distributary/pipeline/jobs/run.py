@@ -35,18 +35,7 @@ def run(
 ) -> list[JobReport]:
     """Run jobs one after another, each on what those before it wrote.
 
-    Parameters
-    ----------
-    store
-        The tables, in and out.
-    steps
-        The jobs, as `config.read_config` has them.
-    observe
-        Told how far each job is.
-    warn
-        Told about what a job ignores.
-    finished
-        Told when a job has ended.
+    `warn` is told about what a job ignores, and `finished` about every job that has ended.
     """
     reports = []
     for step in steps:

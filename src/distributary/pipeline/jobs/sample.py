@@ -28,14 +28,7 @@ def frames(spark: SparkSession, sizes: SampleSizes, *, seed: int = 0) -> dict[st
 def sample(target: Store, sizes: SampleSizes, *, seed: int = 0) -> JobReport:
     """Fill a folder with the tables of a sample.
 
-    Parameters
-    ----------
-    target
-        Where they go; tables of these names are replaced.
-    sizes
-        How much of everything.
-    seed
-        The same seed gives the same rows.
+    Tables of these names are replaced. The same seed gives the same rows.
     """
     stopwatch = Stopwatch()
     rows: dict[str, int] = {}

@@ -113,16 +113,9 @@ def stream(
 
     Killed at any moment and started again, it loses nothing and repeats nothing.
 
-    Parameters
-    ----------
-    source
-        Has the tables `subscriptions` and `users`, as they are when the stream starts.
-    target
-        Gets the tables; it must be those of this stream alone.
-    options
-        How it is run.
-    stopped
-        Asked some times a second whether to stop after the batch that is being done.
+    `source` has the tables `subscriptions` and `users`, as they are when the stream starts;
+    the tables of `target` must be those of this stream alone. `stopped` is asked some times a
+    second whether to stop after the batch that is being done.
     """
     stopwatch = Stopwatch()
     _check(source.spark, options)

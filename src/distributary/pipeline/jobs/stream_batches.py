@@ -52,14 +52,7 @@ _RATES, _SEEN, _VOLUMES, _REPORTED = "rates", "keys", "volumes", "reported"
 class Audience:
     """Everybody whom arriving rows concern.
 
-    Attributes
-    ----------
-    recipients, followers
-        Who gets publications, and who follows quotes.
-    interests, users
-        The tables of these names; `users` is None when there is none.
-    space
-        The content space that traffic is counted in.
+    `users` is None when there is no such table.
     """
 
     recipients: Shared[Recipients]

@@ -38,14 +38,7 @@ _BEGIN_BYTES = 2**16
 def arriving_files(spark: SparkSession, folder: str, *, files_max: int) -> DataFrame:
     """Return the files below a folder, as a stream of `path` and `length`.
 
-    Parameters
-    ----------
-    spark
-        Looks for them.
-    folder
-        Where they arrive. Names that begin with a dot or an underscore are passed over.
-    files_max
-        How many make a batch at most.
+    Names that begin with a dot or an underscore are passed over.
     """
     return (
         spark.readStream.format("binaryFile")
@@ -62,13 +55,8 @@ def arriving_files(spark: SparkSession, folder: str, *, files_max: int) -> DataF
 class Arrivals:
     """The files of a batch, by the table that they are for.
 
-    Attributes
-    ----------
-    files
-        By table, in the order of paths.
-    others
-        The table of files that are in no folder of a table's name; None while there were
-        no such files.
+    `others` is the table of files that are in no folder of a table's name; None while there
+    were no such files.
     """
 
     files: dict[str, list[SourceFile]]
@@ -78,15 +66,7 @@ class Arrivals:
     def of(cls, found: Iterable[SourceFile], folder: str, *, others: str | None) -> Arrivals:
         """Sort files of a batch.
 
-        Parameters
-        ----------
-        found
-            The files; paths as Spark has them.
-        folder
-            Where they arrived.
-        others
-            The table of files in no folder of a table's name. When it is not known, the
-            first such file that tells decides.
+        When the table of `others` is not known, the first such file that tells decides.
         """
         root = plain_path(folder).rstrip("/") + "/"
         files: dict[str, list[SourceFile]] = {}
@@ -105,10 +85,7 @@ class Arrivals:
 def table_told_by(path: str) -> str:
     """Return the table that a file is for, judging by its columns or its first line.
 
-    Raises
-    ------
-    BadInput
-        When it tells neither.
+    Raises `BadInput` when it tells neither.
     """
     names = _names(path)
     if {"object", "value"} <= names:

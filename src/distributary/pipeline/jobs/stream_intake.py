@@ -33,15 +33,8 @@ LATE = "late"
 class Intake:
     """What became of the rows of a batch.
 
-    Attributes
-    ----------
-    rows, kept, late
-        How many were read, how many are in the table now, and how many were late.
-    latest_us
-        The latest time of those that were kept, in microseconds since 1970; None when no
-        row has a time.
-    apart
-        The others, as rows of `quarantine`; None when there are none.
+    `latest_us` is the latest time of those that were kept, None when no row has one; `apart`
+    has the others as rows of `quarantine`, if there are any.
     """
 
     rows: int
@@ -65,21 +58,8 @@ def take_in(
 
     The result can be used within.
 
-    Parameters
-    ----------
-    store
-        Has the table.
-    target
-        The table.
-    plan
-        The files.
-    batch
-        The number of the batch.
-    watermark_us
-        Rows of an earlier time are late; None when none can be.
-    known
-        The keys that rows of earlier batches have and that can still come again: a row that
-        is there already goes to quarantine.
+    Rows from before the watermark are late. `known` has the keys of earlier batches that can
+    still come again: a row that is there already goes to quarantine.
     """
     from pyspark.sql import Observation
     from pyspark.sql import functions as f

@@ -60,15 +60,7 @@ class BatchState:
 
 
 class Checkpoint:
-    """The folder in which a stream keeps its state.
-
-    Parameters
-    ----------
-    spark
-        Reads and writes tables.
-    location
-        The folder.
-    """
+    """The folder in which a stream keeps its state."""
 
     def __init__(self, spark: SparkSession, location: str) -> None:
         self._spark = spark
@@ -82,10 +74,8 @@ class Checkpoint:
     def is_begun(self, settings: Mapping[str, object]) -> bool:
         """Whether a stream with these settings has begun here.
 
-        Raises
-        ------
-        BadInput
-            When one was begun in another way, which what it remembers does not fit.
+        Raises `BadInput` when one was begun in another way, which what it remembers does not
+        fit.
         """
         text = self._folder.read_text(_BEGUN)
         if text is None:

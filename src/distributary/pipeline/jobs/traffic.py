@@ -38,21 +38,11 @@ def frames(source: Store, *, partners: int = 10) -> dict[str, DataFrame]:
 def traffic(source: Store, target: Store, *, partners: int = 10) -> JobReport:
     """Find out how much traffic users have, with whom, and what brokers pass on.
 
-    Parameters
-    ----------
-    source
-        Has the tables `rates_published` and `interests`; `users` says where they are at
-        home, and `brokers` and `core_costs` what lies between. Without the last two there is
-        no table of traffic between brokers, and the report says so.
-    target
-        Gets `traffic`, `partners` and `broker_traffic`.
-    partners
-        How many of the heaviest partners of each user are kept.
+    Reads `rates_published` and `interests`; `users` says where everybody is at home. Writes
+    `traffic`, `partners` and, with the tables `brokers` and `core_costs`, `broker_traffic`;
+    without those two the report says so.
 
-    Raises
-    ------
-    TooLarge
-        More than `ROWS_MAX` rows say who publishes and wants what.
+    Raises `TooLarge` when more than `ROWS_MAX` rows say who publishes and wants what.
     """
     stopwatch = Stopwatch()
     everybody, read = _read(source)

@@ -52,27 +52,11 @@ def tree(
 ) -> JobReport:
     """Decide from whom every broker receives updates, at the least loss of fidelity.
 
-    Parameters
-    ----------
-    source
-        Has the tables `rates`, which `rates` writes, and `overlay`; without `root` also
-        `publications` and `users`.
-    target
-        Gets the table `trees`.
-    root
-        The broker from which all objects come. By default objects come from the home
-        brokers of their publishers, which `publications` names by `subject`; those of one
-        broker are planned together, and objects without a known home are left out.
-    method, seed, time_limit
-        As `fidelity.planner.build_trees` has them.
-    objects
-        "one-tree" for all objects of a source, or "tree-each".
-    times
-        How long brokers take to check and to send an update.
-    baselines
-        Whether the report says what the trees of simpler methods lose.
-    observe
-        Told how far the planner is.
+    Reads `rates` and `overlay`; writes `trees`. Unless a `root` is given, objects come from
+    the home brokers of their publishers, which `publications` names by `subject`: those of
+    one broker are planned together, and objects without a known home are left out. `objects`
+    is "one-tree" for all objects of a source, or "tree-each"; what else there is,
+    `fidelity.planner.build_trees` has too.
     """
     import pyarrow as pa
 

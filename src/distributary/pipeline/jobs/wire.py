@@ -64,23 +64,10 @@ def wire(
 ) -> JobReport:
     """Attach every user to a broker, at the least cost of access and core.
 
-    Parameters
-    ----------
-    source
-        Has the tables `TABLES`; the last two are what `channels` writes.
-    target
-        Gets the table `wiring`.
-    method, core, seed, time_limit
-        As `wiring.planner.wire` has them.
-    from_homes
-        Re-wire from the homes that `users` gives.
-    moves
-        With `from_homes`, the most users that may move.
-    baselines
-        Whether the report says what the wirings of the published methods cost, and the
-        homes of `users` if everybody has one.
-    observe
-        Told how far the planner is.
+    Reads `TABLES`, of which `channels` writes the last two; writes `wiring`. With
+    `from_homes`, at most `moves` users move from the homes in `users`. Baselines are the
+    wirings of the published methods and, if everybody has one, the homes. What else there is,
+    `wiring.planner.wire` has too.
     """
     stopwatch = Stopwatch()
     for name in TABLES:

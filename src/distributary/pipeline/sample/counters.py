@@ -23,15 +23,7 @@ _UNIT = 2.0**-53
 
 
 class Draws:
-    """The random numbers of one table.
-
-    Parameters
-    ----------
-    seed
-        Any whole number of at least 0.
-    table
-        Tables with other names have other numbers.
-    """
+    """The random numbers of one table."""
 
     def __init__(self, seed: int, table: str) -> None:
         self._seed = seed

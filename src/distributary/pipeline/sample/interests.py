@@ -219,18 +219,7 @@ def interest_filters(
 ) -> tuple[IntArray, pa.Array]:
     """Return filters of one kind as JSON, and the rows they belong to.
 
-    Parameters
-    ----------
-    world
-        What they are about.
-    draws
-        The random numbers of the table.
-    kind
-        One of `INTERESTS`.
-    rows
-        The numbers of the subscriptions that get them.
-    wanted
-        The share of events that one of them matches, on average.
+    `wanted` is the share of events that one of them matches, on average.
     """
     import pyarrow as pa
 

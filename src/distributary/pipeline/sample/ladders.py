@@ -21,12 +21,8 @@ __all__ = ["Ladder"]
 class Ladder:
     """The rungs of one kind of filter.
 
-    Attributes
-    ----------
-    shares
-        The share of events that a random filter on each rung matches, falling.
-    shrinks
-        Whether the last rung can be made narrower without end.
+    Shares are those of events that a random filter on each rung matches, falling. Where it
+    `shrinks`, the last rung can be made narrower without end.
     """
 
     shares: tuple[float, ...]

@@ -113,15 +113,7 @@ class _Drawn:
 
 
 def publications_block(sizes: SampleSizes, seed: int, rows: IntArray) -> pa.RecordBatch:
-    """Return some rows of the table `publications`.
-
-    Parameters
-    ----------
-    sizes, seed
-        Of the sample.
-    rows
-        The numbers of the rows, counted from 0.
-    """
+    """Return some rows of the table `publications`."""
     import pyarrow as pa
 
     draws = Draws(seed, "publications")

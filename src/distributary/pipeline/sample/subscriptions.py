@@ -44,13 +44,6 @@ def subscriptions_block(sizes: SampleSizes, seed: int, rows: IntArray) -> pa.Rec
 
     About `sizes.matches` of all of them match an event, on average: the more there are, the
     narrower they are.
-
-    Parameters
-    ----------
-    sizes, seed
-        Of the sample.
-    rows
-        The numbers of the rows, counted from 0.
     """
     import pyarrow as pa
 

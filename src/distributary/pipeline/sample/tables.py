@@ -41,14 +41,7 @@ _TASKS_MIN = 8
 def sample_tables(spark: SparkSession, sizes: SampleSizes, seed: int) -> dict[str, DataFrame]:
     """Return the tables of a sample by name; rows are made when the frames are used.
 
-    Parameters
-    ----------
-    spark
-        Makes them.
-    sizes
-        How much of everything.
-    seed
-        The same seed gives the same rows, in any number of partitions.
+    The same seed gives the same rows, in any number of partitions.
     """
     # (rows, rows in a block, what makes a block); network tables of thousands of brokers
     # have thousands of numbers in a row.

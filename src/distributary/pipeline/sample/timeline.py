@@ -23,14 +23,8 @@ _PUBLISHED = np.concatenate([[0.0], np.cumsum(_HOURS / _HOURS.sum())])
 def publication_times(sizes: SampleSizes, rows: IntArray, lateness: FloatArray) -> IntArray:
     """Return times in microseconds since 1970, within the span of the sample.
 
-    Parameters
-    ----------
-    sizes
-        How many publications there are, and over which time.
-    rows
-        The numbers of the publications. In their order they arrive.
-    lateness
-        From 0 to 1: how much earlier than it arrived each was published.
+    Publications arrive in the order of their numbers. `lateness`, from 0 to 1, says how much
+    earlier than it arrived each was published.
     """
     whole_days, rest = divmod(sizes.span_us / _DAY_US, 1.0)
     # In days of activity: as much as is published in one day.

@@ -67,16 +67,8 @@ _LATITUDE, _LONGITUDE = 44, 10
 class Media:
     """A format that events come in.
 
-    Attributes
-    ----------
-    kind
-        The kind of events.
-    name
-        The media type, named as the converters name it.
-    share
-        How many of the events of this kind have it.
-    median_bytes, spread
-        Sizes are log-normal: the median, and the deviation of the logarithm.
+    Named as the converters name it. Sizes are log-normal: the median, and the deviation of
+    the logarithm.
     """
 
     kind: int
@@ -103,14 +95,7 @@ MEDIA = (
 class Types:
     """The types of events, of all kinds in one list.
 
-    Attributes
-    ----------
-    names
-        As in `notice.flood`.
-    kinds
-        The kind that each belongs to.
-    shares
-        How many of all events have it.
+    Names are as in `notice.flood`, shares those of all events.
     """
 
     names: tuple[str, ...]

@@ -21,17 +21,7 @@ WRITTEN_OUT = frozenset({"filters", "profile", "tolerance", "bounds", "plan"})
 
 
 def value_of(name: str, value: object, kind: pa.DataType) -> object:
-    """Return a value as Arrow takes it for a column of a type, or raise `BadInput`.
-
-    Parameters
-    ----------
-    name
-        The column.
-    value
-        What a document has for it; None is no value.
-    kind
-        The type of the column.
-    """
+    """Return a value as Arrow takes it for a column of a type, or raise `BadInput`."""
     import pyarrow as pa
 
     if value is None:

@@ -43,12 +43,7 @@ _LOCAL = re.compile(r"file:(?://)?(?=/)")
 class Form(NamedTuple):
     """How rows are written in a file.
 
-    Attributes
-    ----------
-    kind
-        `CSV`, `JSON` (an object per line) or `PARQUET`.
-    packing
-        How lines are compressed, as Arrow calls it; None when they are not.
+    Packing is how lines are compressed, as Arrow calls it; None when they are not.
     """
 
     kind: str
@@ -91,10 +86,8 @@ def found_files(names: Sequence[str]) -> list[SourceFile]:
     underscore, as the notes do that writers leave there. A file that is named twice is
     there once.
 
-    Raises
-    ------
-    BadInput
-        When something does not exist, a folder is empty, or a file has an unknown form.
+    Raises `BadInput` when something does not exist, a folder is empty, or a file has an
+    unknown form.
     """
     found: dict[str, int] = {}
     for name in names:

@@ -31,14 +31,8 @@ _LINE_FEED = 10
 class Lines(NamedTuple):
     """Lines that stand one after the other.
 
-    Attributes
-    ----------
-    data
-        Their bytes, with what ends them.
-    offsets
-        Where each begins, and where the last one ends.
-    first
-        The number of the first one.
+    Their bytes with what ends them, where each begins and the last one ends, and the number
+    of the first one.
     """
 
     data: bytes
@@ -49,12 +43,8 @@ class Lines(NamedTuple):
 class Readable(NamedTuple):
     """What can be read of some lines.
 
-    Attributes
-    ----------
-    texts, numbers
-        Those that are text, with what ends them, and their numbers.
-    refused, refused_numbers, reasons
-        Those that are not, as bytes; empty lines are in neither.
+    Those that are text, with what ends them, and those that are refused, as bytes. Empty
+    lines are in neither.
     """
 
     texts: pa.StringArray
@@ -81,14 +71,8 @@ def line_blocks(
 ) -> Iterator[Lines]:
     """Yield the lines that begin in a part of a file, some megabytes at a time.
 
-    Parameters
-    ----------
-    file
-        Where to read; one that is unpacked on the way has only one part.
-    start, end
-        The part, in bytes; to the end of the file when `end` is None.
-    first_line
-        The number of the first line that begins there.
+    To the end of the file when `end` is None; one that is unpacked on the way has only one
+    part. `first_line` is the number of the first line that begins there.
     """
     if start > 0:
         start = _first_begin(file, start, end)

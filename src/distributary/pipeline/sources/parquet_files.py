@@ -25,10 +25,8 @@ _BATCH_ROWS = 32_768
 def row_groups(path: str, layout: Layout) -> tuple[list[int], list[str]]:
     """Return the rows of each group of a file, and the columns that the table does not have.
 
-    Raises
-    ------
-    BadInput
-        When it is not Parquet, or half of one, or a column is missing or of another type.
+    Raises `BadInput` when it is not Parquet, or half of one, or a column is missing or of
+    another type.
     """
     with open_file(path) as file, _opened(path, file) as rows:
         check_parquet(path, rows, layout)
@@ -59,16 +57,8 @@ def parquet_portions(
 ) -> Iterator[Portion]:
     """Yield the rows of some groups of a file.
 
-    Parameters
-    ----------
-    path
-        The file.
-    start, end
-        The first group, and the one after the last; fewer if the file has fewer.
-    first
-        The number of the first row.
-    layout
-        The table.
+    From group `start` up to `end`, or to the last one. `first` is the number of the first
+    row.
     """
     with open_file(path) as file, _opened(path, file) as rows:
         check_parquet(path, rows, layout)

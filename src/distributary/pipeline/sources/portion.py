@@ -37,17 +37,7 @@ RAW_CHARACTERS_MAX = 4096
 
 @dataclass(frozen=True)
 class Layout:
-    """A table as executors need it, where there is no Spark to ask.
-
-    Attributes
-    ----------
-    table
-        Its name.
-    schema
-        Its columns as Arrow has them.
-    required
-        The columns that have a value in every row.
-    """
+    """A table as executors need it, where there is no Spark to ask."""
 
     table: str
     schema: pa.Schema
@@ -66,13 +56,7 @@ def layout_of(table: Table) -> Layout:
 
 
 class Faults:
-    """What is wrong with rows: the first thing that was found, for each.
-
-    Attributes
-    ----------
-    bad
-        By row: whether something is.
-    """
+    """What is wrong with rows: the first thing that was found, for each."""
 
     def __init__(self, rows: int) -> None:
         self.bad: BoolArray = np.zeros(rows, bool)
@@ -109,16 +93,8 @@ class Faults:
 class Portion:
     """Some rows of a file.
 
-    Attributes
-    ----------
-    columns
-        The columns of the table; null where something could not be read.
-    numbers
-        The line of each, or its row.
-    raws
-        Returns how some of them stand in the file.
-    faults
-        What is wrong with them.
+    Columns are null where something could not be read. `numbers` are lines, or rows of a
+    Parquet file, and `raws` returns how some of them stand in the file.
     """
 
     columns: pa.RecordBatch
@@ -152,15 +128,8 @@ def refused_portion(
 def answered(portion: Portion, file: str, *, origins: bool) -> pa.RecordBatch:
     """Return rows as the transform yields them: the table's columns, then `ORIGIN`.
 
-    Parameters
-    ----------
-    portion
-        The rows.
-    file
-        Where they stand.
-    origins
-        Whether good rows say where they come from. It takes longer than reading most of
-        them, so only what needs it asks for it.
+    Good rows say where they come from if `origins` are asked for: it takes longer than
+    reading most of them.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -34,17 +34,8 @@ def split_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a part of a file: the table's columns, then those of `portion.ORIGIN`.
 
-    Parameters
-    ----------
-    split
-        The part.
-    layout
-        The table.
-    origins
-        Whether good rows say where they come from.
-    refuse_files
-        Whether a file that cannot be read raises `BadInput`; else it is one row with a
-        reason, after those that could be read.
+    A file that cannot be read raises `BadInput` or, unless `refuse_files`, is one row with a
+    reason, after those that could be read.
     """
     try:
         for portion in _portions(split, layout):

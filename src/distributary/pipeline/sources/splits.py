@@ -32,16 +32,9 @@ _COLUMNS = "path STRING, start BIGINT, end BIGINT, first_line BIGINT"
 class Split(NamedTuple):
     """A part of a file.
 
-    Attributes
-    ----------
-    path
-        The file.
-    start, end
-        The part: bytes of a file of lines, groups of rows of a Parquet file. A packed file
-        has one part.
-    first_line
-        The number of the first line that begins in it, or of its first row. In plans that
-        are not counted, all parts of a file of lines begin with line 1.
+    Bytes of a file of lines, groups of rows of a Parquet file; a packed file has one part.
+    `first_line` is the number of the first line that begins in it, or of its first row. In
+    plans that are not counted, all parts of a file of lines begin with line 1.
     """
 
     path: str
@@ -54,14 +47,8 @@ class Split(NamedTuple):
 class SplitPlan:
     """How files are shared out.
 
-    Attributes
-    ----------
-    splits
-        The parts, in the order of their files.
-    tasks
-        The task that reads each.
-    warnings
-        What was found in the files that is not read.
+    Parts are in the order of their files, each with the task that reads it. Warnings are
+    about what was found in the files that is not read.
     """
 
     splits: tuple[Split, ...]
@@ -74,10 +61,8 @@ def planned_splits(
 ) -> SplitPlan:
     """Share files out, and look whether they have the table's columns.
 
-    Raises
-    ------
-    BadInput
-        When a file lacks a column, has one of another type, or is not what its name says.
+    Raises `BadInput` when a file lacks a column, has one of another type, or is not what its
+    name says.
     """
     splits: list[Split] = []
     tasks: list[int] = []

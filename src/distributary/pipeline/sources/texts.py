@@ -44,19 +44,7 @@ _NUMBER_LIST = rf"\A\[\s*(?:{JSON_NUMBER}(?:\s*,\s*{JSON_NUMBER})*)?\s*\]\z"
 
 
 def typed(name: str, texts: pa.StringArray, kind: pa.DataType, faults: Faults) -> pa.Array:
-    """Return a column of texts as a column of a type; what cannot be read is marked and null.
-
-    Parameters
-    ----------
-    name
-        The column, as reasons call it.
-    texts
-        Its values; null where there is none.
-    kind
-        The type: a number, a time, a list of numbers or a map.
-    faults
-        Where rows that cannot be read are noted.
-    """
+    """Return a column of texts as a column of a type; what cannot be read is marked and null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

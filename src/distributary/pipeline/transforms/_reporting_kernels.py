@@ -21,21 +21,9 @@ def report(
 ) -> None:
     """Decide which values are reported, for many sequences at once.
 
-    Parameters
-    ----------
-    values
-        All sequences, one after the other, shape (R,).
-    begins
-        Where each begins, and where the last one ends, shape (K + 1,).
-    factor
-        How many times as large, or as small, a value must be to be news.
-    previous
-        What was reported last of each sequence, NaN for nothing, shape (K,); changed in
-        place.
-    reported
-        Shape (R,); set where a value is reported.
-    befores
-        Shape (R,); what had been reported last when each value came, NaN for nothing.
+    Shapes are those of `reporting.reported`. What was reported last of each sequence is
+    changed in place; `reported` is set where a value is reported, and `befores` to what had
+    been reported last when each value came.
     """
     for k in range(len(begins) - 1):
         last = previous[k]

@@ -25,14 +25,8 @@ _REMEMBERED_MAX = 256
 class SourceGraph:
     """What can be made of content of one format and size.
 
-    Attributes
-    ----------
-    graph
-        The formats that can be made of it, itself among them, and the conversions.
-    source
-        The index of the content's own format.
-    index_of
-        The index of every format by its name.
+    The formats that can be made of it, itself among them, the index of its own, and the
+    indices of all by name.
     """
 
     graph: AdaptationGraph
@@ -57,11 +51,6 @@ class CalibratedFormats:
     `content.calibrated_graph.graph_for` reads the whole document for each size; the graphs
     here are equal to its graphs on the formats that can be made of the source, digit by
     digit. No plan uses others.
-
-    Parameters
-    ----------
-    document
-        The calibration, as read from JSON.
     """
 
     def __init__(self, document: object) -> None:

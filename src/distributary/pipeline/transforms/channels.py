@@ -104,10 +104,7 @@ def rates_published(found: DataFrame) -> DataFrame:
     taken. Publications that do not say when they happened count like the others; those
     without a publisher are nobody's and are left out, which `volumes` lets everybody count.
 
-    Parameters
-    ----------
-    found
-        Used twice, for the time and for the rates: should be cached.
+    `found` is used twice, for the time and for the rates: it should be cached.
     """
     from pyspark.sql import functions as f
 
@@ -126,14 +123,7 @@ def interests(subscriptions: DataFrame, space: ContentSpace, *, tasks: int) -> D
 
     Those of `filters.cells`: all in which a match is possible, and perhaps more.
 
-    Parameters
-    ----------
-    subscriptions
-        The table.
-    space
-        The content space.
-    tasks
-        How many parts subscriptions are shared out to. The result does not depend on it.
+    The result does not depend on the number of `tasks`.
     """
 
     # Sets of cells travel as bits: a row for every user and cell would be what takes longest.

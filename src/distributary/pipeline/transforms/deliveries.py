@@ -35,13 +35,6 @@ def deliveries(publications: DataFrame, recipients: Shared[Recipients]) -> DataF
     a profile, and null when nothing that the device can use can be made. Such a match stays:
     somebody has to be told that it is undeliverable. It is null for publications without
     content, too.
-
-    Parameters
-    ----------
-    publications
-        The table, or a batch of it that a stream delivers.
-    recipients
-        Sent to the executors once; see `recipients.recipients`.
     """
 
     def matched(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -76,12 +76,7 @@ def population(rates: pa.Table, interests: pa.Table, users: pa.Table | None) -> 
 
     Whoever is in one of the tables belongs to it. The order of rows does not matter.
 
-    Parameters
-    ----------
-    rates, interests
-        The tables `rates_published` and `interests`.
-    users
-        The table `users`: where everybody is at home; nobody is without it.
+    Without the table `users`, nobody is at home anywhere.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

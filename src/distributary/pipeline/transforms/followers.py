@@ -40,12 +40,7 @@ _EVENT_ID = "0"
 class ObjectEvents:
     """What the events of quoted objects have in common.
 
-    Attributes
-    ----------
-    source, type
-        Attributes of every event.
-    value
-        The JSON Pointer of what is quoted; None for the only one that tolerances name.
+    `value` is the JSON Pointer of what is quoted; None for the only one that tolerances name.
     """
 
     source: str = "/exchange"
@@ -155,14 +150,7 @@ class Followers:
 def followers(subscriptions: pa.Table, users: pa.Table, events: ObjectEvents) -> Followers:
     """Return the followers that tables describe, or raise `BadInput`.
 
-    Parameters
-    ----------
-    subscriptions
-        The table `subscriptions`.
-    users
-        The table `users`; who is not in it, or has no home, follows nothing.
-    events
-        What events of objects look like.
+    Who is not in `users`, or has no home there, follows nothing.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -32,12 +32,7 @@ _MEGABYTE = 1e6
 class _Kind(NamedTuple):
     """Publications that everybody gets in the same format.
 
-    Attributes
-    ----------
-    media_type
-        Their format; None when they have no content.
-    order
-        The formats that can be made of them, by size, as bytes.
+    `order` has the formats that can be made of them, by size, as bytes.
     """
 
     media_type: str | None
@@ -47,14 +42,8 @@ class _Kind(NamedTuple):
 class Kinds(NamedTuple):
     """The kinds of the publications of a batch.
 
-    Attributes
-    ----------
-    of_row
-        The number of each publication's kind.
-    kinds
-        The kinds by number.
-    examples
-        How many bytes a publication of each kind has.
+    The number of each publication's kind, the kinds by number, and how many bytes a
+    publication of each has.
     """
 
     of_row: IntArray
@@ -65,12 +54,7 @@ class Kinds(NamedTuple):
 class FormatChoices:
     """Chooses formats by profile and publication.
 
-    Parameters
-    ----------
-    document
-        The calibrated graph.
-    profiles
-        The profiles of all subscribers by number; None takes the original.
+    Profiles are those of all subscribers by number; None takes the original.
     """
 
     def __init__(

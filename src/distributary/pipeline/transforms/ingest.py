@@ -31,18 +31,10 @@ def ingested(
     Besides the table's columns a row has `file`, `line`, `raw` and `reason`. The reason says
     why it does not belong into the table, and is null when it does.
 
-    Parameters
-    ----------
-    files
-        What to read: `path` and `length` of whole files, or parts of files as
-        `splits.split_frame` makes them.
-    target
-        The table.
-    origins
-        Whether good rows have `file`, `line` and `raw` too; they are null otherwise.
-    refuse_files
-        Whether a file that is not what its name says, or lacks a column, fails the job.
-        Otherwise it is one row with a reason: a stream must get past it.
+    `files` has `path` and `length` of whole files, or parts of files as `splits.split_frame`
+    makes them. Good rows have `file`, `line` and `raw` only with `origins`. A file that is
+    not what its name says, or lacks a column, fails the job or, unless `refuse_files`, is one
+    row with a reason: a stream must get past it.
     """
     from pyspark.sql import functions as f
     from pyspark.sql.types import StructField, StructType
@@ -74,17 +66,7 @@ def kept(rows: DataFrame, target: Table) -> DataFrame:
 
 
 def quarantined(rows: DataFrame, target: Table, *, reason: Column | None = None) -> DataFrame:
-    """Return the rows that do not belong into the table, as rows of `quarantine`.
-
-    Parameters
-    ----------
-    rows
-        Rows of `ingested`.
-    target
-        The table that they were meant for.
-    reason
-        Why they do not; by default the reason they came with. Rows without one are left out.
-    """
+    """Return the rows that do not belong into the table, as rows of `quarantine`."""
     from pyspark.sql import functions as f
 
     given = f.col("reason") if reason is None else reason

@@ -28,16 +28,8 @@ _US_MAX = (2**63 - 1) // _NS_PER_US
 class News(NamedTuple):
     """Rates of closed windows that are to be reported; every array has an entry for each.
 
-    Attributes
-    ----------
-    followers
-        Which follower, as a place in `ObjectTally.followers`.
-    windows_us
-        Where the window begins.
-    values
-        Updates per second in it.
-    befores
-        What was reported before; NaN for nothing.
+    Followers are places in `ObjectTally.followers`, windows are where they begin, values are
+    updates per second, and `befores` what was reported before, NaN for nothing.
     """
 
     followers: IntArray

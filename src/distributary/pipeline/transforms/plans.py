@@ -38,16 +38,7 @@ def plans(
 
     A publication that cannot be planned has a row that says why.
 
-    Parameters
-    ----------
-    publications, deliveries
-        The tables.
-    planner
-        Sent to the executors once.
-    space
-        Says in which cell a publication lies; the planner's.
-    tasks
-        Into how many tasks the planning is cut. The rows do not depend on it.
+    The rows do not depend on the number of `tasks`.
     """
     from pyspark.sql import functions as f
 

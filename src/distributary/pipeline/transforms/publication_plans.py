@@ -59,16 +59,8 @@ LINK_COSTS = ("equal", "delay")
 class PlanOptions:
     """How publications are planned.
 
-    Attributes
-    ----------
-    method
-        One of `placement.METHODS`.
-    seed
-        Seed of every random choice, the same for each publication.
-    alpha, beta
-        What a unit of transmission and a unit of conversion are worth.
-    link_cost
-        One of `LINK_COSTS`.
+    The seed is the same for each publication; `alpha` and `beta` are what a unit of
+    transmission and a unit of conversion are worth.
     """
 
     method: str = "auto"
@@ -90,19 +82,7 @@ class PlanOptions:
 
 
 class PublicationPlanner:
-    """Plans publications; made on the driver, sent to every executor once.
-
-    Parameters
-    ----------
-    brokers
-        The overlay.
-    space
-        Its cells have the rendezvous brokers.
-    document
-        The calibrated adaptation graph.
-    options
-        How to plan.
-    """
+    """Plans publications; made on the driver, sent to every executor once."""
 
     def __init__(
         self,
@@ -126,11 +106,8 @@ class PublicationPlanner:
     def plans(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return the plans of some publications, in their order.
 
-        Parameters
-        ----------
-        rows
-            Of each publication first its own row, with `cell` and `bytes`, then those who
-            get it, with `broker`. All rows of a publication are there.
+        Of each publication there is first its own row, with `cell` and `bytes`, then those who
+        get it, with `broker`. All rows of a publication are there.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -193,14 +170,7 @@ class PublicationPlanner:
     ) -> PlacementProblem:
         """Return the placement problem of a publication.
 
-        Parameters
-        ----------
-        cell
-            Where it lies in the content space.
-        media_type, content_bytes
-            Its format and size.
-        brokers, wants
-            The index of a broker and what it wants, entry by entry.
+        `brokers` are indices, and `wants` is what each of them wants, entry by entry.
         """
         made = self._formats.graph(media_type, content_bytes)
         tree = self._tree(int(self._roots[cell]), brokers)

@@ -43,13 +43,8 @@ NEWS: a rate (`value`) of `server` in the window that begins at `time`, to be re
 class ObjectState:
     """One object: its tally, and the quotes that are still to be counted.
 
-    Parameters
-    ----------
-    name
-        The object.
-    followers
-        Who follows it now. Who did not before begins with the next version; who does no
-        longer is forgotten.
+    Who did not follow it before begins with the next version; who does no longer is
+    forgotten.
     """
 
     def __init__(self, name: str, followers: ObjectFollowers) -> None:

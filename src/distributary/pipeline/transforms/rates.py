@@ -36,14 +36,7 @@ def rates(quotes: DataFrame, followers: Shared[Followers], *, tasks: int) -> Dat
     the object and the last; a single version makes a rate of 0. A server has no row for what
     it does not follow. Of quotes of one object and time the largest value counts.
 
-    Parameters
-    ----------
-    quotes
-        The table, in any order.
-    followers
-        Who follows what; see `followers.followers`.
-    tasks
-        How many parts objects are shared out to. The result does not depend on it.
+    The result does not depend on the number of `tasks`.
     """
 
     def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -101,19 +94,8 @@ def rates_advanced(
     Quotes from before the watermark are counted in the order of their times, and windows
     that have closed by then give news. Later quotes wait.
 
-    Parameters
-    ----------
-    state
-        What it carried before; None in the beginning.
-    quotes
-        The quotes of the batch, none of which is older than the watermark before, or has
-        the object and time of another one.
-    followers
-        Who follows what.
-    advance
-        Where to go on from, and to where.
-    tasks
-        As in `rates`.
+    No quote of the batch is older than the watermark before, or has the object and time of
+    another one.
     """
     from pyspark.sql import functions as f
 

@@ -24,16 +24,8 @@ __all__ = ["Recipients", "recipients"]
 class Recipients:
     """Subscriptions, ready to be matched.
 
-    Attributes
-    ----------
-    index
-        Finds them, by numbers; what follows is in the order of those.
-    subscription_ids, users, brokers
-        Texts; the home broker of the user is null when it has none.
-    profiles
-        The number of each one's profile.
-    formats
-        Chooses formats for profiles.
+    Everything is in the order of the index's numbers. The home broker of a user is null when
+    it has none.
     """
 
     index: Index
@@ -49,14 +41,7 @@ def recipients(
 ) -> Recipients:
     """Return the recipients that tables describe, or raise `BadInput`.
 
-    Parameters
-    ----------
-    subscriptions
-        The table `subscriptions`; its tolerances are not read.
-    users
-        The table `users`: where everybody is at home. Who is not in it has no home.
-    document
-        The calibrated adaptation graph.
+    Who is not in `users` has no home; without the table, nobody has one.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -46,16 +46,7 @@ def repeated_hashes(
 ) -> DataFrame:
     """Return the hashes of keys that are there more than once, each once.
 
-    Parameters
-    ----------
-    rows
-        Rows that are to go into the table.
-    existing
-        Rows that are in the table already; None when there are none.
-    target
-        The table.
-    row_count
-        About how many rows there are in all: it decides how many tasks look at them.
+    `row_count`, about how many rows there are in all, decides how many tasks look at them.
     """
     hashes = rows.select(_hash(target))
     if existing is not None:

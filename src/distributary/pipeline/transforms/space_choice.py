@@ -36,16 +36,7 @@ def chosen_space(
     of equal mass: which ones is decided by their identity, so that the edges are the same
     however the table is spread over tasks.
 
-    Parameters
-    ----------
-    publications
-        The table.
-    names
-        What the dimensions look at, in order.
-    bins
-        How many bins each gets, beside that for absent; fewer where numbers repeat a lot.
-    by
-        "width" or "mass".
+    Each gets so many bins beside that for absent; fewer where numbers repeat a lot.
     """
     from pyspark.sql import functions as f
 

@@ -54,12 +54,7 @@ def traffic(spark: SparkSession, everybody: Population) -> DataFrame:
 class Core(NamedTuple):
     """The brokers and the prices between them.
 
-    Attributes
-    ----------
-    brokers
-        Their names, sorted.
-    prices
-        Between them: a metric.
+    Names are sorted, prices a metric.
     """
 
     brokers: tuple[str, ...]
@@ -69,12 +64,7 @@ class Core(NamedTuple):
 def core_of(brokers: pa.Table, core_costs: pa.Table) -> Core:
     """Return the core that tables describe, or raise `BadInput`.
 
-    Parameters
-    ----------
-    brokers
-        The table `brokers`; the costs of the other are in the order of its rows.
-    core_costs
-        The table `core_costs`, its rows in any order.
+    Costs are in the order of the rows of `brokers`; those of `core_costs` may have any.
     """
     names: list[str] = brokers.column("broker").to_pylist()
     rows = dict(
@@ -135,15 +125,6 @@ def partners(spark: SparkSession, everybody: Population, most: int = 10) -> Data
 
     Exact, of equal partners the smaller name first. Executors work on some users each, and
     have what all of them publish and want.
-
-    Parameters
-    ----------
-    spark
-        Runs it.
-    everybody
-        All users.
-    most
-        How many partners; users with fewer have fewer.
     """
     import pyarrow as pa
 

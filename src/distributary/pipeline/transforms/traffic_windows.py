@@ -54,16 +54,8 @@ def volumes_added(
 ) -> DataFrame:
     """Return the volumes after a batch.
 
-    Parameters
-    ----------
-    carried
-        Those before; None in the beginning.
-    publications
-        The publications of the batch.
-    space
-        Whose cells are counted in.
-    advance
-        Windows that had closed before lose their window: only their sum is still needed.
+    Windows that had closed before `advance` lose their window: only their sum is still
+    needed.
     """
     from pyspark.sql import functions as f
 
@@ -114,16 +106,7 @@ def traffic_news(
 ) -> tuple[pa.Table, pa.Table]:
     """Return the decisions about closed windows, and what is reported last of everybody.
 
-    Parameters
-    ----------
-    closed
-        What `closed_volumes` found.
-    interests
-        The table `interests`.
-    before
-        What was reported last before, with the columns of `REPORTED`.
-    advance
-        From which watermark to which.
+    `before` is what was reported last, with the columns of `REPORTED`.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
