@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from distributary.pipeline.config import Step
 from distributary.pipeline.jobs.run import run
-from distributary.pipeline.schemas import TABLES, table
+from distributary.pipeline.schemas import TABLES, table_schema
 from distributary.pipeline.session import session
 from distributary.pipeline.store import Store
 
@@ -72,7 +72,7 @@ def table_hashes(folder: Path) -> dict[str, str]:
 
 
 def _hash(folder: Path) -> str:
-    declared = table(folder.name)
+    declared = table_schema(folder.name)
     files = sorted(path for path in folder.rglob("*.parquet") if path.name[0] not in "._")
     rows = pa.concat_tables(pq.ParquetFile(path).read() for path in files)
     keys = [(name, "ascending") for name in declared.key or rows.column_names]

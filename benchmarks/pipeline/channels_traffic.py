@@ -20,7 +20,7 @@ from benchmarks.pipeline.tables import sampled
 from benchmarks.study import Column, Findings, Progress, Size, Study, result_hash
 from distributary.content.content_space import ContentSpace
 from distributary.filters.cells import cells_batch
-from distributary.pipeline.gathering import gathered
+from distributary.pipeline.collect import collect
 from distributary.pipeline.jobs.channels import channels
 from distributary.pipeline.jobs.traffic import traffic
 from distributary.pipeline.sample import SampleSizes
@@ -141,7 +141,7 @@ def _kernel_seconds(store: Store, space: ContentSpace, selected: str) -> float:
     located = alone_seconds(_Locating(space), selected, columns)
     touched = alone_seconds(_Touching(space), store.path("subscriptions"), _OF_SUBSCRIPTIONS)
     names = ("rates_published", "interests", "users", "brokers", "core_costs")
-    tables = {name: gathered(store, name) for name in names}
+    tables = {name: collect(store, name) for name in names}
     began = time.perf_counter()
     everybody = population(tables["rates_published"], tables["interests"], tables["users"])
     core = core_of(tables["brokers"], tables["core_costs"])

@@ -15,7 +15,7 @@ from benchmarks.pipeline.plain_join import condition_table, joined, readable_col
 from benchmarks.pipeline.session import shared_session
 from benchmarks.pipeline.tables import sampled
 from benchmarks.study import Claim, Column, Findings, Progress, Size, Study, Table, result_hash
-from distributary.pipeline.gathering import gathered
+from distributary.pipeline.collect import collect
 from distributary.pipeline.jobs.match import match
 from distributary.pipeline.sample import SampleSizes
 from distributary.pipeline.store import Store
@@ -96,7 +96,7 @@ def _measure(
         publications=parameters.publications, subscriptions=subscriptions, seconds=1
     )
     sampled(store, sizes, "publications", "subscriptions", "users")
-    conditions = condition_table(spark, gathered(store, "subscriptions"))
+    conditions = condition_table(spark, collect(store, "subscriptions"))
     ours, plain = [], []
     for number in range(parameters.repeats):
         began = time.perf_counter()

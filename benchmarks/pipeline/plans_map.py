@@ -22,7 +22,7 @@ from benchmarks.study import Claim, Column, Findings, Progress, Size, Study, Tab
 from distributary.content.calibrated_graph import graph_for
 from distributary.content.content_space import ContentSpace
 from distributary.media.graphs import default_graph
-from distributary.pipeline.gathering import gathered
+from distributary.pipeline.collect import collect
 from distributary.pipeline.graph import calibration
 from distributary.pipeline.jobs.match import match
 from distributary.pipeline.jobs.plans import plans
@@ -176,10 +176,10 @@ def _fill(store: Store, parameters: _Parameters, publications: int) -> None:
 def _write_sorted(store: Store, path: Path) -> None:
     """Write publications, each with those who get it, as planning sees them."""
     space = ContentSpace.default()
-    published = gathered(store, "publications")
+    published = collect(store, "publications")
     cells = [space.cells_of_batch(batch) for batch in published.to_batches()]
     count = published.num_rows
-    delivered = gathered(store, "deliveries")
+    delivered = collect(store, "deliveries")
     rows = pa.concat_tables(
         [
             published.select(["source", "event_id", "media_type", "bytes"])

@@ -131,7 +131,7 @@ def test_news_do_not_depend_on_how_versions_arrive_in_batches(
         news = tally.advance(
             np.array([times[at] for at in chosen], dtype=np.int64),
             np.array([values[at] for at in chosen]),
-            looked_at_us=before,
+            before_us=before,
             watermark_us=mark,
             length_us=LENGTH_US,
             tau=0.2,

@@ -15,12 +15,12 @@ from distributary.errors import BadInput, quoted
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-__all__ = ["TABLES", "Table", "table"]
+__all__ = ["TABLES", "TableSchema", "table_schema"]
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table: what it is called, its columns, and which of them have to be there.
+class TableSchema:
+    """What a table is called, its columns, and which of them have to be there.
 
     Attributes
     ----------
@@ -44,25 +44,25 @@ class Table:
     version: int = 1
 
     @property
-    def schema(self) -> StructType:
+    def struct_type(self) -> StructType:
         """The columns as Spark's own type."""
-        return _schema(self.columns)
+        return _parsed(self.columns)
 
     @property
     def column_names(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
-        return tuple(self.schema.fieldNames())
+        return tuple(self.struct_type.fieldNames())
 
 
 @lru_cache(maxsize=64)
-def _schema(columns: str) -> StructType:
+def _parsed(columns: str) -> StructType:
     from pyspark.sql.types import StructType
 
     return cast(StructType, StructType.fromDDL(columns))
 
 
 _DECLARED = (
-    Table(
+    TableSchema(
         "publications",
         "source STRING NOT NULL, event_id STRING NOT NULL, publisher STRING, time TIMESTAMP, "
         "attributes MAP<STRING, STRUCT<type: STRING, text: STRING>> NOT NULL, "
@@ -71,63 +71,67 @@ _DECLARED = (
         key=("source", "event_id"),
         time="time",
     ),
-    Table(
+    TableSchema(
         "subscriptions",
         "subscription_id STRING NOT NULL, user STRING NOT NULL, filters STRING NOT NULL, "
         "profile STRING, tolerance STRING",
         key=("subscription_id",),
     ),
-    Table("users", "user STRING NOT NULL, broker STRING", key=("user",)),
-    Table("brokers", "broker STRING NOT NULL, capacity DOUBLE", key=("broker",)),
-    Table("access_costs", "user STRING NOT NULL, costs ARRAY<DOUBLE> NOT NULL", key=("user",)),
-    Table("core_costs", "broker STRING NOT NULL, costs ARRAY<DOUBLE> NOT NULL", key=("broker",)),
+    TableSchema("users", "user STRING NOT NULL, broker STRING", key=("user",)),
+    TableSchema("brokers", "broker STRING NOT NULL, capacity DOUBLE", key=("broker",)),
+    TableSchema(
+        "access_costs", "user STRING NOT NULL, costs ARRAY<DOUBLE> NOT NULL", key=("user",)
+    ),
+    TableSchema(
+        "core_costs", "broker STRING NOT NULL, costs ARRAY<DOUBLE> NOT NULL", key=("broker",)
+    ),
     # Delays are milliseconds.
-    Table(
+    TableSchema(
         "overlay",
         "broker STRING NOT NULL, identifier STRING NOT NULL, delays ARRAY<DOUBLE> NOT NULL",
         key=("broker",),
     ),
-    Table(
+    TableSchema(
         "quotes",
         "object STRING NOT NULL, time TIMESTAMP NOT NULL, value DOUBLE NOT NULL",
         key=("object", "time"),
         time="time",
     ),
-    Table(
+    TableSchema(
         "deliveries",
         "source STRING NOT NULL, event_id STRING NOT NULL, subscription_id STRING NOT NULL, "
         "user STRING NOT NULL, broker STRING, media_type STRING",
         key=("source", "event_id", "subscription_id"),
     ),
-    Table("channels", "cell BIGINT NOT NULL, bounds STRING NOT NULL", key=("cell",)),
-    Table(
+    TableSchema("channels", "cell BIGINT NOT NULL, bounds STRING NOT NULL", key=("cell",)),
+    TableSchema(
         "rates_published",
         "user STRING NOT NULL, cell BIGINT NOT NULL, bytes_per_second DOUBLE NOT NULL",
         key=("user", "cell"),
     ),
-    Table("interests", "user STRING NOT NULL, cell BIGINT NOT NULL", key=("user", "cell")),
-    Table(
+    TableSchema("interests", "user STRING NOT NULL, cell BIGINT NOT NULL", key=("user", "cell")),
+    TableSchema(
         "traffic",
         "user STRING NOT NULL, bytes_in DOUBLE NOT NULL, bytes_out DOUBLE NOT NULL",
         key=("user",),
     ),
-    Table(
+    TableSchema(
         "broker_traffic",
         "broker STRING NOT NULL, other STRING NOT NULL, bytes_per_second DOUBLE NOT NULL",
         key=("broker", "other"),
     ),
-    Table(
+    TableSchema(
         "partners",
         "user STRING NOT NULL, rank INT NOT NULL, partner STRING NOT NULL, "
         "bytes_per_second DOUBLE NOT NULL",
         key=("user", "rank"),
     ),
-    Table(
+    TableSchema(
         "rates",
         "server STRING NOT NULL, object STRING NOT NULL, updates_per_second DOUBLE NOT NULL",
         key=("server", "object"),
     ),
-    Table(
+    TableSchema(
         "plans",
         "source STRING NOT NULL, event_id STRING NOT NULL, broker_count INT, method STRING, "
         "transmission_cost DOUBLE, conversion_cost DOUBLE, total_cost DOUBLE, "
@@ -135,13 +139,13 @@ _DECLARED = (
         "single_format DOUBLE, plan STRING, failure STRING",
         key=("source", "event_id"),
     ),
-    Table(
+    TableSchema(
         "trees",
         "object STRING NOT NULL, server STRING NOT NULL, parent STRING",
         key=("object", "server"),
     ),
-    Table("wiring", "user STRING NOT NULL, broker STRING NOT NULL", key=("user",)),
-    Table(
+    TableSchema("wiring", "user STRING NOT NULL, broker STRING NOT NULL", key=("user",)),
+    TableSchema(
         "decisions",
         "kind STRING NOT NULL, subject STRING NOT NULL, object STRING, "
         "window_start TIMESTAMP NOT NULL, window_end TIMESTAMP NOT NULL, "
@@ -149,7 +153,7 @@ _DECLARED = (
         key=("kind", "subject", "object", "window_start"),
         time="window_start",
     ),
-    Table(
+    TableSchema(
         "quarantine",
         "table STRING NOT NULL, file STRING NOT NULL, line BIGINT, raw STRING, "
         "reason STRING NOT NULL",
@@ -160,7 +164,7 @@ TABLES = {item.name: item for item in _DECLARED}
 """Every table by its name."""
 
 
-def table(name: str) -> Table:
+def table_schema(name: str) -> TableSchema:
     """Return the table of this name, or raise `BadInput` saying which there are."""
     if name not in TABLES:
         raise BadInput(

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distributary.errors import BadInput, MissingPackage
+from distributary.pipeline.executor_package import ensure_package
 from distributary.pipeline.java import ensure_java
-from distributary.pipeline.shipping import ship_package
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +42,7 @@ _EVERYWHERE = {
     "spark.ui.showConsoleProgress": "false",
 }
 # What only makes sense when the driver is this process and its machine is all there is.
-_ALONE = {
+_LOCAL = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -83,7 +83,7 @@ def spark_session(
         ensure_java()
         if master.startswith("local"):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-            options = {**_ALONE, **options}
+            options = {**_LOCAL, **options}
         warehouse = f"{tempfile.gettempdir()}/distributary-warehouse"
         options = {
             "spark.driver.memory": driver_memory,
@@ -105,7 +105,7 @@ def spark_session(
     if remote is None:
         spark.sparkContext.setLogLevel("ERROR")
     if remote is not None or not str(master).startswith("local"):
-        ship_package(spark)
+        ensure_package(spark)
     return spark
 
 

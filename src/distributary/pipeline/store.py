@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from distributary.errors import BadInput, quoted
 from distributary.pipeline.folder import Folder, open_folder
 from distributary.pipeline.parquet_folder import row_count, stored_types
-from distributary.pipeline.schemas import Table, table
+from distributary.pipeline.schemas import TableSchema, table_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,10 +51,10 @@ class Store:
         Columns may be stored in any order and among others. What a stream added in
         batches is part of the table.
         """
-        declared = table(name)
+        declared = table_schema(name)
         place = self.folder.path(name)
         if self._is_as_declared(declared):
-            frame = self.spark.read.schema(declared.schema).parquet(place)
+            frame = self.spark.read.schema(declared.struct_type).parquet(place)
             return frame.select(*declared.column_names)
         try:
             frame = self.spark.read.parquet(place)
@@ -66,7 +66,7 @@ class Store:
 
     def check(self, name: str) -> None:
         """Raise `BadInput` where `read` does."""
-        if not self._is_as_declared(table(name)):
+        if not self._is_as_declared(table_schema(name)):
             self.read(name)
 
     def row_count(self, name: str) -> int:
@@ -76,7 +76,7 @@ class Store:
         self.check(name)
         return row_count(Path(self.path(name)))
 
-    def _is_as_declared(self, declared: Table) -> bool:
+    def _is_as_declared(self, declared: TableSchema) -> bool:
         """Whether the columns of a table are right; where that is not certain, False.
 
         Raises `BadInput` for a table that is not there, or has other columns by design.
@@ -111,7 +111,7 @@ class Store:
 
     def draft(self, name: str, frame: DataFrame, *, in_batches: bool = False) -> str:
         """Write a frame beside a table and return what `read_draft` and `publish` call it."""
-        declared = table(name)
+        declared = table_schema(name)
         draft = f".{name}.{uuid.uuid4().hex}"
         try:
             columns = declared.column_names
@@ -127,8 +127,8 @@ class Store:
 
     def read_draft(self, name: str, draft: str) -> DataFrame:
         """Return the rows of a draft of a table."""
-        declared = table(name)
-        frame = self.spark.read.schema(declared.schema).parquet(self.folder.path(draft))
+        declared = table_schema(name)
+        frame = self.spark.read.schema(declared.struct_type).parquet(self.folder.path(draft))
         return frame.select(*declared.column_names)
 
     def publish(self, name: str, draft: str) -> None:
@@ -147,7 +147,7 @@ class Store:
 
     def write_batch(self, name: str, frame: DataFrame, batch: int) -> None:
         """Put a stream's batch in its place in a table; the same batch again replaces it."""
-        declared = table(name)
+        declared = table_schema(name)
         target = f"{name}/{BATCH}={batch}"
         draft = f".{name}.{BATCH}={batch}"
         self.folder.remove(draft)
@@ -173,7 +173,7 @@ class Store:
         if self.folder.exists(previous) and not self.folder.exists(name):
             self.folder.rename(previous, name)
 
-    def _check_version(self, declared: Table) -> None:
+    def _check_version(self, declared: TableSchema) -> None:
         text = self.folder.read_text(f"{declared.name}/{_VERSION}")
         # Files that somebody else put there have no version; their columns are checked.
         if text is not None and text.strip() != str(declared.version):
@@ -185,9 +185,9 @@ class Store:
             )
 
 
-def check_columns(place: str, declared: Table, found: dict[str, DataType]) -> None:
+def check_columns(place: str, declared: TableSchema, found: dict[str, DataType]) -> None:
     """Raise `BadInput` naming the first column that is missing or of another type."""
-    for field in declared.schema.fields:
+    for field in declared.struct_type.fields:
         if field.name not in found:
             raise BadInput(
                 place,

@@ -20,7 +20,7 @@ from distributary.fidelity.generate import (
 )
 from distributary.fidelity.problem import FidelityProblem
 from distributary.fidelity.problem_file import CELLS_MAX
-from distributary.pipeline.gathering import gathered
+from distributary.pipeline.collect import collect
 from distributary.pipeline.overlay import BrokerOverlay
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def rate_table(store: Store, brokers: BrokerOverlay) -> RateTable:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    rows = gathered(store, "rates")
+    rows = collect(store, "rates")
     place = store.path("rates")
     if rows.num_rows == 0:
         raise BadInput(place, "is empty")

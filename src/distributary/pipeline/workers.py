@@ -17,27 +17,27 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["mapped", "settle", "task_count", "unsettle"]
+__all__ = ["freeze", "map_in_arrow", "task_count", "unfreeze"]
 
 # A client of Spark Connect does not see the cores.
 _CORES_ELSEWHERE = 16
 
 # How many modules were loaded when everything in this process was last set aside.
-_settled = 0
+_frozen = 0
 
 
-def mapped(
+def map_in_arrow(
     frame: DataFrame,
     function: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]],
     schema: StructType | str,
 ) -> DataFrame:
-    """Return `frame.mapInArrow(function, schema)`, run in processes that have settled."""
+    """Return `frame.mapInArrow(function, schema)`, run in processes that have frozen."""
 
-    def settled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        settle()
+    def frozen(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        freeze()
         yield from function(batches)
 
-    return frame.mapInArrow(settled, schema)
+    return frame.mapInArrow(frozen, schema)
 
 
 def task_count(spark: SparkSession, *, per_core: int) -> int:
@@ -50,17 +50,17 @@ def task_count(spark: SparkSession, *, per_core: int) -> int:
     return per_core * _CORES_ELSEWHERE
 
 
-def settle() -> None:
+def freeze() -> None:
     """Keep all that this process has loaded by now out of later collections."""
-    global _settled
-    if len(sys.modules) > _settled:
+    global _frozen
+    if len(sys.modules) > _frozen:
         gc.collect()
         gc.freeze()
-        _settled = len(sys.modules)
+        _frozen = len(sys.modules)
 
 
-def unsettle() -> None:
-    """Let go of what was kept, so that what is no longer used can be found; then `settle`."""
-    global _settled
+def unfreeze() -> None:
+    """Let go of what was kept, so that what is no longer used can be found; then `freeze`."""
+    global _frozen
     gc.unfreeze()
-    _settled = 0
+    _frozen = 0

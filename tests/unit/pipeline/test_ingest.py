@@ -11,9 +11,9 @@ import pytest
 
 from distributary.errors import BadInput
 from distributary.pipeline.jobs.ingest import check, frames, ingest
-from distributary.pipeline.schemas import table
+from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.sources.files import found_files
-from distributary.pipeline.sources.portion import layout_of
+from distributary.pipeline.sources.source_rows import layout_of
 from distributary.pipeline.sources.splits import counted_splits, planned_splits, split_frame
 from distributary.pipeline.store import Store
 from distributary.pipeline.transforms.ingest import ingested, kept, quarantined
@@ -84,7 +84,7 @@ def test_a_clean_file_empties_the_quarantine_of_its_table_alone(
     store: Store, tmp_path: Path
 ) -> None:
     bad = [("users", "old.csv", 1, "x", "bad"), ("quotes", "q.csv", 1, "x", "bad")]
-    columns = table("quarantine").schema
+    columns = table_schema("quarantine").struct_type
     store.write("quarantine", store.spark.createDataFrame(bad, columns))
     path = tmp_path / "users.parquet"
     pq.write_table(pa.table({"user": ["u1"], "broker": pa.array([None], pa.string())}), path)
@@ -112,7 +112,7 @@ def test_however_a_file_is_cut_its_lines_have_their_own_numbers(
 ) -> None:
     lines = [f"u{line},b" if line % 3 else "broken" for line in range(2, 40)]
     (tmp_path / "users.csv").write_text("\n".join(["user,broker", *lines]))
-    target = table("users")
+    target = table_schema("users")
     plan = planned_splits(
         found_files([str(tmp_path / "users.csv")]), layout_of(target), split_bytes=50
     )
@@ -128,9 +128,9 @@ def test_files_that_a_stream_lists_are_read_whole(spark: SparkSession, tmp_path:
     (tmp_path / "good.csv").write_text(USERS)
     (tmp_path / "bad.csv").write_text("name\nu1\n")
     listed = spark.read.format("binaryFile").load(str(tmp_path)).select("path", "length")
-    rows = ingested(listed, table("users"), refuse_files=False).persist()
-    assert kept(rows, table("users")).count() == 3
-    aside = quarantined(rows, table("users")).collect()
+    rows = ingested(listed, table_schema("users"), refuse_files=False).persist()
+    assert kept(rows, table_schema("users")).count() == 3
+    aside = quarantined(rows, table_schema("users")).collect()
     assert sorted((Path(row.file).name, row.line) for row in aside) == [
         ("bad.csv", None),
         ("good.csv", 3),
@@ -153,7 +153,9 @@ def test_what_cannot_be_read_is_one_sentence_and_leaves_the_table(
     with pytest.raises(BadInput, match="'people' is not a table"):
         ingest(store, "people", [str(path)])
     assert users(store) == [("u1", "b")]
-    store.write_batch("quotes", store.spark.createDataFrame([], table("quotes").schema), 0)
+    store.write_batch(
+        "quotes", store.spark.createDataFrame([], table_schema("quotes").struct_type), 0
+    )
     (tmp_path / "quotes.csv").write_text("object,time,value\n")
     with pytest.raises(BadInput, match="is written by a stream"):
         ingest(store, "quotes", [str(tmp_path / "quotes.csv")], add=True)
@@ -174,5 +176,5 @@ def test_the_plan_can_be_shown_before_anything_runs(store: Store, tmp_path: Path
     (tmp_path / "users.csv").write_text(USERS)
     planned = frames(store, "users", [str(tmp_path / "users.csv")])
     assert list(planned) == ["users", "quarantine"]
-    assert planned["users"].columns == list(table("users").column_names)
+    assert planned["users"].columns == list(table_schema("users").column_names)
     assert not store.has("users")

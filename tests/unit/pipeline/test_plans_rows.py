@@ -16,7 +16,7 @@ from distributary.content.content_space import ContentSpace
 from distributary.errors import BadInput
 from distributary.pipeline.graph import calibration
 from distributary.pipeline.overlay import BrokerOverlay
-from distributary.pipeline.schemas import table
+from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.transforms.calibrated_formats import CalibratedFormats
 from distributary.pipeline.transforms.plans import whole_publications
 from distributary.pipeline.transforms.publication_plans import (
@@ -111,7 +111,7 @@ def test_the_columns_are_those_of_the_table() -> None:
     planner = PublicationPlanner(brokers(), ContentSpace.default(), DOCUMENT)
     found = planner.plans(rows(("e1", 1000, [("b03", PDF)]), ("e2", 10, [])))
     kinds = {"string": "string", "int": "int32", "double": "double"}
-    declared = [column.split() for column in table("plans").columns.split(", ")]
+    declared = [column.split() for column in table_schema("plans").columns.split(", ")]
     assert [(field.name, str(field.type)) for field in found.schema] == [
         (name, kinds[kind.lower()]) for name, kind, *_ in declared
     ]

@@ -10,7 +10,7 @@ import pytest
 from distributary.cli.pipeline.prune import _limit
 from distributary.errors import BadInput
 from distributary.pipeline.jobs.prune import frames, prune
-from distributary.pipeline.schemas import table
+from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.store import Store
 
 JANUARY, FEBRUARY, MARCH = (datetime(2026, month, 1, tzinfo=UTC) for month in (1, 2, 3))
@@ -19,7 +19,7 @@ JANUARY, FEBRUARY, MARCH = (datetime(2026, month, 1, tzinfo=UTC) for month in (1
 def write(
     store: Store, name: str, rows: list[tuple[object, ...]], batch: int | None = None
 ) -> None:
-    frame = store.spark.createDataFrame(rows, table(name).schema)
+    frame = store.spark.createDataFrame(rows, table_schema(name).struct_type)
     if batch is None:
         store.write(name, frame)
     else:

@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from tests.reference.pipeline_rates import Quote, rates_one_by_one
 
 from distributary.errors import BadInput
+from distributary.pipeline.broadcast import broadcast
 from distributary.pipeline.jobs.rates import rates
 from distributary.pipeline.sample import SampleSizes, sample_tables
-from distributary.pipeline.schemas import table
-from distributary.pipeline.shared import share
+from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.store import Store
 from distributary.pipeline.transforms import rates as transforms
 from distributary.pipeline.transforms.followers import Followers, ObjectEvents, followers
@@ -56,7 +56,7 @@ ROWS = [
 
 
 def tables(rows: Sequence[Row]) -> tuple[pa.Table, pa.Table]:
-    names = table("subscriptions").column_names
+    names = table_schema("subscriptions").column_names
     columns = {name: pa.array([row[name] for row in rows], pa.string()) for name in names}
     users = {"user": list(HOMES), "broker": pa.array(HOMES.values(), pa.string())}
     return pa.table(columns), pa.table(users)
@@ -88,7 +88,7 @@ def test_rates_are_those_of_going_through_versions_one_by_one(spark: SparkSessio
     frame = spark.createDataFrame(quotes, "object string, us bigint, value double").selectExpr(
         "object", "timestamp_micros(us) AS time", "value"
     )
-    everybody = share(spark, of(ROWS))
+    everybody = broadcast(spark, of(ROWS))
     found = {}
     for tasks, partitions in ((3, 5), (1, 1)):
         rows = transforms.rates(frame.repartition(partitions), everybody, tasks=tasks).collect()
@@ -131,7 +131,7 @@ def test_the_rates_of_a_sample_are_those_of_its_subscriptions(store: Store) -> N
 
 def test_no_quotes_make_no_rates(store: Store) -> None:
     spark = store.spark
-    store.write("quotes", spark.createDataFrame([], table("quotes").schema))
+    store.write("quotes", spark.createDataFrame([], table_schema("quotes").struct_type))
     subscriptions, users = tables(ROWS)
     store.write("subscriptions", spark.createDataFrame(subscriptions))
     store.write("users", spark.createDataFrame(users))

@@ -21,7 +21,7 @@ from distributary.pipeline.sample._quote_kernels import reverting_jumps
 from distributary.pipeline.sample.publications import publications_block
 from distributary.pipeline.sample.quotes import object_means, object_quotes
 from distributary.pipeline.sample.subscriptions import subscriptions_block
-from distributary.pipeline.schemas import table
+from distributary.pipeline.schemas import table_schema
 from distributary.topology.overlay import Overlay
 
 if TYPE_CHECKING:
@@ -59,15 +59,18 @@ def test_the_job_writes_every_table_and_its_rows_are_those_made_by_hand(store: S
     assert dict(report.rows_out) == {name: len(rows) for name, rows in expected.items()}
     for name, rows in expected.items():
         read = store.read(name)
-        assert read.schema.simpleString() == table(name).schema.simpleString()
-        key = itemgetter(*table(name).key)
+        assert read.schema.simpleString() == table_schema(name).struct_type.simpleString()
+        key = itemgetter(*table_schema(name).key)
         assert sorted(read.toArrow().to_pylist(), key=key) == sorted(rows, key=key)
 
 
 def test_frames_are_not_made_before_they_are_used(spark: SparkSession) -> None:
     huge = SampleSizes(publications=1_000_000_000, users=10_000_000, brokers=1_024)
     made = sample_tables(spark, huge, 1)
-    assert made["publications"].schema.simpleString() == table("publications").schema.simpleString()
+    assert (
+        made["publications"].schema.simpleString()
+        == table_schema("publications").struct_type.simpleString()
+    )
     assert len(made) == 8
 
 

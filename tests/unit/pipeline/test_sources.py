@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from distributary.content.timestamps import parse_timestamp, timestamp_ns
 from distributary.errors import BadInput
-from distributary.pipeline.schemas import table
+from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.sources.files import found_files
 from distributary.pipeline.sources.lines import LINE_BYTES_MAX, line_blocks, lines_begun, readable
-from distributary.pipeline.sources.portion import RAW_CHARACTERS_MAX, Faults, layout_of
 from distributary.pipeline.sources.reading import split_rows
+from distributary.pipeline.sources.source_rows import RAW_CHARACTERS_MAX, Faults, layout_of
 from distributary.pipeline.sources.splits import Split, planned_splits
 from distributary.pipeline.sources.texts import times_of, typed
 
@@ -48,7 +48,7 @@ def read(spark: SparkSession, tmp_path: Path) -> Read:
 
 
 def rows_of(path: Path, table_name: str, *, origins: bool = False) -> tuple[Rows, Rows]:
-    layout = layout_of(table(table_name))
+    layout = layout_of(table_schema(table_name))
     plan = planned_splits(found_files([str(path)]), layout)
     rows = [
         row
@@ -374,7 +374,7 @@ def test_half_a_file_is_refused_by_name(spark: SparkSession, tmp_path: Path) -> 
     packed.write_bytes(gzip.compress(b"user,broker\n" + b"u,b\n" * 100_000)[:-40])
     with pytest.raises(BadInput, match=r"users\.csv\.gz: cannot be read: truncated"):
         rows_of(packed, "users")
-    layout = layout_of(table("users"))
+    layout = layout_of(table_schema("users"))
     split = Split(str(packed), 0, 1, 1)
     batches = split_rows(split, layout, origins=False, refuse_files=False)
     *_, last = (row for batch in batches for row in batch.to_pylist())
@@ -419,7 +419,7 @@ def test_small_files_share_a_task_and_large_ones_are_cut(
 ) -> None:
     for name in ("a.csv", "b.csv", "empty.csv"):
         (tmp_path / name).write_text("" if name == "empty.csv" else "user,broker,age\nu,b,1\n")
-    layout = layout_of(table("users"))
+    layout = layout_of(table_schema("users"))
     files = found_files([str(tmp_path)])
     together = planned_splits(files, layout)
     assert together.tasks == (0, 0)

@@ -16,23 +16,25 @@ import pytest
 
 from distributary.errors import BadInput, DistributaryError, PipelineFailed
 from distributary.pipeline import java
+from distributary.pipeline.broadcast import broadcast
+from distributary.pipeline.collect import collect
 from distributary.pipeline.counting import RowCount
 from distributary.pipeline.failures import explained
 from distributary.pipeline.folder import Folder, _HadoopFolder, open_folder
-from distributary.pipeline.gathering import gathered
 from distributary.pipeline.parquet_folder import stored_types
-from distributary.pipeline.schemas import TABLES, table
+from distributary.pipeline.schemas import TABLES, table_schema
 from distributary.pipeline.session import spark_session
-from distributary.pipeline.shared import share
 from distributary.pipeline.store import Store
-from distributary.pipeline.workers import settle, unsettle
+from distributary.pipeline.workers import freeze, unfreeze
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
 def users(store: Store, *names: str) -> DataFrame:
-    return store.spark.createDataFrame([(name, None) for name in names], table("users").schema)
+    return store.spark.createDataFrame(
+        [(name, None) for name in names], table_schema("users").struct_type
+    )
 
 
 def read(store: Store) -> list[str]:
@@ -55,7 +57,7 @@ def test_a_job_that_fails_leaves_the_old_table_and_nothing_else(store: Store) ->
             raise BadInput("b.csv", "column 'user' is missing")
 
     store.write("users", users(store, "u1"))
-    broken = users(store, "u2").mapInArrow(failing, table("users").schema)
+    broken = users(store, "u2").mapInArrow(failing, table_schema("users").struct_type)
     with (
         pytest.raises(BadInput, match=r"^data: b\.csv: column 'user' is missing$"),
         explained("test", "data"),
@@ -112,7 +114,7 @@ def test_every_table_has_a_schema_with_its_key_and_time(spark: SparkSession) -> 
         assert set(item.key) <= set(item.column_names)
         assert item.time is None or item.time in item.column_names
     with pytest.raises(BadInput, match="'people' is not a table; hint: tables are publications"):
-        table("people")
+        table_schema("people")
 
 
 def folders(spark: SparkSession, tmp_path: Path) -> list[Folder]:
@@ -160,7 +162,7 @@ def test_a_store_can_live_on_a_file_system_of_hadoop(spark: SparkSession, tmp_pa
         )
     for path in (tmp_path / "data" / "users").glob("part-*"):
         path.unlink()
-    assert gathered(store, "users")["user"].to_pylist() == names
+    assert collect(store, "users")["user"].to_pylist() == names
     assert store.row_count("users") == 100
 
 
@@ -168,10 +170,10 @@ def test_columns_are_found_without_spark_as_spark_finds_them(
     spark: SparkSession, store: Store, tmp_path: Path
 ) -> None:
     for name in ("publications", "access_costs", "quotes", "decisions"):
-        declared = table(name)
-        store.write(name, spark.createDataFrame([], declared.schema))
+        declared = table_schema(name)
+        store.write(name, spark.createDataFrame([], declared.struct_type))
         found = stored_types(Path(store.path(name)))
-        told = {field.name: field.dataType for field in declared.schema.fields}
+        told = {field.name: field.dataType for field in declared.struct_type.fields}
         assert {column: kind.simpleString() for column, kind in found.items()} == {
             column: kind.simpleString() for column, kind in told.items()
         }
@@ -189,16 +191,16 @@ def test_columns_are_found_without_spark_as_spark_finds_them(
 
 
 def test_what_a_worker_has_loaded_is_kept_out_of_collections() -> None:
-    unsettle()
+    unfreeze()
     assert gc.get_freeze_count() == 0
-    settle()
+    freeze()
     loaded = gc.get_freeze_count()
     assert loaded > 1_000
     later: list[list[int]] = [[] for _ in range(1_000)]
-    settle()
+    freeze()
     # Nothing new was loaded: what tasks make is left to be collected.
     assert gc.get_freeze_count() < loaded + len(later)
-    unsettle()
+    unfreeze()
     assert gc.get_freeze_count() == 0
 
 
@@ -238,14 +240,14 @@ def test_mistakes_of_our_own_are_not_explained_away() -> None:
 
 
 def test_what_is_shared_arrives_as_it_was(spark: SparkSession) -> None:
-    shared = share(spark, {"a": [1, 2]})
+    shared = broadcast(spark, {"a": [1, 2]})
 
     def tell(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
-            yield pa.record_batch({"n": [sum(shared.get()["a"])]})
+            yield pa.record_batch({"n": [sum(shared.value["a"])]})
 
     assert [row.n for row in spark.range(1).mapInArrow(tell, "n bigint").collect()] == [3]
-    assert shared.get() is shared.get()
+    assert shared.value is shared.value
 
 
 def test_a_session_is_asked_for_in_one_way_only() -> None:

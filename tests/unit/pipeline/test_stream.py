@@ -73,7 +73,7 @@ def test_a_stream_gives_the_tables_of_the_batch_jobs(
     for done in (tmp_path / "checkpoint" / "spark" / "commits").glob("*0*"):
         done.unlink()
     later = [*files]
-    second = stream(store, live, replace(options, files_max=2, gathered_max=5))
+    second = stream(store, live, replace(options, files_max=2, collected_max=5))
     assert second.figures["batches"] == 1 + len(later)
     assert second.rows_out["quarantine"] == second.figures["late"] == 0
 

@@ -16,9 +16,9 @@ from distributary.pipeline.counting import RowCount, observed
 from distributary.pipeline.failures import explained
 from distributary.pipeline.folder import open_folder
 from distributary.pipeline.report import JobReport, Stopwatch
-from distributary.pipeline.schemas import TABLES, Table, table
+from distributary.pipeline.schemas import TABLES, TableSchema, table_schema
 from distributary.pipeline.sources.files import SourceFile, found_files
-from distributary.pipeline.sources.portion import layout_of
+from distributary.pipeline.sources.source_rows import layout_of
 from distributary.pipeline.sources.splits import (
     SplitPlan,
     counted_splits,
@@ -26,14 +26,14 @@ from distributary.pipeline.sources.splits import (
     split_frame,
 )
 from distributary.pipeline.store import BATCH, Store
-from distributary.pipeline.transforms.ingest import ingested, kept, quarantined
-from distributary.pipeline.transforms.repeated import (
-    judged,
-    repeated_hashes,
-    suspected,
+from distributary.pipeline.transforms.deduplication import (
+    duplicate_hashes,
+    mark_duplicates,
+    possible_duplicates,
     with_hash,
     without_hash,
 )
+from distributary.pipeline.transforms.ingest import ingested, kept, quarantined
 from distributary.pipeline.transforms.widths import misfit, usual_widths, width_bounds
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class _Ingestion:
     """One run of the job: its drafts, and what it counted."""
 
     def __init__(
-        self, target: Store, declared: Table, plan: SplitPlan, *, existing: DataFrame | None
+        self, target: Store, declared: TableSchema, plan: SplitPlan, *, existing: DataFrame | None
     ) -> None:
         self._store = target
         self._table = declared
@@ -139,11 +139,13 @@ class _Ingestion:
             hashes = held.enter_context(_kept_on_disk(self._hashes(rows, kept_count)))
             repeated = hashes.count() > 0
             if repeated:
-                suspects = suspected(self._read_again(reason), hashes, self._table)
+                suspects = possible_duplicates(self._read_again(reason), hashes, self._table)
                 old = self._existing
                 if old is not None:
                     old = with_hash(old, hashes, self._table)
-                told = held.enter_context(_kept_on_disk(judged(suspects, old, self._table)))
+                told = held.enter_context(
+                    _kept_on_disk(mark_duplicates(suspects, old, self._table))
+                )
                 bad = quarantined(told, self._table)
                 rows = without_hash(rows, hashes, self._table).unionAll(kept(told, self._table))
             elif kept_count < seen["rows"] or reason is not None:
@@ -197,7 +199,7 @@ class _Ingestion:
     def _hashes(self, rows: DataFrame, count: int) -> DataFrame:
         """Return the hashes of keys that rows share, with each other or with the table."""
         total = count if self._existing is None else count + self._existing.count()
-        return repeated_hashes(rows, self._existing, self._table, row_count=total)
+        return duplicate_hashes(rows, self._existing, self._table, row_count=total)
 
     def _read_again(self, reason: Column | None) -> DataFrame:
         """Return all rows with the places they come from."""
@@ -256,8 +258,8 @@ def _kept_on_disk(frame: DataFrame) -> Iterator[DataFrame]:
         frame.unpersist()
 
 
-def _ingestible(name: str) -> Table:
-    declared = table(name)
+def _ingestible(name: str) -> TableSchema:
+    declared = table_schema(name)
     if name == QUARANTINE:
         raise BadInput(
             "table",

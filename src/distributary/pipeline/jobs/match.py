@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distributary.errors import BadInput
+from distributary.pipeline.broadcast import Broadcast, broadcast
+from distributary.pipeline.collect import collect
 from distributary.pipeline.counting import RowCount
 from distributary.pipeline.failures import explained
-from distributary.pipeline.gathering import gathered
 from distributary.pipeline.graph import calibration
 from distributary.pipeline.report import JobReport, Stopwatch
-from distributary.pipeline.shared import Shared, share
 from distributary.pipeline.transforms.deliveries import deliveries
 from distributary.pipeline.transforms.recipients import Recipients, recipients
 
@@ -30,8 +30,8 @@ def recipients_in(source: Store, *, graph: Path | str | None = None) -> Recipien
     """
     document = calibration(graph)
     columns = ("subscription_id", "user", "filters", "profile")
-    subscriptions = gathered(source, "subscriptions", columns)
-    users = gathered(source, "users") if source.has("users") else None
+    subscriptions = collect(source, "subscriptions", columns)
+    users = collect(source, "users") if source.has("users") else None
     try:
         return recipients(subscriptions, users, document)
     except BadInput as error:
@@ -40,7 +40,7 @@ def recipients_in(source: Store, *, graph: Path | str | None = None) -> Recipien
 
 def frames(source: Store, *, graph: Path | str | None = None) -> dict[str, DataFrame]:
     """Return the tables that the job writes, by name."""
-    everybody = share(source.spark, recipients_in(source, graph=graph))
+    everybody = broadcast(source.spark, recipients_in(source, graph=graph))
     return {"deliveries": deliveries(source.read("publications"), everybody)}
 
 
@@ -52,7 +52,7 @@ def match(source: Store, target: Store, *, graph: Path | str | None = None) -> J
     """
     stopwatch = Stopwatch()
     everybody = recipients_in(source, graph=graph)
-    shared: Shared[Recipients] = share(source.spark, everybody)
+    shared: Broadcast[Recipients] = broadcast(source.spark, everybody)
     read = RowCount()
     with explained("match", source.path("publications")):
         target.write("deliveries", deliveries(read.of(source.read("publications")), shared))

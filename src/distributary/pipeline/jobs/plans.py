@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from distributary.content.content_space import ContentSpace
 from distributary.content.documents import read_document
 from distributary.errors import BadInput
+from distributary.pipeline.broadcast import Broadcast, broadcast
 from distributary.pipeline.counting import RowCount, observed
 from distributary.pipeline.failures import explained
 from distributary.pipeline.graph import calibration
 from distributary.pipeline.overlay import read_overlay
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
-from distributary.pipeline.shared import Shared, share
 from distributary.pipeline.space_file import read_space
 from distributary.pipeline.transforms.plans import plans as planned
 from distributary.pipeline.transforms.publication_plans import PlanOptions, PublicationPlanner
@@ -122,9 +122,9 @@ def _figures() -> list[Column]:
 
 def _shared(
     source: Store, graph: Path | str | None, space: ContentSpace, options: PlanOptions | None
-) -> Shared[PublicationPlanner]:
+) -> Broadcast[PublicationPlanner]:
     planner = PublicationPlanner(read_overlay(source), space, calibration(graph), options)
-    return share(source.spark, planner)
+    return broadcast(source.spark, planner)
 
 
 def _space(source: Store, path: Path | str | None) -> ContentSpace:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distributary.errors import BadInput
+from distributary.pipeline.broadcast import Broadcast, broadcast
+from distributary.pipeline.collect import collect
 from distributary.pipeline.counting import RowCount
 from distributary.pipeline.failures import explained
-from distributary.pipeline.gathering import gathered
 from distributary.pipeline.report import JobReport, Stopwatch
-from distributary.pipeline.shared import Shared, share
 from distributary.pipeline.transforms.followers import Followers, ObjectEvents, followers
 from distributary.pipeline.transforms.rates import rates as counted
 from distributary.pipeline.workers import task_count
@@ -28,8 +28,8 @@ _TASKS_PER_CORE = 5
 def followers_in(source: Store, events: ObjectEvents | None = None) -> Followers:
     """Return the followers that the tables `subscriptions` and `users` describe."""
     columns = ("subscription_id", "user", "filters", "tolerance")
-    subscriptions = gathered(source, "subscriptions", columns)
-    users = gathered(source, "users")
+    subscriptions = collect(source, "subscriptions", columns)
+    users = collect(source, "users")
     try:
         return followers(subscriptions, users, events or ObjectEvents())
     except BadInput as error:
@@ -38,7 +38,7 @@ def followers_in(source: Store, events: ObjectEvents | None = None) -> Followers
 
 def frames(source: Store, *, events: ObjectEvents | None = None) -> dict[str, DataFrame]:
     """Return the tables that the job writes, by name."""
-    everybody = share(source.spark, followers_in(source, events))
+    everybody = broadcast(source.spark, followers_in(source, events))
     quotes = source.read("quotes")
     return {
         "rates": counted(
@@ -54,7 +54,7 @@ def rates(source: Store, target: Store, *, events: ObjectEvents | None = None) -
     """
     stopwatch = Stopwatch()
     everybody = followers_in(source, events)
-    shared: Shared[Followers] = share(source.spark, everybody)
+    shared: Broadcast[Followers] = broadcast(source.spark, everybody)
     written = RowCount()
     with explained("rates", source.path("quotes")):
         # What the files say: counting rows on their way to be sorted takes longer.

@@ -20,17 +20,17 @@ from typing import TYPE_CHECKING, cast
 
 from distributary.content.content_space import ContentSpace
 from distributary.errors import BadInput, DistributaryError, quoted
+from distributary.pipeline.broadcast import broadcast
+from distributary.pipeline.collect import collect
 from distributary.pipeline.failures import explained
 from distributary.pipeline.folder import open_folder
-from distributary.pipeline.gathering import gathered
 from distributary.pipeline.jobs.match import recipients_in
 from distributary.pipeline.jobs.rates import followers_in
 from distributary.pipeline.jobs.stream_batches import Audience, Batches
 from distributary.pipeline.jobs.stream_files import ARRIVING, arriving_files
 from distributary.pipeline.jobs.stream_state import Checkpoint
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
-from distributary.pipeline.schemas import table
-from distributary.pipeline.shared import share
+from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.sources.files import SourceFile
 from distributary.pipeline.store import BATCH
 from distributary.pipeline.transforms.channels import interests
@@ -83,7 +83,7 @@ class StreamOptions:
         The content space in which traffic is counted.
     graph
         A calibrated adaptation graph; those that come with distributary by default.
-    gathered_max
+    collected_max
         How many rows of closed windows the driver holds at once, beyond those of one.
     """
 
@@ -99,7 +99,7 @@ class StreamOptions:
     events: ObjectEvents = field(default_factory=ObjectEvents)
     space: ContentSpace = field(default_factory=ContentSpace.default)
     graph: Path | str | None = None
-    gathered_max: int = 2_000_000
+    collected_max: int = 2_000_000
 
 
 def stream(
@@ -132,7 +132,7 @@ def stream(
         length_us=options.window_us,
         tau=options.tau,
         tasks=max(2, task_count(source.spark, per_core=1)),
-        gathered_max=options.gathered_max,
+        collected_max=options.collected_max,
     )
     with explained("stream", options.folder):
         _run(source.spark, checkpoint, batches, options, stopped)
@@ -158,7 +158,9 @@ def frames(source: Store, options: StreamOptions) -> dict[str, DataFrame]:
     audience = _audience(source, options)
     reader = source.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     files = reader.load(options.folder).select("path", "length")
-    parsed = {name: kept(ingested(files, table(name)), table(name)) for name in ARRIVING}
+    parsed = {
+        name: kept(ingested(files, table_schema(name)), table_schema(name)) for name in ARRIVING
+    }
     return {
         **parsed,
         "deliveries": deliveries(parsed["publications"], audience.recipients),
@@ -174,10 +176,10 @@ def _audience(source: Store, options: StreamOptions) -> Audience:
         tasks = task_count(spark, per_core=1)
         wanted = interests(source.read("subscriptions"), options.space, tasks=tasks).toArrow()
     return Audience(
-        share(spark, recipients),
-        share(spark, followers),
+        broadcast(spark, recipients),
+        broadcast(spark, followers),
         wanted,
-        gathered(source, "users") if source.has("users") else None,
+        collect(source, "users") if source.has("users") else None,
         options.space,
     )
 

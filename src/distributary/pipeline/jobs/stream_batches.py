@@ -10,13 +10,13 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from distributary.content.content_space import ContentSpace
+from distributary.pipeline.broadcast import Broadcast
 from distributary.pipeline.jobs.stream_files import Arrivals, arrivals_plan
-from distributary.pipeline.jobs.stream_intake import Intake, take_in
+from distributary.pipeline.jobs.stream_ingest import IngestedBatch, ingest_batch
 from distributary.pipeline.jobs.stream_state import BatchState, Checkpoint
-from distributary.pipeline.schemas import table
-from distributary.pipeline.shared import Shared
+from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.sources.files import SourceFile
-from distributary.pipeline.sources.portion import layout_of
+from distributary.pipeline.sources.source_rows import layout_of
 from distributary.pipeline.store import BATCH, Store
 from distributary.pipeline.transforms.channels import rates_published
 from distributary.pipeline.transforms.deliveries import deliveries
@@ -55,8 +55,8 @@ class Audience:
     `users` is None when there is no such table.
     """
 
-    recipients: Shared[Recipients]
-    followers: Shared[Followers]
+    recipients: Broadcast[Recipients]
+    followers: Broadcast[Followers]
     interests: pa.Table
     users: pa.Table | None
     space: ContentSpace
@@ -83,7 +83,7 @@ class Batches:
         By which share a value may rise unreported.
     tasks
         How many parts objects are shared out to.
-    gathered_max
+    collected_max
         How many rows of closed windows the driver holds at once.
 
     Attributes
@@ -104,7 +104,7 @@ class Batches:
         length_us: int,
         tau: float,
         tasks: int,
-        gathered_max: int,
+        collected_max: int,
     ) -> None:
         self.counts: Counter[str] = Counter()
         self._target = target
@@ -116,7 +116,7 @@ class Batches:
         self._length_us = length_us
         self._tau = tau
         self._tasks = tasks
-        self._gathered_max = gathered_max
+        self._collected_max = collected_max
 
     def take(self, batch: int, files: Sequence[SourceFile]) -> None:
         """Do everything that a batch asks for; doing it again changes nothing."""
@@ -130,10 +130,10 @@ class Batches:
         with ExitStack() as stack:
             for name, found in sorted(arrivals.files.items()):
                 intake = stack.enter_context(
-                    take_in(
+                    ingest_batch(
                         self._target,
-                        table(name),
-                        arrivals_plan(found, layout_of(table(name))),
+                        table_schema(name),
+                        arrivals_plan(found, layout_of(table_schema(name))),
                         batch=batch,
                         watermark_us=before.watermarks.get(name),
                         known=self._known(before, name),
@@ -173,7 +173,7 @@ class Batches:
         return written
 
     def _publications(
-        self, state: BatchState, before: BatchState, intake: Intake
+        self, state: BatchState, before: BatchState, intake: IngestedBatch
     ) -> tuple[BatchState, list[DataFrame]]:
         """Match the publications of a batch and count them; return the state, and news."""
         import pyarrow as pa
@@ -207,7 +207,7 @@ class Batches:
         state = checkpoint.write(state, _REPORTED, spark.createDataFrame(reported, REPORTED))
         # In one piece: of a table with an empty piece Spark takes only what comes before it.
         every = pa.concat_tables(told).combine_chunks()
-        return state, [spark.createDataFrame(every, table("decisions").schema)]
+        return state, [spark.createDataFrame(every, table_schema("decisions").struct_type)]
 
     def _stages(self, counted: DataFrame, advance: Advance, rows: int) -> Iterator[Advance]:
         """Yield steps of so few closed windows each that the driver can hold what is in them.
@@ -215,18 +215,18 @@ class Batches:
         Few windows close at a time, unless a stream catches up with days of files. What is
         decided does not depend on the steps.
         """
-        looked_at, gathered = advance.looked_at_us, 0
-        if rows > self._gathered_max:
+        before, collected = advance.before_us, 0
+        if rows > self._collected_max:
             closed = closed_volumes(counted, advance).groupBy("window").count()
             for window, count in closed.orderBy("window").collect():
-                if gathered and gathered + count > self._gathered_max:
-                    yield replace(advance, looked_at_us=looked_at, watermark_us=window)
-                    looked_at, gathered = window, 0
-                gathered += count
-        yield replace(advance, looked_at_us=looked_at)
+                if collected and collected + count > self._collected_max:
+                    yield replace(advance, before_us=before, watermark_us=window)
+                    before, collected = window, 0
+                collected += count
+        yield replace(advance, before_us=before)
 
     def _quotes(
-        self, state: BatchState, before: BatchState, intake: Intake
+        self, state: BatchState, before: BatchState, intake: IngestedBatch
     ) -> tuple[BatchState, list[DataFrame]]:
         """Filter the quotes of a batch as the source would; return the state, and news."""
         state, advance = self._advanced(state, before, QUOTES, intake)
@@ -244,11 +244,11 @@ class Batches:
         return state, [news_in(written, length_us=self._length_us)]
 
     def _advanced(
-        self, state: BatchState, before: BatchState, name: str, intake: Intake
+        self, state: BatchState, before: BatchState, name: str, intake: IngestedBatch
     ) -> tuple[BatchState, Advance]:
         """Return the state with the watermark where the rows of a batch bring it."""
-        looked_at = before.watermarks.get(name)
-        reached = [mark for mark in (looked_at,) if mark is not None]
+        last = before.watermarks.get(name)
+        reached = [mark for mark in (last,) if mark is not None]
         if intake.latest_us is not None:
             reached.append(intake.latest_us - self._delay_us)
         # Without any time nothing is late, and no window closes.
@@ -256,12 +256,12 @@ class Batches:
         if watermark is not None:
             state = replace(state, watermarks={**state.watermarks, name: watermark})
         mark = -(2**62) if watermark is None else watermark
-        return state, Advance(looked_at, mark, self._length_us, self._tau)
+        return state, Advance(last, mark, self._length_us, self._tau)
 
     def _closes(self, advance: Advance) -> bool:
         """Whether a window may have closed."""
-        return advance.looked_at_us is None or window_of(
-            advance.looked_at_us, self._length_us
+        return advance.before_us is None or window_of(
+            advance.before_us, self._length_us
         ) < window_of(advance.watermark_us, self._length_us)
 
     def _known(self, before: BatchState, name: str) -> DataFrame | None:
@@ -278,7 +278,7 @@ class Batches:
     def _new(self, name: str, batch: int) -> DataFrame:
         target = self._target
         path = target.path(f"{name}/{BATCH}={batch}")
-        return target.spark.read.schema(table(name).schema).parquet(path)
+        return target.spark.read.schema(table_schema(name).struct_type).parquet(path)
 
     def _write(self, name: str, parts: list[DataFrame], batch: int) -> None:
         if parts:

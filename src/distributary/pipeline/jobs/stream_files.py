@@ -13,12 +13,12 @@ from distributary.pipeline.sources.files import (
     CSV,
     PARQUET,
     SourceFile,
-    form_of,
+    format_of,
     open_bytes,
     open_file,
     plain_path,
 )
-from distributary.pipeline.sources.portion import Layout
+from distributary.pipeline.sources.source_rows import Layout
 from distributary.pipeline.sources.splits import Split, SplitPlan, planned_splits
 
 if TYPE_CHECKING:
@@ -134,9 +134,9 @@ def _names(path: str) -> set[str]:
     import pyarrow as pa
     from pyarrow import parquet
 
-    kind, packing = form_of(path)
+    kind, compression = format_of(path)
     if kind == CSV:
-        header = read_header(path, packing)
+        header = read_header(path, compression)
         return set() if header is None else set(header.names)
     if kind == PARQUET:
         try:
@@ -144,7 +144,7 @@ def _names(path: str) -> set[str]:
                 return set(parquet.read_schema(file).names)
         except pa.ArrowException:
             return set()
-    with open_bytes(path, packing) as file:
+    with open_bytes(path, compression) as file:
         begin = file.read(_BEGIN_BYTES)
     text = next((line for line in begin.splitlines() if line.strip()), b"").decode(errors="replace")
     try:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distributary.errors import BadInput, TooLarge
+from distributary.pipeline.collect import collect
 from distributary.pipeline.counting import RowCount
 from distributary.pipeline.failures import explained
-from distributary.pipeline.gathering import gathered
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
 from distributary.pipeline.transforms import traffic as transforms
 from distributary.pipeline.transforms.exchange import Population, population
@@ -84,7 +84,7 @@ def _read(source: Store) -> tuple[Population, dict[str, int]]:
         )
     with explained("traffic", source.path("rates_published")):
         tables = {
-            name: gathered(source, name) for name in names if name != "users" or source.has(name)
+            name: collect(source, name) for name in names if name != "users" or source.has(name)
         }
     try:
         everybody = population(tables["rates_published"], tables["interests"], tables.get("users"))
@@ -100,6 +100,6 @@ def _frames(source: Store, everybody: Population, partners: int) -> dict[str, Da
         "partners": transforms.partners(spark, everybody, partners),
     }
     if source.has("brokers") and source.has("core_costs"):
-        core = transforms.core_of(gathered(source, "brokers"), gathered(source, "core_costs"))
+        core = transforms.core_of(collect(source, "brokers"), collect(source, "core_costs"))
         made["broker_traffic"] = transforms.broker_traffic(spark, everybody, core)
     return made

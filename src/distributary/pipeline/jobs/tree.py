@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from distributary.errors import BadInput, quoted
 from distributary.fidelity.planner import StreamTrees, build_trees
 from distributary.fidelity.problem import FidelityProblem
+from distributary.pipeline.collect import collect
 from distributary.pipeline.failures import explained
-from distributary.pipeline.gathering import gathered
 from distributary.pipeline.overlay import BrokerOverlay, read_overlay
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
 from distributary.pipeline.stream_problems import (
@@ -161,7 +161,7 @@ def _publisher_homes(source: Store, objects: Sequence[str]) -> dict[str, str | N
         .agg(f.min("publisher").alias("first"), f.max("publisher").alias("last"))
         .toArrow()
     )
-    users = gathered(source, "users")
+    users = collect(source, "users")
     home_of = dict(zip(users["user"].to_pylist(), users["broker"].to_pylist(), strict=True))
     homes: dict[str, str | None] = {}
     for name, first, last in zip(*(found[c].to_pylist() for c in found.column_names), strict=True):

@@ -13,8 +13,8 @@ import numpy as np
 
 from distributary.arrays import IntArray
 from distributary.errors import BadInput, InfeasiblePlan
+from distributary.pipeline.collect import collect
 from distributary.pipeline.failures import explained
-from distributary.pipeline.gathering import gathered
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
 from distributary.wiring.clustering import clustering_wiring
 from distributary.wiring.cost import cost
@@ -126,7 +126,7 @@ def _wired(source: Store, problem: WiringProblem, broker_of: IntArray, at: IntAr
 
 def _homes(source: Store, problem: WiringProblem) -> IntArray:
     """Return the home broker of every user, `NO_BROKER` without one."""
-    rows = gathered(source, "users")
+    rows = collect(source, "users")
     pairs = zip(rows["user"].to_pylist(), rows["broker"].to_pylist(), strict=True)
     known = {user: broker for user, broker in pairs if broker is not None}
     if not known:
@@ -164,5 +164,5 @@ def _folder(source: Store) -> Iterator[Path]:
 
     with TemporaryDirectory(prefix="distributary-wire-") as folder:
         for name in TABLES:
-            pq.write_table(gathered(source, name), Path(folder) / f"{name}.parquet")
+            pq.write_table(collect(source, name), Path(folder) / f"{name}.parquet")
         yield Path(folder)

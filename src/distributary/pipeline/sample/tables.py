@@ -19,8 +19,8 @@ from distributary.pipeline.sample.publications import publications_block
 from distributary.pipeline.sample.quotes import object_quotes
 from distributary.pipeline.sample.sizes import SampleSizes
 from distributary.pipeline.sample.subscriptions import subscriptions_block
-from distributary.pipeline.schemas import table
-from distributary.pipeline.workers import mapped
+from distributary.pipeline.schemas import table_schema
+from distributary.pipeline.workers import map_in_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,7 +72,7 @@ def _frame(spark: SparkSession, name: str, count: int, make: Rows) -> DataFrame:
                 yield from make(number)
 
     tasks = min(count, max(_TASKS_MIN, count // _TASK_BLOCKS))
-    return mapped(spark.range(0, count, 1, tasks), made, table(name).schema)
+    return map_in_arrow(spark.range(0, count, 1, tasks), made, table_schema(name).struct_type)
 
 
 def _in_blocks(block: Block, sizes: SampleSizes, seed: int, rows: int, size: int) -> Rows:

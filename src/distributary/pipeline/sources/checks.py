@@ -1,4 +1,4 @@
-"""What rows must be beyond their types, all rows of a portion at once.
+"""What rows must be beyond their types, many rows at once.
 
 Filters, profiles and tolerances are read by the code that uses them later, each distinct text
 once, so that nothing is in a table that a job cannot read.
@@ -21,7 +21,7 @@ from distributary.content.profile import DeviceProfile
 from distributary.content.subscription import FILTERS_BYTES_MAX
 from distributary.content.tolerance import Tolerance
 from distributary.errors import BadInput
-from distributary.pipeline.sources.portion import Faults, Layout
+from distributary.pipeline.sources.source_rows import Faults, Layout
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,13 +18,13 @@ from distributary.arrays import BoolArray
 from distributary.errors import BadInput, quoted
 from distributary.pipeline.sources.files import open_bytes
 from distributary.pipeline.sources.lines import Readable
-from distributary.pipeline.sources.portion import Faults, Layout, Portion
+from distributary.pipeline.sources.source_rows import Faults, Layout, SourceRows
 from distributary.pipeline.sources.texts import typed
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Header", "csv_portion", "read_header"]
+__all__ = ["Header", "csv_rows", "read_header"]
 
 _HEADER_BYTES_MAX = 2**20
 _QUOTED = r'"(?:[^"]|"")*"'
@@ -50,9 +50,9 @@ class Header(NamedTuple):
         return [name for name in self.names if name not in layout.schema.names]
 
 
-def read_header(path: str, packing: str | None) -> Header | None:
+def read_header(path: str, compression: str | None) -> Header | None:
     """Return the names in the first line of a file; None when the file is empty."""
-    with open_bytes(path, packing) as file:
+    with open_bytes(path, compression) as file:
         begin = file.read(_HEADER_BYTES_MAX)
     line, end, _ = begin.removeprefix(codecs.BOM_UTF8).partition(b"\n")
     if not line.strip() and not end:
@@ -69,7 +69,7 @@ def read_header(path: str, packing: str | None) -> Header | None:
     return Header(tuple(field.strip() for field in fields))
 
 
-def csv_portion(lines: Readable, header: Header, layout: Layout) -> Portion:
+def csv_rows(lines: Readable, header: Header, layout: Layout) -> SourceRows:
     """Return the rows that lines of CSV hold."""
     import pyarrow as pa
 
@@ -84,7 +84,7 @@ def csv_portion(lines: Readable, header: Header, layout: Layout) -> Portion:
                 f"line has {count:,} fields where {len(header.names):,} are expected",
             )
     columns = _columns(lines.texts, header, layout, ~faults.bad)
-    return Portion(
+    return SourceRows(
         pa.record_batch(
             [typed(field.name, columns[field.name], field.type, faults) for field in layout.schema],
             schema=layout.schema,

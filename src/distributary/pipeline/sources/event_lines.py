@@ -15,17 +15,17 @@ from distributary.content.publication_table import to_arrow
 from distributary.errors import BadInput
 from distributary.pipeline.sources.json_lines import line_document, row_values
 from distributary.pipeline.sources.lines import Readable
-from distributary.pipeline.sources.portion import Faults, Layout, Portion
+from distributary.pipeline.sources.source_rows import Faults, Layout, SourceRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["event_portion"]
+__all__ = ["event_rows"]
 
 _ROW_SIGN = "event_id"
 
 
-def event_portion(lines: Readable, layout: Layout) -> Portion:
+def event_rows(lines: Readable, layout: Layout) -> SourceRows:
     """Return the publications that lines of JSON hold."""
     import pyarrow as pa
 
@@ -51,7 +51,7 @@ def event_portion(lines: Readable, layout: Layout) -> Portion:
     places = np.full(len(lines.texts), -1, np.int64)
     places[[*event_lines, *row_lines]] = np.arange(batch.num_rows)
     taken = batch.take(pa.array(places, mask=places < 0)).combine_chunks()
-    return Portion(
+    return SourceRows(
         taken.to_batches()[0] if len(places) else _table([], layout),
         lines.numbers,
         lambda chosen: lines.texts.take(pa.array(chosen)),

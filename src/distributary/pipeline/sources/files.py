@@ -24,9 +24,9 @@ __all__ = [
     "CSV",
     "JSON",
     "PARQUET",
-    "Form",
+    "FileFormat",
     "SourceFile",
-    "form_of",
+    "format_of",
     "found_files",
     "open_bytes",
     "open_file",
@@ -35,19 +35,19 @@ __all__ = [
 
 CSV, JSON, PARQUET = "csv", "json", "parquet"
 
-_FORMS = {".csv": CSV, ".json": JSON, ".jsonl": JSON, ".ndjson": JSON, ".parquet": PARQUET}
-_PACKINGS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+_FORMATS = {".csv": CSV, ".json": JSON, ".jsonl": JSON, ".ndjson": JSON, ".parquet": PARQUET}
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 _LOCAL = re.compile(r"file:(?://)?(?=/)")
 
 
-class Form(NamedTuple):
+class FileFormat(NamedTuple):
     """How rows are written in a file.
 
     Packing is how lines are compressed, as Arrow calls it; None when they are not.
     """
 
     kind: str
-    packing: str | None
+    compression: str | None
 
 
 class SourceFile(NamedTuple):
@@ -57,19 +57,19 @@ class SourceFile(NamedTuple):
     length: int
 
 
-def form_of(path: str) -> Form:
+def format_of(path: str) -> FileFormat:
     """Return the form that the end of a name promises, or raise `BadInput`."""
     name = PurePosixPath(path.lower())
-    packing = _PACKINGS.get(name.suffix)
-    kind = _FORMS.get(PurePosixPath(name.stem).suffix if packing else name.suffix)
-    if kind is None or (packing and kind == PARQUET):
+    compression = _COMPRESSIONS.get(name.suffix)
+    kind = _FORMATS.get(PurePosixPath(name.stem).suffix if compression else name.suffix)
+    if kind is None or (compression and kind == PARQUET):
         raise BadInput(
             path,
             "has a name that does not tell its format",
-            hint=f"it must end with one of {', '.join(_FORMS)}; lines may be packed as "
-            f"{', '.join(_PACKINGS)}",
+            hint=f"it must end with one of {', '.join(_FORMATS)}; lines may be packed as "
+            f"{', '.join(_COMPRESSIONS)}",
         )
-    return Form(kind, packing)
+    return FileFormat(kind, compression)
 
 
 def plain_path(name: str) -> str:
@@ -95,7 +95,7 @@ def found_files(names: Sequence[str]) -> list[SourceFile]:
     if not found:
         raise BadInput("FILES", "are none")
     for path in found:
-        form_of(path)
+        format_of(path)
     return [SourceFile(path, length) for path, length in sorted(found.items())]
 
 
@@ -109,15 +109,15 @@ def open_file(path: str) -> Iterator[pa.NativeFile]:
 
 
 @contextmanager
-def open_bytes(path: str, packing: str | None) -> Iterator[pa.NativeFile]:
+def open_bytes(path: str, compression: str | None) -> Iterator[pa.NativeFile]:
     """Open a file to be read from its beginning, unpacked."""
     import pyarrow
 
     with open_file(path) as file:
-        if packing is None:
+        if compression is None:
             yield file
             return
-        with pyarrow.CompressedInputStream(file, packing) as unpacked:
+        with pyarrow.CompressedInputStream(file, compression) as unpacked:
             yield unpacked
 
 

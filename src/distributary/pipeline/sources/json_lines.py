@@ -15,18 +15,18 @@ from distributary.content.fields import described
 from distributary.errors import BadInput
 from distributary.pipeline.sources.documents import value_of
 from distributary.pipeline.sources.lines import Readable
-from distributary.pipeline.sources.portion import Faults, Layout, Portion
+from distributary.pipeline.sources.source_rows import Faults, Layout, SourceRows
 from distributary.pipeline.sources.texts import times_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["json_portion", "line_document", "row_values"]
+__all__ = ["json_rows", "line_document", "row_values"]
 
 _NOT_NUMBERS = (b"NaN", b"Inf")
 
 
-def json_portion(lines: Readable, layout: Layout) -> Portion:
+def json_rows(lines: Readable, layout: Layout) -> SourceRows:
     """Return the rows that lines of JSON hold."""
     import pyarrow as pa
 
@@ -41,7 +41,7 @@ def json_portion(lines: Readable, layout: Layout) -> Portion:
             else table.column(field.name).combine_chunks().cast(field.type)
             for field in layout.schema
         ]
-    return Portion(
+    return SourceRows(
         pa.record_batch(columns, schema=layout.schema),
         lines.numbers,
         lambda rows: lines.texts.take(pa.array(rows)),

@@ -11,13 +11,13 @@ import numpy as np
 from distributary.arrays import BoolArray, IntArray
 from distributary.errors import BadInput, quoted
 from distributary.pipeline.sources.files import open_file
-from distributary.pipeline.sources.portion import Faults, Layout, Portion
+from distributary.pipeline.sources.source_rows import Faults, Layout, SourceRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import parquet
 
-__all__ = ["check_parquet", "parquet_portions", "row_groups"]
+__all__ = ["check_parquet", "parquet_rows", "row_groups"]
 
 _BATCH_ROWS = 32_768
 
@@ -52,9 +52,9 @@ def check_parquet(path: str, rows: parquet.ParquetFile, layout: Layout) -> None:
             )
 
 
-def parquet_portions(
+def parquet_rows(
     path: str, start: int, end: int, first: int, layout: Layout
-) -> Iterator[Portion]:
+) -> Iterator[SourceRows]:
     """Yield the rows of some groups of a file.
 
     From group `start` up to `end`, or to the last one. `first` is the number of the first
@@ -68,10 +68,10 @@ def parquet_portions(
         ):
             numbers = first + np.arange(batch.num_rows, dtype=np.int64)
             first += batch.num_rows
-            yield _portion(batch, numbers, layout)
+            yield _source_rows(batch, numbers, layout)
 
 
-def _portion(batch: pa.RecordBatch, numbers: IntArray, layout: Layout) -> Portion:
+def _source_rows(batch: pa.RecordBatch, numbers: IntArray, layout: Layout) -> SourceRows:
     import pyarrow as pa
 
     faults = Faults(batch.num_rows)
@@ -86,7 +86,7 @@ def _portion(batch: pa.RecordBatch, numbers: IntArray, layout: Layout) -> Portio
             faults.mark(wrong, f"{field.name}: is not UTF-8 text")
             column = _without(column, wrong)
         columns.append(_cast(field.name, column, field.type, faults))
-    return Portion(
+    return SourceRows(
         pa.record_batch(columns, schema=layout.schema),
         numbers,
         lambda rows: _raws(batch.take(pa.array(rows))),

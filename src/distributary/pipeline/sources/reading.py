@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from distributary.errors import BadInput
 from distributary.pipeline.sources.checks import check_rows
-from distributary.pipeline.sources.csv_lines import csv_portion, read_header
-from distributary.pipeline.sources.event_lines import event_portion
-from distributary.pipeline.sources.files import CSV, PARQUET, Form, form_of, open_bytes
-from distributary.pipeline.sources.json_lines import json_portion
+from distributary.pipeline.sources.csv_lines import csv_rows, read_header
+from distributary.pipeline.sources.event_lines import event_rows
+from distributary.pipeline.sources.files import CSV, PARQUET, FileFormat, format_of, open_bytes
+from distributary.pipeline.sources.json_lines import json_rows
 from distributary.pipeline.sources.lines import Readable, line_blocks, readable
-from distributary.pipeline.sources.parquet_files import parquet_portions
-from distributary.pipeline.sources.portion import (
+from distributary.pipeline.sources.parquet_files import parquet_rows
+from distributary.pipeline.sources.source_rows import (
     Layout,
-    Portion,
-    answered,
-    file_refused,
-    refused_portion,
+    SourceRows,
+    refused_file,
+    refused_rows,
+    with_origin,
 )
 
 if TYPE_CHECKING:
@@ -32,51 +32,53 @@ __all__ = ["split_rows"]
 def split_rows(
     split: Split, layout: Layout, *, origins: bool, refuse_files: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a part of a file: the table's columns, then those of `portion.ORIGIN`.
+    """Yield the rows of a part of a file: the table's columns, then those of `source_rows.ORIGIN`.
 
     A file that cannot be read raises `BadInput` or, unless `refuse_files`, is one row with a
     reason, after those that could be read.
     """
     try:
-        for portion in _portions(split, layout):
-            check_rows(portion.columns, layout, portion.faults)
-            yield answered(portion, split.path, origins=origins)
+        for rows in _source_rows(split, layout):
+            check_rows(rows.columns, layout, rows.faults)
+            yield with_origin(rows, split.path, origins=origins)
     except BadInput as error:
         if refuse_files:
             raise
-        yield file_refused(layout, split.path, str(error))
+        yield refused_file(layout, split.path, str(error))
 
 
-def _portions(split: Split, layout: Layout) -> Iterator[Portion]:
-    form = form_of(split.path)
+def _source_rows(split: Split, layout: Layout) -> Iterator[SourceRows]:
+    form = format_of(split.path)
     if form.kind == PARQUET:
-        yield from parquet_portions(split.path, split.start, split.end, split.first_line, layout)
+        yield from parquet_rows(split.path, split.start, split.end, split.first_line, layout)
         return
     parse = _line_parser(split.path, form, layout)
     if parse is None:
         return
-    end = split.end if form.packing is None else None
-    with open_bytes(split.path, form.packing) as file:
+    end = split.end if form.compression is None else None
+    with open_bytes(split.path, form.compression) as file:
         for lines in line_blocks(file, start=split.start, end=end, first_line=split.first_line):
             found = readable(lines)
             if form.kind == CSV and split.start == 0 and lines.first == split.first_line:
                 found = _without_header(found, lines.first)
             if found.refused:
-                yield refused_portion(layout, found.refused, found.refused_numbers, found.reasons)
+                yield refused_rows(layout, found.refused, found.refused_numbers, found.reasons)
             if len(found.texts):
                 yield parse(found)
 
 
-def _line_parser(path: str, form: Form, layout: Layout) -> Callable[[Readable], Portion] | None:
+def _line_parser(
+    path: str, form: FileFormat, layout: Layout
+) -> Callable[[Readable], SourceRows] | None:
     """Return what makes rows of lines; None when there are none to be had."""
     if form.kind != CSV:
-        read = event_portion if layout.table == "publications" else json_portion
+        read = event_rows if layout.table == "publications" else json_rows
         return lambda lines: read(lines, layout)
-    header = read_header(path, form.packing)
+    header = read_header(path, form.compression)
     if header is None:
         return None
     header.check(path, layout)
-    return lambda lines: csv_portion(lines, header, layout)
+    return lambda lines: csv_rows(lines, header, layout)
 
 
 def _without_header(lines: Readable, first: int) -> Readable:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distributary.errors import quoted
 from distributary.pipeline.sources.csv_lines import read_header
-from distributary.pipeline.sources.files import CSV, PARQUET, SourceFile, form_of, open_file
+from distributary.pipeline.sources.files import CSV, PARQUET, SourceFile, format_of, open_file
 from distributary.pipeline.sources.lines import lines_begun
 from distributary.pipeline.sources.parquet_files import row_groups
-from distributary.pipeline.sources.portion import Layout
-from distributary.pipeline.workers import mapped
+from distributary.pipeline.sources.source_rows import Layout
+from distributary.pipeline.workers import map_in_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,14 +101,16 @@ def counted_splits(spark: SparkSession, plan: SplitPlan) -> SplitPlan:
     Only files that are cut are read for it, and only for their line breaks.
     """
     cut = {split.path for split in plan.splits if split.start > 0}
-    cut = {path for path in cut if form_of(path).kind != PARQUET}
+    cut = {path for path in cut if format_of(path).kind != PARQUET}
     if not cut:
         return plan
     chosen = [index for index, split in enumerate(plan.splits) if split.path in cut]
     parts = SplitPlan(
         tuple(plan.splits[index] for index in chosen), tuple(plan.tasks[index] for index in chosen)
     )
-    counts = mapped(split_frame(spark, parts), _count, "path STRING, start BIGINT, lines BIGINT")
+    counts = map_in_arrow(
+        split_frame(spark, parts), _count, "path STRING, start BIGINT, lines BIGINT"
+    )
     begun = {(row.path, row.start): row.lines for row in counts.collect()}
     lines: dict[str, int] = {}
     splits = list(plan.splits)
@@ -137,7 +139,7 @@ def _parts(
 ) -> tuple[list[tuple[Split, int]], list[str]]:
     """Return the parts of a file with their sizes, and its columns that mean nothing."""
     path, length = file
-    kind, packing = form_of(path)
+    kind, compression = format_of(path)
     extra: list[str] = []
     if kind == PARQUET:
         rows, extra = row_groups(path, layout)
@@ -146,9 +148,9 @@ def _parts(
         return [
             (Split(path, index, index + 1, first), size) for index, first in enumerate(firsts)
         ], extra
-    if kind == CSV and (header := read_header(path, packing)) is not None:
+    if kind == CSV and (header := read_header(path, compression)) is not None:
         extra = header.check(path, layout)
-    if packing is not None:
+    if compression is not None:
         return [(Split(path, 0, length, 1), length)], extra
     starts = range(0, length, split_bytes)
     ends = [min(start + split_bytes, length) for start in starts]

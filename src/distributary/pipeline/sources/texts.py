@@ -17,7 +17,7 @@ from distributary.content.documents import parse_document
 from distributary.content.timestamps import parse_timestamp, timestamp_ns
 from distributary.errors import BadInput
 from distributary.pipeline.sources.documents import value_of
-from distributary.pipeline.sources.portion import Faults
+from distributary.pipeline.sources.source_rows import Faults
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distributary.content.content_space import ContentSpace, Dimension, NumberBins
-from distributary.pipeline.schemas import table
+from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.transforms.cell_sets import cell_sets, united_cells
-from distributary.pipeline.workers import mapped
+from distributary.pipeline.workers import map_in_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +51,7 @@ def channels(spark: SparkSession, space: ContentSpace) -> DataFrame:
     ]
     cells = pa.array(np.arange(space.cell_count), pa.int64())
     made = pa.table({"cell": cells, "bounds": pa.array(bounds, pa.string())})
-    return spark.createDataFrame(made, table("channels").schema)
+    return spark.createDataFrame(made, table_schema("channels").struct_type)
 
 
 def volumes(publications: DataFrame, space: ContentSpace) -> DataFrame:
@@ -85,7 +85,7 @@ def volumes(publications: DataFrame, space: ContentSpace) -> DataFrame:
         f.col("publisher").alias("user"), "time", "bytes", *looked_at(space)
     )
     return (
-        mapped(needed, added_up, _VOLUMES)
+        map_in_arrow(needed, added_up, _VOLUMES)
         .groupBy("user", "cell")
         .agg(
             *(f.sum(name).alias(name) for name in ("bytes", "publications", "untimed")),
@@ -137,9 +137,9 @@ def interests(subscriptions: DataFrame, space: ContentSpace, *, tasks: int) -> D
     # Few bytes that take long: spread evenly, not as files happen to be cut.
     needed = subscriptions.select("subscription_id", "user", "filters")
     needed = needed.repartition(tasks, "subscription_id")
-    sets = mapped(needed, touched, "user STRING NOT NULL, cells BINARY NOT NULL")
+    sets = map_in_arrow(needed, touched, "user STRING NOT NULL, cells BINARY NOT NULL")
     by_user = sets.repartition(tasks, "user").sortWithinPartitions("user")
-    return mapped(by_user, united, table("interests").schema)
+    return map_in_arrow(by_user, united, table_schema("interests").struct_type)
 
 
 def _bounds(dimension: Dimension, number: int) -> dict[str, object]:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distributary.arrays import IntArray
-from distributary.pipeline.schemas import table
+from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.transforms.format_choices import Kinds
 from distributary.pipeline.transforms.recipients import Recipients
-from distributary.pipeline.workers import mapped
+from distributary.pipeline.workers import map_in_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from distributary.pipeline.shared import Shared
+    from distributary.pipeline.broadcast import Broadcast
 
 __all__ = ["deliveries", "deliveries_in"]
 
@@ -27,7 +27,7 @@ _COLUMNS = ("source", "event_id", "attributes", "numbers", "texts", "media_type"
 _ROWS_MAX = 65_536
 
 
-def deliveries(publications: DataFrame, recipients: Shared[Recipients]) -> DataFrame:
+def deliveries(publications: DataFrame, recipients: Broadcast[Recipients]) -> DataFrame:
     """Return the table `deliveries`: a row for every subscription that a publication matches.
 
     The matches are those of `filters.Index`. `broker` is the user's home, null without one.
@@ -38,11 +38,13 @@ def deliveries(publications: DataFrame, recipients: Shared[Recipients]) -> DataF
     """
 
     def matched(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        everybody = recipients.get()
+        everybody = recipients.value
         for batch in batches:
             yield from deliveries_in(batch, everybody)
 
-    return mapped(publications.select(*_COLUMNS), matched, table("deliveries").schema)
+    return map_in_arrow(
+        publications.select(*_COLUMNS), matched, table_schema("deliveries").struct_type
+    )
 
 
 def deliveries_in(batch: pa.RecordBatch, recipients: Recipients) -> Iterator[pa.RecordBatch]:

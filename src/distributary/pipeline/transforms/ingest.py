@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from distributary.pipeline.schemas import Table, table
+from distributary.pipeline.schemas import TableSchema, table_schema
 from distributary.pipeline.sources.files import plain_path
-from distributary.pipeline.sources.portion import ORIGIN, layout_of
 from distributary.pipeline.sources.reading import split_rows
+from distributary.pipeline.sources.source_rows import ORIGIN, layout_of
 from distributary.pipeline.sources.splits import Split
-from distributary.pipeline.workers import mapped
+from distributary.pipeline.workers import map_in_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +24,7 @@ __all__ = ["ingested", "kept", "quarantined"]
 
 
 def ingested(
-    files: DataFrame, target: Table, *, origins: bool = False, refuse_files: bool = True
+    files: DataFrame, target: TableSchema, *, origins: bool = False, refuse_files: bool = True
 ) -> DataFrame:
     """Return every row of some files, good and bad.
 
@@ -44,8 +44,8 @@ def ingested(
             "path", f.lit(0).alias("start"), f.col("length").alias("end"), f.lit(1).alias("line")
         )
     layout = layout_of(target)
-    fields = [StructField(field.name, field.dataType) for field in target.schema.fields]
-    origin = {field.name: field for field in table("quarantine").schema.fields}
+    fields = [StructField(field.name, field.dataType) for field in target.struct_type.fields]
+    origin = {field.name: field for field in table_schema("quarantine").struct_type.fields}
     fields += [StructField(name, origin[name].dataType) for name in ORIGIN]
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -55,17 +55,17 @@ def ingested(
                 split = Split(plain_path(path), start, end, first_line)
                 yield from split_rows(split, layout, origins=origins, refuse_files=refuse_files)
 
-    return mapped(files, read, StructType(fields))
+    return map_in_arrow(files, read, StructType(fields))
 
 
-def kept(rows: DataFrame, target: Table) -> DataFrame:
+def kept(rows: DataFrame, target: TableSchema) -> DataFrame:
     """Return the rows of `ingested` that belong into the table."""
     from pyspark.sql import functions as f
 
     return rows.filter(f.col("reason").isNull()).select(*target.column_names)
 
 
-def quarantined(rows: DataFrame, target: Table, *, reason: Column | None = None) -> DataFrame:
+def quarantined(rows: DataFrame, target: TableSchema, *, reason: Column | None = None) -> DataFrame:
     """Return the rows that do not belong into the table, as rows of `quarantine`."""
     from pyspark.sql import functions as f
 

@@ -106,7 +106,7 @@ class ObjectTally:
         times_us: IntArray,
         values: FloatArray,
         *,
-        looked_at_us: int | None,
+        before_us: int | None,
         watermark_us: int,
         length_us: int,
         tau: float,
@@ -117,7 +117,7 @@ class ObjectTally:
         ----------
         times_us, values
             The versions, no two of one time, in order.
-        looked_at_us
+        before_us
             The watermark up to which this was done before; None when it never was.
         watermark_us
             All versions before it are known now.
@@ -126,8 +126,8 @@ class ObjectTally:
         tau
             By which share a rate may rise unreported.
         """
-        known = self.versions > 0 and looked_at_us is not None
-        first_us = window_of(int(looked_at_us or 0), length_us) if known else None
+        known = self.versions > 0 and before_us is not None
+        first_us = window_of(int(before_us or 0), length_us) if known else None
         windows = windows_of(times_us, length_us)
         closed = closed_windows(
             np.unique(windows), first_us=first_us, watermark_us=watermark_us, length_us=length_us

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from distributary.content.content_space import ContentSpace
-from distributary.pipeline.schemas import table
+from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.transforms.channels import looked_at
 from distributary.pipeline.transforms.publication_plans import PublicationPlanner, group_starts
-from distributary.pipeline.workers import mapped
+from distributary.pipeline.workers import map_in_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from distributary.pipeline.shared import Shared
+    from distributary.pipeline.broadcast import Broadcast
 
 __all__ = ["plans", "whole_publications"]
 
@@ -29,7 +29,7 @@ _ROWS = (
 def plans(
     publications: DataFrame,
     deliveries: DataFrame,
-    planner: Shared[PublicationPlanner],
+    planner: Broadcast[PublicationPlanner],
     *,
     space: ContentSpace,
     tasks: int,
@@ -61,11 +61,11 @@ def plans(
     )
 
     def planned(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        plan = planner.get().plans
+        plan = planner.value.plans
         for batch in whole_publications(batches):
             yield plan(batch)
 
-    return mapped(rows, planned, table("plans").schema)
+    return map_in_arrow(rows, planned, table_schema("plans").struct_type)
 
 
 def whole_publications(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -114,4 +114,4 @@ def _located(publications: DataFrame, space: ContentSpace) -> DataFrame:
             )
 
     needed = publications.select(*_KEY, "media_type", "bytes", *looked_at(space))
-    return mapped(needed, located, _ROWS)
+    return map_in_arrow(needed, located, _ROWS)

@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
-from distributary.pipeline.schemas import table
+from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.transforms.followers import Followers, ObjectFollowers
 from distributary.pipeline.transforms.object_tally import ObjectTally
 from distributary.pipeline.transforms.rate_state import NEWS, QUOTE, RATE_STATE, ObjectState
-from distributary.pipeline.workers import mapped
+from distributary.pipeline.workers import map_in_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from distributary.pipeline.shared import Shared
+    from distributary.pipeline.broadcast import Broadcast
 
 __all__ = ["Advance", "carried_rates", "news_in", "rates", "rates_advanced"]
 
 _QUOTES = ("object", "time", "value")
 
 
-def rates(quotes: DataFrame, followers: Shared[Followers], *, tasks: int) -> DataFrame:
+def rates(quotes: DataFrame, followers: Broadcast[Followers], *, tasks: int) -> DataFrame:
     """Return the table `rates`: updates per second that each server needs of each object.
 
     Counts the versions that the source sends to a server which is its direct child, by the
@@ -40,7 +40,7 @@ def rates(quotes: DataFrame, followers: Shared[Followers], *, tasks: int) -> Dat
     """
 
     def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        everybody = followers.get()
+        everybody = followers.value
         for found, pieces in _objects(batches, everybody):
             tally = ObjectTally(found.followers)
             for piece in pieces:
@@ -56,7 +56,7 @@ def rates(quotes: DataFrame, followers: Shared[Followers], *, tasks: int) -> Dat
         .repartition(tasks, "object")
         .sortWithinPartitions("object", "time", "value")
     )
-    return mapped(rows, counted, table("rates").schema)
+    return map_in_arrow(rows, counted, table_schema("rates").struct_type)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Advance:
 
     Attributes
     ----------
-    looked_at_us
+    before_us
         The watermark before, in microseconds since 1970; None in the beginning.
     watermark_us
         The watermark now.
@@ -75,7 +75,7 @@ class Advance:
         By which share a rate may rise unreported.
     """
 
-    looked_at_us: int | None
+    before_us: int | None
     watermark_us: int
     length_us: int
     tau: float
@@ -84,7 +84,7 @@ class Advance:
 def rates_advanced(
     state: DataFrame | None,
     quotes: DataFrame,
-    followers: Shared[Followers],
+    followers: Broadcast[Followers],
     advance: Advance,
     *,
     tasks: int,
@@ -100,7 +100,7 @@ def rates_advanced(
     from pyspark.sql import functions as f
 
     def advanced(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        everybody = followers.get()
+        everybody = followers.value
         for found, pieces in _objects(batches, everybody):
             kept = ObjectState(found.name, found.followers)
             for piece in pieces:
@@ -110,7 +110,7 @@ def rates_advanced(
             news = kept.tally.advance(
                 times[:settled],
                 values[:settled],
-                looked_at_us=advance.looked_at_us,
+                before_us=advance.before_us,
                 watermark_us=advance.watermark_us,
                 length_us=advance.length_us,
                 tau=advance.tau,
@@ -123,14 +123,14 @@ def rates_advanced(
     else:
         empty = quotes.sparkSession.createDataFrame([], RATE_STATE)
         rows = empty.unionByName(rows, allowMissingColumns=True)
-    return mapped(_by_object(rows, tasks), advanced, RATE_STATE)
+    return map_in_arrow(_by_object(rows, tasks), advanced, RATE_STATE)
 
 
-def carried_rates(state: DataFrame, followers: Shared[Followers], *, tasks: int) -> DataFrame:
+def carried_rates(state: DataFrame, followers: Broadcast[Followers], *, tasks: int) -> DataFrame:
     """Return the table `rates` over all quotes that a stream has seen, waiting ones too."""
 
     def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        everybody = followers.get()
+        everybody = followers.value
         for found, pieces in _objects(batches, everybody):
             kept = ObjectState(found.name, found.followers)
             for piece in pieces:
@@ -139,7 +139,9 @@ def carried_rates(state: DataFrame, followers: Shared[Followers], *, tasks: int)
             kept.tally.finish()
             yield _rated(found.name, kept.tally, everybody)
 
-    return mapped(_by_object(_carried(state), tasks), counted, table("rates").schema)
+    return map_in_arrow(
+        _by_object(_carried(state), tasks), counted, table_schema("rates").struct_type
+    )
 
 
 def news_in(state: DataFrame, *, length_us: int) -> DataFrame:

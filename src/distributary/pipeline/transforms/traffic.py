@@ -9,11 +9,11 @@ import numpy as np
 
 from distributary.arrays import FloatArray
 from distributary.errors import BadInput, quoted
-from distributary.pipeline.schemas import table
-from distributary.pipeline.shared import share
+from distributary.pipeline.broadcast import broadcast
+from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.transforms._partner_kernels import Exchange, heaviest
 from distributary.pipeline.transforms.exchange import Population, exchange_of
-from distributary.pipeline.workers import mapped
+from distributary.pipeline.workers import map_in_arrow
 from distributary.topology.prices import shortest_prices
 from distributary.wiring.core_prices import symmetric_prices
 from distributary.wiring.flows import carried
@@ -48,7 +48,7 @@ def traffic(spark: SparkSession, everybody: Population) -> DataFrame:
             "bytes_out": pa.array(problem.sent),
         }
     )
-    return spark.createDataFrame(found, table("traffic").schema)
+    return spark.createDataFrame(found, table_schema("traffic").struct_type)
 
 
 class Core(NamedTuple):
@@ -117,7 +117,7 @@ def broker_traffic(spark: SparkSession, everybody: Population, core: Core) -> Da
             "bytes_per_second": pa.array(flows[one, other]),
         }
     )
-    return spark.createDataFrame(found, table("broker_traffic").schema)
+    return spark.createDataFrame(found, table_schema("broker_traffic").struct_type)
 
 
 def partners(spark: SparkSession, everybody: Population, most: int = 10) -> DataFrame:
@@ -135,17 +135,19 @@ def partners(spark: SparkSession, everybody: Population, most: int = 10) -> Data
     everything = exchange_of(everybody.problem)
     pairs = users * len(everything.set_start)
     tasks = max(1, min(_TASKS_MAX, max(users // _TASK_USERS, pairs // _TASK_PAIRS)))
-    shared = share(spark, (everything, names))
+    shared = broadcast(spark, (everything, names))
 
     def ranked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        exchange, known = shared.get()
+        exchange, known = shared.value
         for batch in batches:
             for task in batch.column(0).to_pylist():
                 yield _ranked(
                     exchange, known, users * task // tasks, users * (task + 1) // tasks, most
                 )
 
-    return mapped(spark.range(0, tasks, 1, tasks), ranked, table("partners").schema)
+    return map_in_arrow(
+        spark.range(0, tasks, 1, tasks), ranked, table_schema("partners").struct_type
+    )
 
 
 def _ranked(exchange: Exchange, names: pa.Array, first: int, end: int, most: int) -> pa.RecordBatch:

@@ -78,8 +78,8 @@ def volumes_added(
     if carried is None:
         return new
     before = carried
-    if advance.looked_at_us is not None:
-        closed = _ends(advance.length_us) <= f.lit(advance.looked_at_us)
+    if advance.before_us is not None:
+        closed = _ends(advance.length_us) <= f.lit(advance.before_us)
         before = carried.withColumn("window", f.when(~closed, f.col("window")))
     every = before.select(*columns).unionByName(new)
     return _added_up(every, "window", "user", "cell").select(*columns)
@@ -95,8 +95,8 @@ def closed_volumes(carried: DataFrame, advance: Advance) -> DataFrame:
     from pyspark.sql import functions as f
 
     closed = _ends(advance.length_us) <= f.lit(advance.watermark_us)
-    if advance.looked_at_us is not None:
-        closed &= _ends(advance.length_us) > f.lit(advance.looked_at_us)
+    if advance.before_us is not None:
+        closed &= _ends(advance.length_us) > f.lit(advance.before_us)
     found = carried.filter(f.col("window").isNotNull() & f.col("user").isNotNull() & closed)
     return found.select(f.unix_micros("window").alias("window"), "user", "cell", "bytes")
 
@@ -124,7 +124,7 @@ def traffic_news(
             last[row, np.asarray(places)] = np.asarray(known.column("value"))
     windows = np.asarray(closed.column("window"), np.int64)
     length = advance.length_us
-    first = None if advance.looked_at_us is None else window_of(advance.looked_at_us, length)
+    first = None if advance.before_us is None else window_of(advance.before_us, length)
     looked_at = closed_windows(
         np.unique(windows), first_us=first, watermark_us=advance.watermark_us, length_us=length
     )

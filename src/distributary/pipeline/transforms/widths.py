@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from distributary.pipeline.schemas import Table
+from distributary.pipeline.schemas import TableSchema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -20,7 +20,7 @@ WIDTHS = {
 """By table and column: what must be the same in all rows."""
 
 
-def width_bounds(target: Table) -> list[Column]:
+def width_bounds(target: TableSchema) -> list[Column]:
     """Return aggregates that tell whether rows agree: the least and the most of each width."""
     from pyspark.sql import functions as f
 
@@ -31,7 +31,7 @@ def width_bounds(target: Table) -> list[Column]:
     ]
 
 
-def usual_widths(rows: DataFrame, target: Table) -> dict[str, int]:
+def usual_widths(rows: DataFrame, target: TableSchema) -> dict[str, int]:
     """Return the width that most rows have, by column; the larger one of two."""
     from pyspark.sql import functions as f
 
@@ -44,7 +44,7 @@ def usual_widths(rows: DataFrame, target: Table) -> dict[str, int]:
     return usual
 
 
-def misfit(target: Table, expected: Mapping[str, int]) -> Column:
+def misfit(target: TableSchema, expected: Mapping[str, int]) -> Column:
     """Return the reason why a row does not agree with the others; null when it does."""
     from pyspark.sql import functions as f
 

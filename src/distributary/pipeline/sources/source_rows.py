@@ -14,18 +14,18 @@ from distributary.arrays import BoolArray, IntArray
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from distributary.pipeline.schemas import Table
+    from distributary.pipeline.schemas import TableSchema
 
 __all__ = [
     "ORIGIN",
     "RAW_CHARACTERS_MAX",
     "Faults",
     "Layout",
-    "Portion",
-    "answered",
-    "file_refused",
+    "SourceRows",
     "layout_of",
-    "refused_portion",
+    "refused_file",
+    "refused_rows",
+    "with_origin",
 ]
 
 ORIGIN = ("file", "line", "raw", "reason")
@@ -44,15 +44,15 @@ class Layout:
     required: frozenset[str]
 
 
-def layout_of(table: Table) -> Layout:
+def layout_of(declared: TableSchema) -> Layout:
     """Return the layout of a table."""
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_type
 
-    fields = table.schema.fields
+    fields = declared.struct_type.fields
     kinds = [(field.name, to_arrow_type(field.dataType, timezone="UTC")) for field in fields]
     required = frozenset(field.name for field in fields if not field.nullable)
-    return Layout(table.name, pa.schema(kinds), required)
+    return Layout(declared.name, pa.schema(kinds), required)
 
 
 class Faults:
@@ -90,7 +90,7 @@ class Faults:
 
 
 @dataclass(frozen=True)
-class Portion:
+class SourceRows:
     """Some rows of a file.
 
     Columns are null where something could not be read. `numbers` are lines, or rows of a
@@ -103,9 +103,9 @@ class Portion:
     faults: Faults
 
 
-def refused_portion(
+def refused_rows(
     layout: Layout, raws: Sequence[bytes], numbers: IntArray, reasons: Sequence[str]
-) -> Portion:
+) -> SourceRows:
     """Return lines of which nothing could be read."""
     import pyarrow as pa
 
@@ -117,7 +117,7 @@ def refused_portion(
     texts = pa.array(
         [raw[: RAW_CHARACTERS_MAX * 4].decode("utf-8", "replace") for raw in raws], pa.string()
     )
-    return Portion(
+    return SourceRows(
         pa.record_batch(columns, schema=layout.schema),
         numbers,
         lambda rows: texts.take(pa.array(rows)),
@@ -125,7 +125,7 @@ def refused_portion(
     )
 
 
-def answered(portion: Portion, file: str, *, origins: bool) -> pa.RecordBatch:
+def with_origin(rows: SourceRows, file: str, *, origins: bool) -> pa.RecordBatch:
     """Return rows as the transform yields them: the table's columns, then `ORIGIN`.
 
     Good rows say where they come from if `origins` are asked for: it takes longer than
@@ -134,27 +134,27 @@ def answered(portion: Portion, file: str, *, origins: bool) -> pa.RecordBatch:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    count = len(portion.numbers)
-    bad = portion.faults.bad
+    count = len(rows.numbers)
+    bad = rows.faults.bad
     shown = np.ones(count, bool) if origins else bad
     if not shown.any():
         origin = [pa.nulls(count, kind) for kind in _origin_types()]
     else:
         raws = pc.utf8_slice_codeunits(
-            pc.utf8_rtrim(portion.raws(np.flatnonzero(shown)), "\r\n"), 0, RAW_CHARACTERS_MAX
+            pc.utf8_rtrim(rows.raws(np.flatnonzero(shown)), "\r\n"), 0, RAW_CHARACTERS_MAX
         )
         origin = [
             _scattered(shown, pa.repeat(file, int(shown.sum()))),
-            _scattered(shown, pa.array(portion.numbers[shown], pa.int64())),
+            _scattered(shown, pa.array(rows.numbers[shown], pa.int64())),
             _scattered(shown, raws),
-            _scattered(bad, portion.faults.reasons()),
+            _scattered(bad, rows.faults.reasons()),
         ]
     return pa.RecordBatch.from_arrays(
-        [*portion.columns.columns, *origin], names=[*portion.columns.schema.names, *ORIGIN]
+        [*rows.columns.columns, *origin], names=[*rows.columns.schema.names, *ORIGIN]
     )
 
 
-def file_refused(layout: Layout, file: str, reason: str) -> pa.RecordBatch:
+def refused_file(layout: Layout, file: str, reason: str) -> pa.RecordBatch:
     """Return the one row that stands for a file of which nothing more could be read."""
     import pyarrow as pa
 

@@ -9,28 +9,28 @@ from typing import TYPE_CHECKING
 
 from distributary.errors import PipelineFailed
 from distributary.pipeline.counting import RowCount, observed
-from distributary.pipeline.schemas import Table
+from distributary.pipeline.schemas import TableSchema
 from distributary.pipeline.sources.splits import SplitPlan, counted_splits, split_frame
 from distributary.pipeline.store import BATCH, Store
-from distributary.pipeline.transforms.ingest import ingested, kept, quarantined
-from distributary.pipeline.transforms.repeated import (
-    judged,
-    repeated_hashes,
-    suspected,
+from distributary.pipeline.transforms.deduplication import (
+    duplicate_hashes,
+    mark_duplicates,
+    possible_duplicates,
     without_hash,
 )
+from distributary.pipeline.transforms.ingest import ingested, kept, quarantined
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["LATE", "Intake", "take_in"]
+__all__ = ["LATE", "IngestedBatch", "ingest_batch"]
 
 LATE = "late"
 """Why a row is in quarantine that came after the watermark had passed its time."""
 
 
 @dataclass(frozen=True)
-class Intake:
+class IngestedBatch:
     """What became of the rows of a batch.
 
     `latest_us` is the latest time of those that were kept, None when no row has one; `apart`
@@ -45,15 +45,15 @@ class Intake:
 
 
 @contextmanager
-def take_in(
+def ingest_batch(
     store: Store,
-    target: Table,
+    target: TableSchema,
     plan: SplitPlan,
     *,
     batch: int,
     watermark_us: int | None,
     known: DataFrame | None,
-) -> Iterator[Intake]:
+) -> Iterator[IngestedBatch]:
     """Write the rows of some files into a batch of their table, by the rules of `ingest`.
 
     The result can be used within.
@@ -85,7 +85,7 @@ def take_in(
     nothing = {"rows": 0, "kept": 0, "late": 0, "latest": None}
     seen = nothing | observed(observation)
     new = _written(store, target, batch)
-    hashes = repeated_hashes(new, known, target, row_count=seen["kept"]).persist()
+    hashes = duplicate_hashes(new, known, target, row_count=seen["kept"]).persist()
     told: DataFrame | None = None
     apart: DataFrame | None = None
     kept_rows, apart_rows = seen["kept"], 0
@@ -95,7 +95,7 @@ def take_in(
             every = rows(counted_splits(store.spark, plan), origins=True)
             told = every.filter(~good)
             if repeated:
-                told = judged(suspected(every, hashes, target), known, target)
+                told = mark_duplicates(possible_duplicates(every, hashes, target), known, target)
             told = told.persist()
             apart = quarantined(told, target)
             apart_rows = apart.count()
@@ -111,14 +111,14 @@ def take_in(
                 f"{seen['rows']:,} rows were read, {kept_rows:,} kept and {apart_rows:,} put "
                 "into quarantine; did a file change?",
             )
-        yield Intake(seen["rows"], kept_rows, seen["late"], seen["latest"], apart)
+        yield IngestedBatch(seen["rows"], kept_rows, seen["late"], seen["latest"], apart)
     finally:
         hashes.unpersist()
         if told is not None:
             told.unpersist()
 
 
-def _written(store: Store, target: Table, batch: int) -> DataFrame:
+def _written(store: Store, target: TableSchema, batch: int) -> DataFrame:
     """Return the rows that a batch has put into a table."""
     path = store.path(f"{target.name}/{BATCH}={batch}")
-    return store.spark.read.schema(target.schema).parquet(path).select(*target.column_names)
+    return store.spark.read.schema(target.struct_type).parquet(path).select(*target.column_names)

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-__all__ = ["ship_package"]
+__all__ = ["ensure_package"]
 
 _ASKED = 8
 
 
-def ship_package(spark: SparkSession) -> None:
+def ensure_package(spark: SparkSession) -> None:
     """Send this package to the executors, unless they have the same version already.
 
     An installed package keeps its compiled code from run to run, so it is preferred to one

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distributary.pipeline.schemas import Table
-from distributary.pipeline.workers import mapped
+from distributary.pipeline.schemas import TableSchema
+from distributary.pipeline.workers import map_in_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 __all__ = [
     "ALREADY_THERE",
     "REPEATED",
-    "judged",
-    "repeated_hashes",
-    "suspected",
+    "duplicate_hashes",
+    "mark_duplicates",
+    "possible_duplicates",
     "with_hash",
     "without_hash",
 ]
@@ -41,8 +41,8 @@ _BUCKET_ROWS = 2_000_000
 _BUCKETS_MAX = 4096
 
 
-def repeated_hashes(
-    rows: DataFrame, existing: DataFrame | None, target: Table, *, row_count: int
+def duplicate_hashes(
+    rows: DataFrame, existing: DataFrame | None, target: TableSchema, *, row_count: int
 ) -> DataFrame:
     """Return the hashes of keys that are there more than once, each once.
 
@@ -57,11 +57,11 @@ def repeated_hashes(
         for batch in batches:
             yield _packed(batch, buckets)
 
-    exchanged = mapped(hashes, packed, "bucket INT, hashes BINARY")
-    return mapped(exchanged.repartitionById(buckets, "bucket"), _twice, f"{_HASH} BIGINT")
+    exchanged = map_in_arrow(hashes, packed, "bucket INT, hashes BINARY")
+    return map_in_arrow(exchanged.repartitionById(buckets, "bucket"), _twice, f"{_HASH} BIGINT")
 
 
-def suspected(rows: DataFrame, hashes: DataFrame, target: Table) -> DataFrame:
+def possible_duplicates(rows: DataFrame, hashes: DataFrame, target: TableSchema) -> DataFrame:
     """Return rows of `ingest.ingested` that have a reason, or whose hash is among some."""
     from pyspark.sql import functions as f
 
@@ -71,17 +71,17 @@ def suspected(rows: DataFrame, hashes: DataFrame, target: Table) -> DataFrame:
     return joined.filter(faulty).drop(_HASH, "is_repeated")
 
 
-def with_hash(rows: DataFrame, hashes: DataFrame, target: Table) -> DataFrame:
+def with_hash(rows: DataFrame, hashes: DataFrame, target: TableSchema) -> DataFrame:
     """Return the rows whose hash is among some."""
     return rows.withColumn(_HASH, _hash(target)).join(hashes, _HASH, "left_semi").drop(_HASH)
 
 
-def without_hash(rows: DataFrame, hashes: DataFrame, target: Table) -> DataFrame:
+def without_hash(rows: DataFrame, hashes: DataFrame, target: TableSchema) -> DataFrame:
     """Return the rows whose hash is not among some."""
     return rows.withColumn(_HASH, _hash(target)).join(hashes, _HASH, "left_anti").drop(_HASH)
 
 
-def judged(rows: DataFrame, existing: DataFrame | None, target: Table) -> DataFrame:
+def mark_duplicates(rows: DataFrame, existing: DataFrame | None, target: TableSchema) -> DataFrame:
     """Return rows of `ingest.ingested` with a reason where another one has their key.
 
     Of good rows with one key, that which stands first, by file and then by line, stays
@@ -96,8 +96,8 @@ def judged(rows: DataFrame, existing: DataFrame | None, target: Table) -> DataFr
         marked = marked.unionByName(old, allowMissingColumns=True)
     # Rows that are faulty anyway are compared with nothing.
     faulty = f.col("reason").isNotNull()
-    alone = f.when(faulty, f.struct("file", "line"))
-    alike = Window.partitionBy(*target.key, alone)
+    apart = f.when(faulty, f.struct("file", "line"))
+    alike = Window.partitionBy(*target.key, apart)
     order = alike.orderBy("is_new", "file", "line")
     reason = (
         f.when(faulty, f.col("reason"))
@@ -107,7 +107,7 @@ def judged(rows: DataFrame, existing: DataFrame | None, target: Table) -> DataFr
     return marked.withColumn("reason", reason).filter("is_new").drop("is_new")
 
 
-def _hash(target: Table) -> Column:
+def _hash(target: TableSchema) -> Column:
     from pyspark.sql import functions as f
 
     return f.xxhash64(*target.key).alias(_HASH)
