@@ -16,7 +16,7 @@ from distributary.content.trace import LastSent, Trace, forwarded, forwarded_cou
 from distributary.pipeline.transforms.followers import ObjectFollowers
 from distributary.pipeline.transforms.object_tally import ObjectTally
 from distributary.pipeline.transforms.reporting import reported
-from distributary.pipeline.transforms.windows import closed_windows
+from distributary.pipeline.transforms.windows import Advance, closed_windows
 
 LENGTH_US = 10
 
@@ -131,10 +131,7 @@ def test_news_do_not_depend_on_how_versions_arrive_in_batches(
         news = tally.advance(
             np.array([times[at] for at in chosen], dtype=np.int64),
             np.array([values[at] for at in chosen]),
-            before_us=before,
-            watermark_us=mark,
-            length_us=LENGTH_US,
-            tau=0.2,
+            Advance(before, mark, LENGTH_US, tau=0.2),
         )
         for follower, window, rate, last in zip(*(part.tolist() for part in news), strict=True):
             told[follower].append((window, rate, None if math.isnan(last) else last))

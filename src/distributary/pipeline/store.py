@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from distributary.errors import BadInput, quoted
+from distributary.pipeline.counting import RowCount
 from distributary.pipeline.folder import Folder, open_folder
 from distributary.pipeline.parquet_folder import row_count, stored_types
 from distributary.pipeline.schemas import TableSchema, table_schema
@@ -108,6 +109,12 @@ class Store:
         """
         self.remove_drafts(name)
         self.publish(name, self.draft(name, frame, in_batches=in_batches))
+
+    def write_counted(self, name: str, frame: DataFrame) -> int:
+        """Put a frame in the place of a table, and return how many rows it had."""
+        count = RowCount()
+        self.write(name, count.of(frame))
+        return count.rows
 
     def draft(self, name: str, frame: DataFrame, *, in_batches: bool = False) -> str:
         """Write a frame beside a table and return what `read_draft` and `publish` call it."""

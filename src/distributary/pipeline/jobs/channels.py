@@ -72,10 +72,8 @@ def channels(source: Store, target: Store, space: ContentSpace) -> JobReport:
             # Publications are read here, once; all that follows is about users and cells.
             summary = _summary(found)
         for name, frame in _frames(source, space, found, wanted).items():
-            count = RowCount()
             with explained("channels", source.path(_READ[name])):
-                target.write(name, count.of(frame))
-                written[name] = count.rows
+                written[name] = target.write_counted(name, frame)
     finally:
         found.unpersist()
     write_space(target, space)

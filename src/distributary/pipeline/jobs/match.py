@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distributary.errors import BadInput
-from distributary.pipeline.broadcast import Broadcast, broadcast
+from distributary.pipeline.broadcast import broadcast
 from distributary.pipeline.collect import collect
 from distributary.pipeline.counting import RowCount
 from distributary.pipeline.failures import explained
@@ -52,10 +52,10 @@ def match(source: Store, target: Store, *, graph: Path | str | None = None) -> J
     """
     stopwatch = Stopwatch()
     everybody = recipients_in(source, graph=graph)
-    shared: Broadcast[Recipients] = broadcast(source.spark, everybody)
+    sent = broadcast(source.spark, everybody)
     read = RowCount()
     with explained("match", source.path("publications")):
-        target.write("deliveries", deliveries(read.of(source.read("publications")), shared))
+        target.write("deliveries", deliveries(read.of(source.read("publications")), sent))
         figures = _figures(target)
     return JobReport(
         "match",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from distributary.content.content_space import ContentSpace
 from distributary.content.documents import read_document
 from distributary.errors import BadInput
-from distributary.pipeline.broadcast import Broadcast, broadcast
+from distributary.pipeline.broadcast import broadcast
 from distributary.pipeline.counting import RowCount, observed
 from distributary.pipeline.failures import explained
 from distributary.pipeline.graph import calibration
@@ -41,16 +41,8 @@ def frames(
     tasks: int | None = None,
 ) -> dict[str, DataFrame]:
     """Return the tables that the job writes, by name."""
-    cells = _space(source, space)
-    return {
-        "plans": planned(
-            source.read("publications"),
-            source.read("deliveries"),
-            _shared(source, graph, cells, options),
-            space=cells,
-            tasks=_tasks(source.spark, tasks),
-        )
-    }
+    published, delivered = source.read("publications"), source.read("deliveries")
+    return {"plans": _planned(source, published, delivered, graph, space, options, tasks)}
 
 
 def plans(
@@ -76,22 +68,16 @@ def plans(
     from pyspark.sql import functions as f
 
     stopwatch = Stopwatch()
-    cells = _space(source, space)
-    planner = _shared(source, graph, cells, options)
     published, delivered, written = RowCount(), Observation(), Observation()
+    deliveries = source.read("deliveries").observe(
+        delivered,
+        f.count(f.lit(1)).alias("rows"),
+        f.count_if(f.col("broker").isNull()).alias("without_broker"),
+        f.count_if(f.col("media_type").isNull()).alias("without_format"),
+    )
+    publications = published.of(source.read("publications"))
+    rows = _planned(source, publications, deliveries, graph, space, options, tasks)
     with explained("plans", source.path("deliveries")):
-        rows = planned(
-            published.of(source.read("publications")),
-            source.read("deliveries").observe(
-                delivered,
-                f.count(f.lit(1)).alias("rows"),
-                f.count_if(f.col("broker").isNull()).alias("without_broker"),
-                f.count_if(f.col("media_type").isNull()).alias("without_format"),
-            ),
-            planner,
-            space=cells,
-            tasks=_tasks(source.spark, tasks),
-        )
         target.write("plans", rows.observe(written, *_figures()))
         got, made = observed(delivered), observed(written)
     costs: dict[str, Figure] = {name: float(made.get(name) or 0) for name in _COSTS}
@@ -120,11 +106,24 @@ def _figures() -> list[Column]:
     ]
 
 
-def _shared(
-    source: Store, graph: Path | str | None, space: ContentSpace, options: PlanOptions | None
-) -> Broadcast[PublicationPlanner]:
-    planner = PublicationPlanner(read_overlay(source), space, calibration(graph), options)
-    return broadcast(source.spark, planner)
+def _planned(
+    source: Store,
+    publications: DataFrame,
+    deliveries: DataFrame,
+    graph: Path | str | None,
+    space: Path | str | None,
+    options: PlanOptions | None,
+    tasks: int | None,
+) -> DataFrame:
+    cells = _space(source, space)
+    planner = PublicationPlanner(read_overlay(source), cells, calibration(graph), options)
+    return planned(
+        publications,
+        deliveries,
+        broadcast(source.spark, planner),
+        space=cells,
+        tasks=_tasks(source.spark, tasks),
+    )
 
 
 def _space(source: Store, path: Path | str | None) -> ContentSpace:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distributary.errors import BadInput
-from distributary.pipeline.broadcast import Broadcast, broadcast
+from distributary.pipeline.broadcast import broadcast
 from distributary.pipeline.collect import collect
-from distributary.pipeline.counting import RowCount
 from distributary.pipeline.failures import explained
 from distributary.pipeline.report import JobReport, Stopwatch
 from distributary.pipeline.transforms.followers import Followers, ObjectEvents, followers
@@ -38,13 +37,7 @@ def followers_in(source: Store, events: ObjectEvents | None = None) -> Followers
 
 def frames(source: Store, *, events: ObjectEvents | None = None) -> dict[str, DataFrame]:
     """Return the tables that the job writes, by name."""
-    everybody = broadcast(source.spark, followers_in(source, events))
-    quotes = source.read("quotes")
-    return {
-        "rates": counted(
-            quotes, everybody, tasks=task_count(source.spark, per_core=_TASKS_PER_CORE)
-        )
-    }
+    return {"rates": _counted(source, followers_in(source, events))}
 
 
 def rates(source: Store, target: Store, *, events: ObjectEvents | None = None) -> JobReport:
@@ -54,19 +47,19 @@ def rates(source: Store, target: Store, *, events: ObjectEvents | None = None) -
     """
     stopwatch = Stopwatch()
     everybody = followers_in(source, events)
-    shared: Broadcast[Followers] = broadcast(source.spark, everybody)
-    written = RowCount()
     with explained("rates", source.path("quotes")):
         # What the files say: counting rows on their way to be sorted takes longer.
         rows = source.row_count("quotes")
-        found = counted(
-            source.read("quotes"), shared, tasks=task_count(source.spark, per_core=_TASKS_PER_CORE)
-        )
-        target.write("rates", written.of(found))
-        return JobReport(
-            "rates",
-            {"quotes": rows, "subscriptions": len(everybody.index)},
-            {"rates": written.rows},
-            stopwatch.seconds,
-            {"servers": len(everybody.servers)},
-        )
+        written = target.write_counted("rates", _counted(source, everybody))
+    return JobReport(
+        "rates",
+        {"quotes": rows, "subscriptions": len(everybody.index)},
+        {"rates": written},
+        stopwatch.seconds,
+        {"servers": len(everybody.servers)},
+    )
+
+
+def _counted(source: Store, everybody: Followers) -> DataFrame:
+    tasks = task_count(source.spark, per_core=_TASKS_PER_CORE)
+    return counted(source.read("quotes"), broadcast(source.spark, everybody), tasks=tasks)

@@ -40,7 +40,7 @@ def run(
     reports = []
     for step in steps:
         with watched(store.spark, step.job, observe):
-            report = _JOBS[step.job](store, dict(step.options), observe, warn)
+            report = _report(step, store, observe, warn)
         if finished is not None:
             finished(report)
         reports.append(report)
@@ -62,86 +62,57 @@ def _number(figure: Figure) -> float | None:
     return float(figure) if isinstance(figure, int | float) else None
 
 
-Options = dict[str, Any]
-Warn = Callable[[str], None] | None
+def _report(
+    step: Step, store: Store, observe: Observe | None, warn: Callable[[str], None] | None
+) -> JobReport:
+    """Run one job; what it is made of is imported when it is its turn."""
+    given: dict[str, Any] = dict(step.options)
 
+    def taken(*names: str) -> dict[str, Any]:
+        return {name: given.pop(name) for name in names if name in given}
 
-def _sample(store: Store, options: Options, observe: Observe | None, warn: Warn) -> JobReport:
-    from distributary.pipeline.jobs.sample import sample
-    from distributary.pipeline.sample import SampleSizes
+    match step.job:
+        case "sample":
+            from distributary.pipeline.jobs.sample import sample
+            from distributary.pipeline.sample import SampleSizes
 
-    seed = options.pop("seed", 0)
-    return sample(store, SampleSizes(**options), seed=seed)
+            return sample(store, seed=given.pop("seed", 0), sizes=SampleSizes(**given))
+        case "ingest":
+            from distributary.pipeline.jobs.ingest import ingest
 
+            return ingest(store, given.pop("table"), given.pop("files"), warn=warn, **given)
+        case "match":
+            from distributary.pipeline.jobs.match import match
 
-def _ingest(store: Store, options: Options, observe: Observe | None, warn: Warn) -> JobReport:
-    from distributary.pipeline.jobs.ingest import ingest
+            return match(store, store, **given)
+        case "channels":
+            from distributary.pipeline.jobs.channels import channels, space_for
 
-    table, files = options.pop("table"), options.pop("files")
-    return ingest(store, table, files, warn=warn, **options)
+            return channels(store, store, space_for(store, file=given.pop("space", None), **given))
+        case "traffic":
+            from distributary.pipeline.jobs.traffic import traffic
 
+            return traffic(store, store, **given)
+        case "rates":
+            from distributary.pipeline.jobs.rates import rates
+            from distributary.pipeline.transforms.followers import ObjectEvents
 
-def _match(store: Store, options: Options, observe: Observe | None, warn: Warn) -> JobReport:
-    from distributary.pipeline.jobs.match import match
+            return rates(store, store, events=ObjectEvents(**given))
+        case "plans":
+            from distributary.pipeline.jobs.plans import plans
+            from distributary.pipeline.transforms.publication_plans import PlanOptions
 
-    return match(store, store, **options)
+            own = taken("graph", "space", "tasks")
+            return plans(store, store, options=PlanOptions(**given), **own)
+        case "wire":
+            from distributary.pipeline.jobs.wire import wire
 
+            return wire(store, store, observe=observe, **given)
+        case "tree":
+            from distributary.pipeline.jobs.tree import tree
+            from distributary.pipeline.stream_problems import ServerTimes
 
-def _channels(store: Store, options: Options, observe: Observe | None, warn: Warn) -> JobReport:
-    from distributary.pipeline.jobs.channels import channels, space_for
-
-    space = space_for(store, file=options.pop("space", None), **options)
-    return channels(store, store, space)
-
-
-def _traffic(store: Store, options: Options, observe: Observe | None, warn: Warn) -> JobReport:
-    from distributary.pipeline.jobs.traffic import traffic
-
-    return traffic(store, store, **options)
-
-
-def _rates(store: Store, options: Options, observe: Observe | None, warn: Warn) -> JobReport:
-    from distributary.pipeline.jobs.rates import rates
-    from distributary.pipeline.transforms.followers import ObjectEvents
-
-    return rates(store, store, events=ObjectEvents(**options))
-
-
-def _plans(store: Store, options: Options, observe: Observe | None, warn: Warn) -> JobReport:
-    from distributary.pipeline.jobs.plans import plans
-    from distributary.pipeline.transforms.publication_plans import PlanOptions
-
-    own = {name: options.pop(name) for name in ("graph", "space", "tasks") if name in options}
-    return plans(store, store, options=PlanOptions(**options), **own)
-
-
-def _wire(store: Store, options: Options, observe: Observe | None, warn: Warn) -> JobReport:
-    from distributary.pipeline.jobs.wire import wire
-
-    return wire(store, store, observe=observe, **options)
-
-
-def _tree(store: Store, options: Options, observe: Observe | None, warn: Warn) -> JobReport:
-    from distributary.pipeline.jobs.tree import tree
-    from distributary.pipeline.stream_problems import ServerTimes
-
-    times = {
-        name: options.pop(name)
-        for name in ("filter_time", "send_time", "source_filter_time", "source_send_time")
-        if name in options
-    }
-    root = options.pop("source", None)
-    return tree(store, store, root=root, times=ServerTimes(**times), observe=observe, **options)
-
-
-_JOBS: Mapping[str, Callable[[Any, Options, Observe | None, Warn], JobReport]] = {
-    "sample": _sample,
-    "ingest": _ingest,
-    "match": _match,
-    "channels": _channels,
-    "traffic": _traffic,
-    "rates": _rates,
-    "plans": _plans,
-    "wire": _wire,
-    "tree": _tree,
-}
+            times = taken("filter_time", "send_time", "source_filter_time", "source_send_time")
+            given["root"] = given.pop("source", None)
+            return tree(store, store, times=ServerTimes(**times), observe=observe, **given)
+    raise AssertionError(f"{step.job} is no job")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distributary.errors import BadInput
-from distributary.pipeline.counting import RowCount
 from distributary.pipeline.failures import explained
 from distributary.pipeline.report import JobReport, Stopwatch
 from distributary.pipeline.sample import SampleSizes, sample_tables
@@ -33,8 +32,6 @@ def sample(target: Store, sizes: SampleSizes, *, seed: int = 0) -> JobReport:
     stopwatch = Stopwatch()
     rows: dict[str, int] = {}
     for name, frame in frames(target.spark, sizes, seed=seed).items():
-        count = RowCount()
         with explained("sample", target.path(name)):
-            target.write(name, count.of(frame))
-            rows[name] = count.rows
+            rows[name] = target.write_counted(name, frame)
     return JobReport("sample", {}, rows, stopwatch.seconds, {"seed": seed})

@@ -14,11 +14,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from distributary.content.content_space import ContentSpace
 from distributary.errors import BadInput, DistributaryError, quoted
 from distributary.pipeline.broadcast import broadcast
 from distributary.pipeline.collect import collect
@@ -26,7 +23,7 @@ from distributary.pipeline.failures import explained
 from distributary.pipeline.folder import open_folder
 from distributary.pipeline.jobs.match import recipients_in
 from distributary.pipeline.jobs.rates import followers_in
-from distributary.pipeline.jobs.stream_batches import Audience, Batches
+from distributary.pipeline.jobs.stream_batches import Audience, Batches, StreamOptions
 from distributary.pipeline.jobs.stream_files import ARRIVING, arriving_files
 from distributary.pipeline.jobs.stream_state import Checkpoint
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
@@ -35,10 +32,9 @@ from distributary.pipeline.sources.files import SourceFile
 from distributary.pipeline.store import BATCH
 from distributary.pipeline.transforms.channels import interests
 from distributary.pipeline.transforms.deliveries import deliveries
-from distributary.pipeline.transforms.followers import ObjectEvents
 from distributary.pipeline.transforms.ingest import ingested, kept
 from distributary.pipeline.transforms.rates import rates
-from distributary.pipeline.transforms.reporting import TAU, checked_tau
+from distributary.pipeline.transforms.reporting import checked_tau
 from distributary.pipeline.workers import task_count
 
 if TYPE_CHECKING:
@@ -51,55 +47,6 @@ __all__ = ["StreamOptions", "frames", "stream"]
 _ADDED = ("publications", "quotes", "deliveries", "quarantine", "decisions")
 _REPLACED = ("rates", "traffic")
 _POLL_SECONDS = 0.25
-
-
-@dataclass(frozen=True)
-class StreamOptions:
-    """How a stream is run.
-
-    Attributes
-    ----------
-    folder
-        Where files arrive: in the folders `publications` and `quotes` below it, or
-        anywhere else below it.
-    checkpoint
-        The folder in which the stream keeps what it remembers.
-    table
-        The table of files that are in none of the two folders; told by the first of them
-        unless given.
-    once
-        Whether to stop when all files that are there are done.
-    every_us
-        How often to look for new files, otherwise.
-    files_max
-        How many files make a batch at most.
-    window_us, delay_us
-        The length of windows, and how long to wait for rows that come too late.
-    tau
-        By which share a value may rise unreported.
-    events
-        What events of quoted objects look like.
-    space
-        The content space in which traffic is counted.
-    graph
-        A calibrated adaptation graph; those that come with distributary by default.
-    collected_max
-        How many rows of closed windows the driver holds at once, beyond those of one.
-    """
-
-    folder: str
-    checkpoint: str
-    table: str | None = None
-    once: bool = False
-    every_us: int = 10_000_000
-    files_max: int = 1_000
-    window_us: int = 60_000_000
-    delay_us: int = 10_000_000
-    tau: float = TAU
-    events: ObjectEvents = field(default_factory=ObjectEvents)
-    space: ContentSpace = field(default_factory=ContentSpace.default)
-    graph: Path | str | None = None
-    collected_max: int = 2_000_000
 
 
 def stream(
@@ -122,18 +69,7 @@ def stream(
     checkpoint = Checkpoint(source.spark, options.checkpoint)
     _check_tables(target, checkpoint, options)
     audience = _audience(source, options)
-    batches = Batches(
-        target,
-        checkpoint,
-        audience,
-        folder=options.folder,
-        others=options.table,
-        delay_us=options.delay_us,
-        length_us=options.window_us,
-        tau=options.tau,
-        tasks=max(2, task_count(source.spark, per_core=1)),
-        collected_max=options.collected_max,
-    )
+    batches = Batches(target, checkpoint, audience, options)
     with explained("stream", options.folder):
         _run(source.spark, checkpoint, batches, options, stopped)
         written = batches.finish()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distributary.content.content_space import ContentSpace
@@ -21,10 +22,11 @@ from distributary.pipeline.store import BATCH, Store
 from distributary.pipeline.transforms.channels import rates_published
 from distributary.pipeline.transforms.deliveries import deliveries
 from distributary.pipeline.transforms.exchange import population
-from distributary.pipeline.transforms.followers import Followers
+from distributary.pipeline.transforms.followers import Followers, ObjectEvents
 from distributary.pipeline.transforms.rate_state import QUOTE, RATE_STATE
-from distributary.pipeline.transforms.rates import Advance, carried_rates, news_in, rates_advanced
+from distributary.pipeline.transforms.rates import carried_rates, news_in, rates_advanced
 from distributary.pipeline.transforms.recipients import Recipients
+from distributary.pipeline.transforms.reporting import TAU
 from distributary.pipeline.transforms.traffic import traffic
 from distributary.pipeline.transforms.traffic_windows import (
     REPORTED,
@@ -34,18 +36,68 @@ from distributary.pipeline.transforms.traffic_windows import (
     traffic_news,
     volumes_added,
 )
-from distributary.pipeline.transforms.windows import window_of
+from distributary.pipeline.transforms.windows import Advance, window_of
+from distributary.pipeline.workers import task_count
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-__all__ = ["Audience", "Batches"]
+__all__ = ["Audience", "Batches", "StreamOptions"]
 
 PUBLICATIONS, QUOTES = "publications", "quotes"
 _KEYS = "source STRING NOT NULL, event_id STRING NOT NULL, time TIMESTAMP NOT NULL"
 # Parts of the state, by the names of their tables.
 _RATES, _SEEN, _VOLUMES, _REPORTED = "rates", "keys", "volumes", "reported"
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """How a stream is run.
+
+    Attributes
+    ----------
+    folder
+        Where files arrive: in the folders `publications` and `quotes` below it, or
+        anywhere else below it.
+    checkpoint
+        The folder in which the stream keeps what it remembers.
+    table
+        The table of files that are in none of the two folders; told by the first of them
+        unless given.
+    once
+        Whether to stop when all files that are there are done.
+    every_us
+        How often to look for new files, otherwise.
+    files_max
+        How many files make a batch at most.
+    window_us, delay_us
+        The length of windows, and how long to wait for rows that come too late.
+    tau
+        By which share a value may rise unreported.
+    events
+        What events of quoted objects look like.
+    space
+        The content space in which traffic is counted.
+    graph
+        A calibrated adaptation graph; those that come with distributary by default.
+    collected_max
+        How many rows of closed windows the driver holds at once, beyond those of one.
+    """
+
+    folder: str
+    checkpoint: str
+    table: str | None = None
+    once: bool = False
+    every_us: int = 10_000_000
+    files_max: int = 1_000
+    window_us: int = 60_000_000
+    delay_us: int = 10_000_000
+    tau: float = TAU
+    events: ObjectEvents = field(default_factory=ObjectEvents)
+    space: ContentSpace = field(default_factory=ContentSpace.default)
+    graph: Path | str | None = None
+    collected_max: int = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -65,27 +117,6 @@ class Audience:
 class Batches:
     """Takes batches of files one after the other.
 
-    Parameters
-    ----------
-    target
-        Gets the tables.
-    checkpoint
-        Keeps the state.
-    audience
-        Whom it concerns.
-    folder
-        Where files arrive.
-    others
-        The table of files in no folder of a table's name, if it was given.
-    delay_us, length_us
-        The delay of the watermark, and the length of windows.
-    tau
-        By which share a value may rise unreported.
-    tasks
-        How many parts objects are shared out to.
-    collected_max
-        How many rows of closed windows the driver holds at once.
-
     Attributes
     ----------
     counts
@@ -93,35 +124,21 @@ class Batches:
     """
 
     def __init__(
-        self,
-        target: Store,
-        checkpoint: Checkpoint,
-        audience: Audience,
-        *,
-        folder: str,
-        others: str | None,
-        delay_us: int,
-        length_us: int,
-        tau: float,
-        tasks: int,
-        collected_max: int,
+        self, target: Store, checkpoint: Checkpoint, audience: Audience, options: StreamOptions
     ) -> None:
         self.counts: Counter[str] = Counter()
         self._target = target
         self._checkpoint = checkpoint
         self._audience = audience
-        self._folder = folder
-        self._others = others
-        self._delay_us = delay_us
-        self._length_us = length_us
-        self._tau = tau
-        self._tasks = tasks
-        self._collected_max = collected_max
+        self._options = options
+        self._tasks = max(2, task_count(target.spark, per_core=1))
 
     def take(self, batch: int, files: Sequence[SourceFile]) -> None:
         """Do everything that a batch asks for; doing it again changes nothing."""
         before = self._checkpoint.after(batch - 1)
-        arrivals = Arrivals.of(files, self._folder, others=self._others or before.others)
+        arrivals = Arrivals.of(
+            files, self._options.folder, others=self._options.table or before.others
+        )
         state = replace(before.following(), others=arrivals.others)
         apart: list[DataFrame] = []
         news: list[DataFrame] = []
@@ -216,10 +233,10 @@ class Batches:
         decided does not depend on the steps.
         """
         before, collected = advance.before_us, 0
-        if rows > self._collected_max:
+        if rows > self._options.collected_max:
             closed = closed_volumes(counted, advance).groupBy("window").count()
             for window, count in closed.orderBy("window").collect():
-                if collected and collected + count > self._collected_max:
+                if collected and collected + count > self._options.collected_max:
                     yield replace(advance, before_us=before, watermark_us=window)
                     before, collected = window, 0
                 collected += count
@@ -241,7 +258,7 @@ class Batches:
         written = self._checkpoint.read(state, _RATES, RATE_STATE)
         if written is None or not self._closes(advance):
             return state, []
-        return state, [news_in(written, length_us=self._length_us)]
+        return state, [news_in(written, length_us=self._options.window_us)]
 
     def _advanced(
         self, state: BatchState, before: BatchState, name: str, intake: IngestedBatch
@@ -250,19 +267,19 @@ class Batches:
         last = before.watermarks.get(name)
         reached = [mark for mark in (last,) if mark is not None]
         if intake.latest_us is not None:
-            reached.append(intake.latest_us - self._delay_us)
+            reached.append(intake.latest_us - self._options.delay_us)
         # Without any time nothing is late, and no window closes.
         watermark = max(reached, default=None)
         if watermark is not None:
             state = replace(state, watermarks={**state.watermarks, name: watermark})
         mark = -(2**62) if watermark is None else watermark
-        return state, Advance(last, mark, self._length_us, self._tau)
+        return state, Advance(last, mark, self._options.window_us, self._options.tau)
 
     def _closes(self, advance: Advance) -> bool:
         """Whether a window may have closed."""
         return advance.before_us is None or window_of(
-            advance.before_us, self._length_us
-        ) < window_of(advance.watermark_us, self._length_us)
+            advance.before_us, self._options.window_us
+        ) < window_of(advance.watermark_us, self._options.window_us)
 
     def _known(self, before: BatchState, name: str) -> DataFrame | None:
         """Return the keys of rows that may come again."""

@@ -8,7 +8,6 @@ import numpy as np
 
 from distributary.errors import BadInput, TooLarge
 from distributary.pipeline.collect import collect
-from distributary.pipeline.counting import RowCount
 from distributary.pipeline.failures import explained
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
 from distributary.pipeline.transforms import traffic as transforms
@@ -49,10 +48,8 @@ def traffic(source: Store, target: Store, *, partners: int = 10) -> JobReport:
     problem = everybody.problem
     written: dict[str, int] = {}
     for name, frame in _frames(source, everybody, partners).items():
-        count = RowCount()
         with explained("traffic", source.path("rates_published")):
-            target.write(name, count.of(frame))
-            written[name] = count.rows
+            written[name] = target.write_counted(name, frame)
     figures: dict[str, Figure] = {
         "bytes_per_second_published": float(problem.sent.sum()),
         "bytes_per_second_received": float(problem.received.sum()),
@@ -60,13 +57,7 @@ def traffic(source: Store, target: Store, *, partners: int = 10) -> JobReport:
     }
     if "broker_traffic" not in written:
         figures["broker_traffic"] = "needs brokers and core_costs"
-    return JobReport(
-        "traffic",
-        read,
-        written,
-        stopwatch.seconds,
-        figures,
-    )
+    return JobReport("traffic", read, written, stopwatch.seconds, figures)
 
 
 def _read(source: Store) -> tuple[Population, dict[str, int]]:

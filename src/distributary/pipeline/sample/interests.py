@@ -2,7 +2,7 @@
 
 Filters are written as JSON, column by column. For each kind the comment on its rungs says
 what a filter asks for; the shares beside them are the probability that a random filter of
-the rung matches a random event, which `World` makes a product.
+the rung matches a random event, which is a product.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
-from distributary.pipeline.sample import world as about
+from distributary.pipeline.sample import events as about
 from distributary.pipeline.sample.counters import Draws, picked
-from distributary.pipeline.sample.ladders import Ladder
-from distributary.pipeline.sample.texts import decimals, hexadecimals, joined, padded
-from distributary.pipeline.sample.world import (
+from distributary.pipeline.sample.events import (
     CATEGORIES,
     CLIP,
     KIND_NAMES,
@@ -27,8 +25,9 @@ from distributary.pipeline.sample.world import (
     REGIONS,
     SENSOR,
     TYPES,
-    World,
 )
+from distributary.pipeline.sample.ladders import Ladder
+from distributary.pipeline.sample.texts import decimals, hexadecimals, joined, padded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,7 +49,7 @@ class _Picks:
     """What each of some filters is about; every array has one entry per filter."""
 
     draws: Draws
-    world: World
+    seed: int
     rows: IntArray
     places: IntArray
     width: float
@@ -65,11 +64,11 @@ class _Picks:
 
     @property
     def regions(self) -> pa.Array:
-        return self.texts(REGIONS, self.world.region_of_place[self.places])
+        return self.texts(REGIONS, about.REGION_OF_PLACE[self.places])
 
     @property
     def sources(self) -> pa.Array:
-        return self.texts(self.world.sources, self.places)
+        return self.texts(about.SOURCES, self.places)
 
     def types(self, *kinds: int) -> pa.Array:
         known = TYPES.of_kinds(*kinds)
@@ -89,10 +88,10 @@ class _Picks:
         south = self.uniform("south") * (1.0 - sides)
         west = self.uniform("west") * (1.0 - sides)
         bounds = (
-            self.world.latitudes(self.places, south),
-            self.world.latitudes(self.places, south + sides),
-            self.world.longitudes(self.places, west),
-            self.world.longitudes(self.places, west + sides),
+            about.latitudes(self.seed, self.places, south),
+            about.latitudes(self.seed, self.places, south + sides),
+            about.longitudes(self.seed, self.places, west),
+            about.longitudes(self.seed, self.places, west + sides),
         )
         low, high, left, right = (decimals(bound, before=2, after=5) for bound in bounds)
         return joined(
@@ -101,14 +100,14 @@ class _Picks:
         )  # fmt: skip
 
 
-def _ladder(world: World, kind: str) -> Ladder:
+def _ladder(kind: str) -> Ladder:
     """Return the ladder of a kind of filters; `_written` says what is on its rungs."""
-    region = float((world.region_shares**2).sum())
-    place = float((world.place_shares**2).sum())
+    region = float((about.REGION_SHARES**2).sum())
+    place = float((about.PLACE_SHARES**2).sum())
     if kind == "area":
         return Ladder((_SEEN, _SEEN * region, _SEEN * place), shrinks=True)
     if kind == "reading":
-        category = float(KIND_SHARES[SENSOR] * (world.category_shares**2).sum())
+        category = float(KIND_SHARES[SENSOR] * (about.CATEGORY_SHARES**2).sum())
         return Ladder((category, category * region, category * place), shrinks=True)
     if kind == "tile":
         kinds = float((KIND_SHARES[:QUOTE] ** 2).sum()) / _LOCATED
@@ -119,14 +118,14 @@ def _ladder(world: World, kind: str) -> Ladder:
         type_ = float((shares**2).sum()) / _LOCATED
         return Ladder((type_, type_ * region, type_ * place, _LOCATED * place / about.TILES))
     if kind == "sql":
-        least = [world.severity_shares[severity - 1 :].sum() for severity in _SEVERITIES]
+        least = [about.SEVERITY_SHARES[severity - 1 :].sum() for severity in _SEVERITIES]
         severe = _LOCATED * float(np.mean(least))
         tiles = tuple(severe * place / 16.0**digits for digits in range(_TILE_DIGITS + 1))
         return Ladder((severe, severe * region, *tiles))
     assert kind == "mixed"
     topics = [TYPES.shares[TYPES.of_kinds(kind)] for kind in (NOTICE, CLIP)]
     either = sum(float((shares**2).sum() / shares.sum()) for shares in topics)
-    either *= 1.0 - float(world.severity_shares[0])
+    either *= 1.0 - float(about.SEVERITY_SHARES[0])
     return Ladder((either, either * region, either * place), shrinks=True)
 
 
@@ -143,7 +142,7 @@ def _area(picks: _Picks, rung: int) -> pa.Array:
 
 def _reading(picks: _Picks, rung: int) -> pa.Array:
     # Readings of a category; in a region; in a box.
-    chosen = picked(picks.uniform("category"), picks.world.category_shares)
+    chosen = picked(picks.uniform("category"), about.CATEGORY_SHARES)
     begin = joined('[{"exact":{"/category":"', picks.texts(CATEGORIES, chosen), '"}}')
     if rung == 0:
         return joined(begin, "]")
@@ -215,7 +214,7 @@ _WRITTEN = {
 
 
 def interest_filters(
-    world: World, draws: Draws, kind: str, rows: IntArray, *, wanted: float
+    seed: int, draws: Draws, kind: str, rows: IntArray, *, wanted: float
 ) -> tuple[IntArray, pa.Array]:
     """Return filters of one kind as JSON, and the rows they belong to.
 
@@ -223,14 +222,14 @@ def interest_filters(
     """
     import pyarrow as pa
 
-    ladder = _ladder(world, kind)
+    ladder = _ladder(kind)
     rungs = ladder.rungs(wanted, draws.uniform("rung", rows))
     placed: list[IntArray] = []
     written: list[pa.Array] = []
     for rung in np.unique(rungs).tolist():
         there = rows[rungs == rung]
-        places = picked(draws.uniform("place", there), world.place_shares)
-        picks = _Picks(draws, world, there, places, ladder.width(wanted))
+        places = picked(draws.uniform("place", there), about.PLACE_SHARES)
+        picks = _Picks(draws, seed, there, places, ladder.width(wanted))
         placed.append(there)
         written.append(_WRITTEN[kind](picks, rung))
     if not written:

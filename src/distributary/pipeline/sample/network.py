@@ -9,9 +9,9 @@ import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.pipeline.sample.counters import Draws
-from distributary.pipeline.sample.names import broker_names, user_names
 from distributary.pipeline.sample.publications import MEAN_BYTES
 from distributary.pipeline.sample.sizes import SampleSizes
+from distributary.pipeline.sample.texts import broker_names, user_names
 from distributary.topology.identifiers import random_identifiers
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.content.publication_table import publications_schema
-from distributary.pipeline.sample import world as about
+from distributary.pipeline.sample import events as about
 from distributary.pipeline.sample.counters import Draws, picked, zipf_picked
+from distributary.pipeline.sample.events import CATEGORIES, KIND_NAMES, MEDIA, REGIONS, TYPES
 from distributary.pipeline.sample.maps import map_column
-from distributary.pipeline.sample.names import object_names, user_names
 from distributary.pipeline.sample.quotes import object_means, object_publishers
 from distributary.pipeline.sample.sizes import SampleSizes
 from distributary.pipeline.sample.texts import (
@@ -25,11 +25,12 @@ from distributary.pipeline.sample.texts import (
     hexadecimals,
     joined,
     json_lengths,
+    object_names,
     padded,
     timestamps,
+    user_names,
 )
 from distributary.pipeline.sample.timeline import publication_times
-from distributary.pipeline.sample.world import CATEGORIES, KIND_NAMES, MEDIA, REGIONS, TYPES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,8 +118,7 @@ def publications_block(sizes: SampleSizes, seed: int, rows: IntArray) -> pa.Reco
     import pyarrow as pa
 
     draws = Draws(seed, "publications")
-    world = about.world_of(seed)
-    drawn = _draw(sizes, draws, world, rows)
+    drawn = _draw(sizes, draws, rows)
     quotes = drawn.kinds == about.QUOTE
     # A stream's sequence numbers rise with its times, so quotes are never late.
     lateness = np.where(quotes, 0.0, draws.uniform("lateness", rows))
@@ -128,11 +128,11 @@ def publications_block(sizes: SampleSizes, seed: int, rows: IntArray) -> pa.Reco
 
     ids, written = padded(rows, 10), timestamps(times)
     media_names = pa.array([media.name for media in MEDIA])
-    sources = pa.array([*world.sources, EXCHANGE])
+    sources = pa.array([*about.SOURCES, EXCHANGE])
     source_at = np.where(quotes, about.PLACES, drawn.places)
     media_types = media_names.take(pa.array(drawn.media))
-    latitudes = world.latitudes(drawn.places, drawn.north)
-    longitudes = world.longitudes(drawn.places, drawn.east)
+    latitudes = about.latitudes(seed, drawn.places, drawn.north)
+    longitudes = about.longitudes(seed, drawn.places, drawn.east)
     subjects = _subjects(drawn)
     attributes = map_column(
         [name for name, _ in _ATTRIBUTES],
@@ -145,7 +145,7 @@ def publications_block(sizes: SampleSizes, seed: int, rows: IntArray) -> pa.Reco
             written,
             media_types,
             subjects,
-            (pa.array(REGIONS), world.region_of_place[drawn.places]),
+            (pa.array(REGIONS), about.REGION_OF_PLACE[drawn.places]),
             (pa.array(["1", "2", "3", "4", "5"]), drawn.severities),
             (pa.array(["false", "true"]), drawn.verified.astype(np.int64)),
             decimals(latitudes, before=2, after=5),
@@ -160,7 +160,7 @@ def publications_block(sizes: SampleSizes, seed: int, rows: IntArray) -> pa.Reco
         _HAS_NUMBER[drawn.kinds],
         steps / 10.0 ** np.array(_NUMBER_DECIMALS),
     )
-    categories = picked(draws.uniform("category", rows), world.category_shares)
+    categories = picked(draws.uniform("category", rows), about.CATEGORY_SHARES)
     texts = map_column(
         _TEXTS, _HAS_TEXT[drawn.kinds], [(pa.array(CATEGORIES), categories), subjects]
     )
@@ -180,7 +180,7 @@ def publications_block(sizes: SampleSizes, seed: int, rows: IntArray) -> pa.Reco
     )
 
 
-def _draw(sizes: SampleSizes, draws: Draws, world: about.World, rows: IntArray) -> _Drawn:
+def _draw(sizes: SampleSizes, draws: Draws, rows: IntArray) -> _Drawn:
     types = picked(draws.uniform("type", rows), TYPES.shares)
     kinds = TYPES.kinds[types]
     choice = draws.uniform("media", rows)
@@ -193,9 +193,9 @@ def _draw(sizes: SampleSizes, draws: Draws, world: about.World, rows: IntArray) 
         rows=rows,
         types=types,
         kinds=kinds,
-        places=picked(draws.uniform("place", rows), world.place_shares),
+        places=picked(draws.uniform("place", rows), about.PLACE_SHARES),
         media=media,
-        severities=picked(draws.uniform("severity", rows), world.severity_shares),
+        severities=picked(draws.uniform("severity", rows), about.SEVERITY_SHARES),
         verified=draws.uniform("verified", rows) < 0.7,
         east=draws.uniform("east", rows),
         north=draws.uniform("north", rows),

@@ -10,9 +10,9 @@ import numpy as np
 from distributary.arrays import FloatArray, IntArray
 from distributary.pipeline.sample._quote_kernels import reverting_jumps
 from distributary.pipeline.sample.counters import Draws
-from distributary.pipeline.sample.names import object_names
+from distributary.pipeline.sample.events import START_US
 from distributary.pipeline.sample.sizes import SampleSizes
-from distributary.pipeline.sample.world import START_US
+from distributary.pipeline.sample.texts import object_names
 
 if TYPE_CHECKING:
     import pyarrow as pa

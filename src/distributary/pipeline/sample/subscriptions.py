@@ -11,12 +11,11 @@ import numpy as np
 from distributary.arrays import BoolArray, IntArray
 from distributary.pipeline.sample.counters import Draws, picked
 from distributary.pipeline.sample.devices import user_profiles
+from distributary.pipeline.sample.events import KIND_NAMES, KIND_SHARES, QUOTE
 from distributary.pipeline.sample.interests import INTERESTS, interest_filters
-from distributary.pipeline.sample.names import object_names, subscription_names, user_names
 from distributary.pipeline.sample.network import homeless
 from distributary.pipeline.sample.sizes import SampleSizes
-from distributary.pipeline.sample.texts import joined
-from distributary.pipeline.sample.world import KIND_NAMES, KIND_SHARES, QUOTE, world_of
+from distributary.pipeline.sample.texts import joined, object_names, subscription_names, user_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,9 +91,7 @@ def _filters(
         )
     ]
     for number, kind in enumerate(INTERESTS):
-        some, filters = interest_filters(
-            world_of(seed), draws, kind, rows[kinds == number], wanted=wanted
-        )
+        some, filters = interest_filters(seed, draws, kind, rows[kinds == number], wanted=wanted)
         placed.append(some)
         written.append(filters)
     order = np.argsort(np.concatenate(placed), kind="stable")

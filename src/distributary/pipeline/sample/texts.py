@@ -1,4 +1,4 @@
-"""Columns of texts made of numbers, without a Python object for each.
+"""Columns of texts made of numbers, without a Python object for each: names among them.
 
 Texts are written as a table of bytes, a row each, of which a first part is kept.
 """
@@ -15,7 +15,18 @@ from distributary.arrays import IntArray
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["decimals", "hexadecimals", "joined", "json_lengths", "padded", "timestamps"]
+__all__ = [
+    "broker_names",
+    "decimals",
+    "hexadecimals",
+    "joined",
+    "json_lengths",
+    "object_names",
+    "padded",
+    "subscription_names",
+    "timestamps",
+    "user_names",
+]
 
 _ZERO, _POINT, _HEX = ord("0"), ord("."), np.frombuffer(b"0123456789abcdef", np.uint8)
 
@@ -25,6 +36,26 @@ def joined(*parts: object) -> pa.Array:
     import pyarrow.compute as compute
 
     return compute.binary_join_element_wise(*parts, "")
+
+
+def user_names(numbers: IntArray) -> pa.Array:
+    """Return the names of users, as in `user-0000012`."""
+    return joined("user-", padded(numbers, 7))
+
+
+def broker_names(numbers: IntArray) -> pa.Array:
+    """Return the names of brokers, as in `broker-0012`."""
+    return joined("broker-", padded(numbers, 4))
+
+
+def object_names(numbers: IntArray) -> pa.Array:
+    """Return the names of quoted objects, as in `stock-0012`."""
+    return joined("stock-", padded(numbers, 4))
+
+
+def subscription_names(numbers: IntArray) -> pa.Array:
+    """Return the ids of subscriptions, as in `s-0000012`."""
+    return joined("s-", padded(numbers, 7))
 
 
 def padded(numbers: IntArray, digits: int) -> pa.Array:

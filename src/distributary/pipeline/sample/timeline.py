@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
+from distributary.pipeline.sample.events import START_US
 from distributary.pipeline.sample.sizes import SampleSizes
-from distributary.pipeline.sample.world import START_US
 
 __all__ = ["publication_times"]
 

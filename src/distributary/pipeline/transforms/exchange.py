@@ -10,6 +10,7 @@ import numpy as np
 from distributary.arrays import FloatArray, IntArray
 from distributary.errors import BadInput, quoted
 from distributary.pipeline.transforms._partner_kernels import Exchange
+from distributary.pipeline.transforms.columns import codes_by_name, home_brokers, texts
 from distributary.wiring.problem import WiringProblem
 
 if TYPE_CHECKING:
@@ -81,13 +82,13 @@ def population(rates: pa.Table, interests: pa.Table, users: pa.Table | None) -> 
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    sides = [_texts(part, "user") for part in (rates, interests, users) if part is not None]
+    sides = [texts(part, "user") for part in (rates, interests, users) if part is not None]
     names = pc.unique(pa.chunked_array(sides, pa.string()))
     names = names.take(pc.sort_indices(names))
     cells = pc.unique(pa.chunked_array([_cells(rates), _cells(interests)], pa.int64()))
     cells = cells.take(pc.sort_indices(cells))
     found = [
-        (_positions(_texts(part, "user"), names), _positions(_cells(part), cells))
+        (_positions(texts(part, "user"), names), _positions(_cells(part), cells))
         for part in (rates, interests)
     ]
     for name, (user_at, cell_at) in zip(("rates_published", "interests"), found, strict=True):
@@ -110,7 +111,7 @@ def population(rates: pa.Table, interests: pa.Table, users: pa.Table | None) -> 
         access_prices=np.zeros((len(names), 1)),
         core_prices=np.zeros((1, 1)),
     )
-    return Population(problem, *_homes(names, users))
+    return Population(problem, *codes_by_name(home_brokers(users, names)))
 
 
 def exchange_of(problem: WiringProblem) -> Exchange:
@@ -154,38 +155,10 @@ def _starts(owner: IntArray, count: int) -> IntArray:
     return np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=count))]).astype(np.int64)
 
 
-def _homes(names: pa.Array, users: pa.Table | None) -> tuple[tuple[str, ...], IntArray]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    homes = np.full(len(names), _NOWHERE, np.int64)
-    if users is None:
-        return (), homes
-    who = _texts(users, "user")
-    if pc.count_distinct(who).as_py() < len(who):
-        raise BadInput("users", "has a user twice")
-    at = _texts(users, "broker").dictionary_encode()
-    brokers = at.dictionary.to_pylist()
-    order = sorted(range(len(brokers)), key=brokers.__getitem__)
-    place = np.empty(len(brokers) + 1, np.int64)
-    place[order] = np.arange(len(brokers))
-    place[-1] = _NOWHERE
-    homes[_positions(who, names)] = place[
-        np.asarray(at.indices.fill_null(pa.scalar(len(brokers), at.indices.type)), np.int64)
-    ]
-    return tuple(brokers[index] for index in order), homes
-
-
 def _positions(values: pa.Array, known: pa.Array) -> IntArray:
     import pyarrow.compute as pc
 
     return np.asarray(pc.index_in(values, value_set=known).to_numpy(), np.int64)
-
-
-def _texts(table: pa.Table, column: str) -> pa.Array:
-    import pyarrow as pa
-
-    return pa.chunked_array(table.column(column).chunks, pa.string()).combine_chunks()
 
 
 def _cells(table: pa.Table) -> pa.Array:

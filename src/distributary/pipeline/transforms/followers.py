@@ -17,13 +17,18 @@ import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
 from distributary.content.divergence import DIVERGENCES
-from distributary.content.documents import parse_document
 from distributary.content.publication import Publication
 from distributary.content.publication_table import to_arrow
 from distributary.content.tolerance import EffectiveTolerance, Tolerance
 from distributary.content.trace import thresholds_of
 from distributary.errors import BadInput, quoted
 from distributary.filters.index import Index
+from distributary.pipeline.transforms.columns import (
+    codes_by_name,
+    home_brokers,
+    parsed_texts,
+    texts,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -156,31 +161,16 @@ def followers(subscriptions: pa.Table, users: pa.Table, events: ObjectEvents) ->
     import pyarrow.compute as pc
 
     events.check()
-    homes = _text(users, "user")
-    if pc.count_distinct(homes).as_py() < len(homes):
-        raise BadInput("users", "has a user twice")
-    brokers = _text(users, "broker").take(
-        pc.index_in(_text(subscriptions, "user"), value_set=homes)
-    )
+    brokers = home_brokers(users, texts(subscriptions, "user"))
     at_home = pc.is_valid(brokers)
     chosen, brokers = subscriptions.filter(at_home), brokers.filter(at_home)
     amounts, numbers = _amounts(chosen, events)
     # A tolerance about another value of the object is no wish to follow this one.
     concerned = (amounts.min(axis=1) < np.inf)[numbers]
     chosen, brokers = chosen.filter(pa.array(concerned)), brokers.filter(pa.array(concerned))
-    encoded = brokers.dictionary_encode()
-    names = encoded.dictionary.to_pylist()
-    order = np.argsort(np.array(names, dtype=object), kind="stable")
-    places = np.empty(len(names), np.int64)
-    places[order] = np.arange(len(names))
-    return Followers(
-        events,
-        tuple(names[place] for place in order.tolist()),
-        Index.from_arrow(chosen.select(["subscription_id", "filters"])),
-        places[np.asarray(encoded.indices, np.int64)],
-        numbers[concerned],
-        amounts,
-    )
+    servers, homes = codes_by_name(brokers)
+    index = Index.from_arrow(chosen.select(["subscription_id", "filters"]))
+    return Followers(events, servers, index, homes, numbers[concerned], amounts)
 
 
 def _amounts(subscriptions: pa.Table, events: ObjectEvents) -> tuple[FloatArray, IntArray]:
@@ -188,18 +178,7 @@ def _amounts(subscriptions: pa.Table, events: ObjectEvents) -> tuple[FloatArray,
 
     Those about another value than the one that is quoted are infinite.
     """
-    encoded = _text(subscriptions, "tolerance").dictionary_encode()
-    indices = np.asarray(encoded.indices.fill_null(len(encoded.dictionary)), np.int64)
-    ids = subscriptions.column("subscription_id")
-    asked: list[Tolerance | None] = []
-    for code, text in enumerate(encoded.dictionary.to_pylist()):
-        try:
-            document = parse_document(text)
-            asked.append(None if document is None else Tolerance.parse(document))
-        except BadInput as error:
-            first = int(np.flatnonzero(indices == code)[0])
-            raise error.within(f"subscription {quoted(ids[first].as_py())}") from None
-    asked.append(None)
+    asked, numbers = parsed_texts(subscriptions, "tolerance", Tolerance.parse)
     value = _value({item.value for item in asked if item is not None}, events)
     amounts = np.full((len(asked), len(_KINDS)), np.inf)
     for row, item in zip(amounts, asked, strict=True):
@@ -208,7 +187,7 @@ def _amounts(subscriptions: pa.Table, events: ObjectEvents) -> tuple[FloatArray,
             row[_KINDS.index(kind)] = amount
         elif item.value == value:
             row[_KINDS.index(item.divergence)] = item.amount
-    return amounts, indices
+    return amounts, numbers
 
 
 def _value(named: set[str], events: ObjectEvents) -> str | None:
@@ -222,9 +201,3 @@ def _value(named: set[str], events: ObjectEvents) -> str | None:
             hint="--value says which of them is quoted",
         )
     return next(iter(named), None)
-
-
-def _text(table: pa.Table, column: str) -> pa.Array:
-    import pyarrow as pa
-
-    return pa.chunked_array(table.column(column).chunks, pa.string()).combine_chunks()

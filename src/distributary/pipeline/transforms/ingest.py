@@ -18,7 +18,7 @@ from distributary.pipeline.workers import map_in_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 __all__ = ["ingested", "kept", "quarantined"]
 
@@ -65,12 +65,9 @@ def kept(rows: DataFrame, target: TableSchema) -> DataFrame:
     return rows.filter(f.col("reason").isNull()).select(*target.column_names)
 
 
-def quarantined(rows: DataFrame, target: TableSchema, *, reason: Column | None = None) -> DataFrame:
+def quarantined(rows: DataFrame, target: TableSchema) -> DataFrame:
     """Return the rows that do not belong into the table, as rows of `quarantine`."""
     from pyspark.sql import functions as f
 
-    given = f.col("reason") if reason is None else reason
-    found = rows.select(
-        f.lit(target.name).alias("table"), "file", "line", "raw", given.alias("reason")
-    )
+    found = rows.select(f.lit(target.name).alias("table"), "file", "line", "raw", "reason")
     return found.filter(f.col("reason").isNotNull())

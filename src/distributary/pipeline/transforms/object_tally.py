@@ -15,7 +15,7 @@ from distributary.arrays import FloatArray, IntArray
 from distributary.content.trace import LastSent, Trace, forwarded_counts
 from distributary.pipeline.transforms.followers import ObjectFollowers
 from distributary.pipeline.transforms.reporting import reported
-from distributary.pipeline.transforms.windows import closed_windows, window_of, windows_of
+from distributary.pipeline.transforms.windows import Advance, closed_windows, window_of, windows_of
 
 __all__ = ["News", "ObjectTally"]
 
@@ -101,38 +101,22 @@ class ObjectTally:
         seconds = (self.last_us - self.first_us) / _US_PER_SECOND
         return self.sent / seconds if seconds > 0.0 else np.zeros(len(self.sent))
 
-    def advance(
-        self,
-        times_us: IntArray,
-        values: FloatArray,
-        *,
-        before_us: int | None,
-        watermark_us: int,
-        length_us: int,
-        tau: float,
-    ) -> News:
+    def advance(self, times_us: IntArray, values: FloatArray, advance: Advance) -> News:
         """Take versions from before the watermark, and close the windows that end by it.
 
-        Parameters
-        ----------
-        times_us, values
-            The versions, no two of one time, in order.
-        before_us
-            The watermark up to which this was done before; None when it never was.
-        watermark_us
-            All versions before it are known now.
-        length_us
-            How long windows are.
-        tau
-            By which share a rate may rise unreported.
+        No two versions are of one time, and they are in order.
         """
-        known = self.versions > 0 and before_us is not None
-        first_us = window_of(int(before_us or 0), length_us) if known else None
+        length_us = advance.length_us
+        known = self.versions > 0 and advance.before_us is not None
+        first_us = window_of(int(advance.before_us or 0), length_us) if known else None
         windows = windows_of(times_us, length_us)
         closed = closed_windows(
-            np.unique(windows), first_us=first_us, watermark_us=watermark_us, length_us=length_us
+            np.unique(windows),
+            first_us=first_us,
+            watermark_us=advance.watermark_us,
+            length_us=length_us,
         )
-        open_us = window_of(watermark_us, length_us)
+        open_us = window_of(advance.watermark_us, length_us)
         counted = np.append(closed, open_us)
         counts = self._count(
             times_us, values, np.searchsorted(counted, windows), portion_count=len(counted)
@@ -142,7 +126,9 @@ class ObjectTally:
         self.window_sent = counts[:, -1].copy()
         rates = counts[:, :-1] / (length_us / _US_PER_SECOND)
         followers, width = rates.shape
-        told = reported(rates.reshape(-1), np.arange(followers + 1) * width, self.reported, tau=tau)
+        told = reported(
+            rates.reshape(-1), np.arange(followers + 1) * width, self.reported, tau=advance.tau
+        )
         self.reported = told.previous
         chosen = np.flatnonzero(told.marks)
         return News(

@@ -15,6 +15,7 @@ from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.transforms.followers import Followers, ObjectFollowers
 from distributary.pipeline.transforms.object_tally import ObjectTally
 from distributary.pipeline.transforms.rate_state import NEWS, QUOTE, RATE_STATE, ObjectState
+from distributary.pipeline.transforms.windows import Advance
 from distributary.pipeline.workers import map_in_arrow
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from distributary.pipeline.broadcast import Broadcast
 
-__all__ = ["Advance", "carried_rates", "news_in", "rates", "rates_advanced"]
+__all__ = ["carried_rates", "news_in", "rates", "rates_advanced"]
 
 _QUOTES = ("object", "time", "value")
 
@@ -59,28 +60,6 @@ def rates(quotes: DataFrame, followers: Broadcast[Followers], *, tasks: int) -> 
     return map_in_arrow(rows, counted, table_schema("rates").struct_type)
 
 
-@dataclass(frozen=True)
-class Advance:
-    """How far a stream of quotes has come, and goes now.
-
-    Attributes
-    ----------
-    before_us
-        The watermark before, in microseconds since 1970; None in the beginning.
-    watermark_us
-        The watermark now.
-    length_us
-        How long windows are.
-    tau
-        By which share a rate may rise unreported.
-    """
-
-    before_us: int | None
-    watermark_us: int
-    length_us: int
-    tau: float
-
-
 def rates_advanced(
     state: DataFrame | None,
     quotes: DataFrame,
@@ -107,14 +86,7 @@ def rates_advanced(
                 kept.take(piece, everybody)
             times, values = kept.quotes()
             settled = int(np.searchsorted(times, advance.watermark_us))
-            news = kept.tally.advance(
-                times[:settled],
-                values[:settled],
-                before_us=advance.before_us,
-                watermark_us=advance.watermark_us,
-                length_us=advance.length_us,
-                tau=advance.tau,
-            )
+            news = kept.tally.advance(times[:settled], values[:settled], advance)
             yield kept.rows(times[settled:], values[settled:], news, everybody)
 
     rows = quotes.select(*_QUOTES, f.lit(QUOTE).cast("tinyint").alias("part"))

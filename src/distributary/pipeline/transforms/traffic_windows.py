@@ -14,9 +14,8 @@ from distributary.arrays import FloatArray
 from distributary.content.content_space import ContentSpace
 from distributary.pipeline.transforms.channels import volumes
 from distributary.pipeline.transforms.exchange import population
-from distributary.pipeline.transforms.rates import Advance
 from distributary.pipeline.transforms.reporting import reported
-from distributary.pipeline.transforms.windows import closed_windows, window_of
+from distributary.pipeline.transforms.windows import Advance, closed_windows, window_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,11 +10,35 @@ can be news, so the others are never looked at, however many there are.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from distributary.arrays import IntArray
 
-__all__ = ["closed_windows", "window_of", "windows_of"]
+__all__ = ["Advance", "closed_windows", "window_of", "windows_of"]
+
+
+@dataclass(frozen=True)
+class Advance:
+    """How far a stream of quotes has come, and goes now.
+
+    Attributes
+    ----------
+    before_us
+        The watermark before, in microseconds since 1970; None in the beginning.
+    watermark_us
+        The watermark now.
+    length_us
+        How long windows are.
+    tau
+        By which share a rate may rise unreported.
+    """
+
+    before_us: int | None
+    watermark_us: int
+    length_us: int
+    tau: float
 
 
 def window_of(time_us: int, length_us: int) -> int:

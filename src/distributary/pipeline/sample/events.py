@@ -1,6 +1,6 @@
 """What events are about: places, kinds of events and their shares.
 
-Publications and subscriptions are drawn from the same world, which is why they meet. It is
+Publications and subscriptions are drawn from the same shares, which is why they meet. They are
 kept so simple that the share of events that a filter matches is a product of shares: the
 place of an event, its type, its severity and where in the place it is are independent.
 """
@@ -8,7 +8,7 @@ place of an event, its type, its severity and where in the place it is are indep
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,23 +17,26 @@ from distributary.pipeline.sample.counters import Draws, zipf_weights
 
 __all__ = [
     "CATEGORIES",
+    "CATEGORY_SHARES",
     "CLIP",
-    "JSON",
     "KIND_NAMES",
     "KIND_SHARES",
     "MEDIA",
     "NOTICE",
     "PLACES",
+    "PLACE_SHARES",
     "QUOTE",
     "REGIONS",
+    "REGION_OF_PLACE",
+    "REGION_SHARES",
     "SENSOR",
-    "SEVERITIES",
+    "SEVERITY_SHARES",
+    "SOURCES",
     "START_US",
     "TILES",
     "TYPES",
-    "Media",
-    "World",
-    "world_of",
+    "latitudes",
+    "longitudes",
 ]
 
 START_US = 1_767_571_200_000_000
@@ -50,7 +53,6 @@ _TOPICS = (
 )
 REGIONS = ("north", "south", "east", "west", "centre", "coast", "hills", "islands")
 CATEGORIES = ("routine", "watch", "warning", "alarm")
-SEVERITIES = 5
 
 _GRID = 16
 PLACES = _GRID * _GRID
@@ -78,16 +80,16 @@ class Media:
     spread: float = 0.0
 
 
-JSON = "application/json"
+_JSON = "application/json"
 MEDIA = (
     Media(NOTICE, "application/pdf", 0.5, 300_000, 0.8),
     Media(NOTICE, "image/jpeg;width=2560", 0.25, 900_000, 0.5),
     Media(NOTICE, "text/plain;charset=utf-8", 0.25, 2_000, 1.0),
-    Media(SENSOR, JSON, 1.0),
+    Media(SENSOR, _JSON, 1.0),
     Media(CLIP, "video/mp4;width=640;bitrate=1000k", 0.6, 700_000, 0.7),
     Media(CLIP, "video/x-msvideo;width=640;bitrate=1000k", 0.2, 800_000, 0.7),
     Media(CLIP, "video/3gpp;width=320;bitrate=200k", 0.2, 230_000, 0.7),
-    Media(QUOTE, JSON, 1.0),
+    Media(QUOTE, _JSON, 1.0),
 )
 
 
@@ -122,71 +124,43 @@ def _types() -> Types:
 TYPES = _types()
 
 
-@dataclass(frozen=True)
-class World:
-    """Where things happen, for one seed."""
+PLACE_SHARES = zipf_weights(PLACES)
+"""How many of the events that have a place are in each, shape (places,)."""
 
-    seed: int
+REGION_OF_PLACE = np.arange(PLACES) % len(REGIONS)
+"""The region of each place: the popular ones are spread over all of them."""
 
-    @cached_property
-    def place_shares(self) -> FloatArray:
-        """How many of the events that have a place are in each, shape (places,)."""
-        return zipf_weights(PLACES)
+REGION_SHARES = np.bincount(REGION_OF_PLACE, weights=PLACE_SHARES).astype(np.float64)
+"""How many of the events that have a place are in each region."""
 
-    @cached_property
-    def region_of_place(self) -> IntArray:
-        """The region of each place: the popular ones are spread over all of them."""
-        return np.arange(PLACES) % len(REGIONS)
+SEVERITY_SHARES = zipf_weights(5)
+"""How many events have severity 1, 2 and so on."""
 
-    @cached_property
-    def region_shares(self) -> FloatArray:
-        """How many of the events that have a place are in each region."""
-        shares = np.bincount(self.region_of_place, weights=self.place_shares)
-        return shares.astype(np.float64)
+CATEGORY_SHARES = zipf_weights(len(CATEGORIES), 1.5)
+"""How many readings are in each category."""
 
-    @cached_property
-    def severity_shares(self) -> FloatArray:
-        """How many events have severity 1, 2 and so on."""
-        return zipf_weights(SEVERITIES)
+SOURCES = tuple(f"/{REGIONS[region]}/{place:03d}" for place, region in enumerate(REGION_OF_PLACE))
+"""What events of each place are published under."""
 
-    @cached_property
-    def category_shares(self) -> FloatArray:
-        """How many readings are in each category."""
-        return zipf_weights(len(CATEGORIES), 1.5)
 
-    @cached_property
-    def sources(self) -> tuple[str, ...]:
-        """What events of each place are published under."""
-        return tuple(
-            f"/{REGIONS[region]}/{place:03d}" for place, region in enumerate(self.region_of_place)
-        )
+def latitudes(seed: int, places: IntArray, quantiles: FloatArray) -> IntArray:
+    """Return latitudes in some places, in steps of 0.00001 degrees.
 
-    @cached_property
-    def _squares(self) -> IntArray:
-        draws = Draws(self.seed, "world")
-        return np.argsort(draws.uniform("squares", np.arange(PLACES)), kind="stable")
+    Quantiles, in [0, 1], are the share of the place's events that are farther south.
+    """
+    return _steps(_LATITUDE + _squares(seed)[places] // _GRID, quantiles)
 
-    def latitudes(self, places: IntArray, quantiles: FloatArray) -> IntArray:
-        """Return latitudes in steps of 0.00001 degrees.
 
-        Parameters
-        ----------
-        places
-            The place of each.
-        quantiles
-            In [0, 1]: the share of the place's events that are farther south.
-        """
-        return _steps(_LATITUDE + self._squares[places] // _GRID, quantiles)
-
-    def longitudes(self, places: IntArray, quantiles: FloatArray) -> IntArray:
-        """Return longitudes in the same way, from the west."""
-        return _steps(_LONGITUDE + self._squares[places] % _GRID, quantiles)
+def longitudes(seed: int, places: IntArray, quantiles: FloatArray) -> IntArray:
+    """Return longitudes in the same way, from the west."""
+    return _steps(_LONGITUDE + _squares(seed)[places] % _GRID, quantiles)
 
 
 @lru_cache(maxsize=8)
-def world_of(seed: int) -> World:
-    """Return the world of a seed, made once per process."""
-    return World(seed)
+def _squares(seed: int) -> IntArray:
+    """Return the square of the grid that each place has, for one seed."""
+    uniforms = Draws(seed, "world").uniform("squares", np.arange(PLACES))
+    return np.argsort(uniforms, kind="stable")
 
 
 def _steps(degrees: IntArray, quantiles: FloatArray) -> IntArray:
