@@ -166,6 +166,18 @@ class Store:
         self.folder.remove(target)
         self.folder.rename(draft, target)
 
+    def read_batch(self, name: str, batch: int) -> DataFrame:
+        """Return the rows that a batch of a stream has put into a table."""
+        declared = table_schema(name)
+        place = self.folder.path(f"{name}/{BATCH}={batch}")
+        frame = self.spark.read.schema(declared.struct_type).parquet(place)
+        return frame.select(*declared.column_names)
+
+    def has_batches(self, name: str) -> bool:
+        """Whether a stream has put batches into a table."""
+        inside = open_folder(self.spark, self.path(name)).names()
+        return any(item.startswith(f"{BATCH}=") for item in inside)
+
     def _swap(self, name: str, draft: str) -> None:
         previous = f".{name}{_PREVIOUS}"
         self.folder.remove(previous)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,9 @@ from distributary.pipeline.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+ROOT = Path(__file__).parents[3]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,10 +32,20 @@ def spark() -> Iterator[SparkSession]:
 
     settings = {
         "spark.sql.shuffle.partitions": "2",
-        "spark.default.parallelism": "2",
+        # What is cut into tasks by cores is cut into few: most of a small task is overhead.
+        "spark.default.parallelism": "1",
         # Tests run everything a few times only: compiling it well does not pay.
         "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        # Nor does compressing a few kilobytes.
+        "spark.shuffle.compress": "false",
+        "spark.broadcast.compress": "false",
+        # Workers are copies of a process that has everything loaded already.
+        "spark.python.daemon.module": "tests.spark_daemon",
     }
+    path = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join(part for part in (str(ROOT), path) if part)
     with session(master="local[2]", driver_memory="1g", settings=settings) as made:
         yield made
 

@@ -20,10 +20,10 @@ from distributary.content.publication_table import publications_schema, to_arrow
 from distributary.content.timestamps import parse_timestamp
 from distributary.pipeline.sample import SampleSizes
 from distributary.pipeline.sample.counters import Draws, picked, zipf_picked, zipf_weights
+from distributary.pipeline.sample.events import START_US
 from distributary.pipeline.sample.publications import MEAN_BYTES, publications_block
 from distributary.pipeline.sample.texts import decimals, hexadecimals, json_lengths, timestamps
 from distributary.pipeline.sample.timeline import publication_times
-from distributary.pipeline.sample.events import START_US
 
 SIZES = SampleSizes(publications=20_000, users=500)
 DAY_US = 86_400_000_000

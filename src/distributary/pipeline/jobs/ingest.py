@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from distributary.errors import BadInput, PipelineFailed, quoted
 from distributary.pipeline.counting import RowCount, observed
 from distributary.pipeline.failures import explained
-from distributary.pipeline.folder import open_folder
 from distributary.pipeline.report import JobReport, Stopwatch
 from distributary.pipeline.schemas import TABLES, TableSchema, table_schema
 from distributary.pipeline.sources.files import SourceFile, found_files
@@ -25,7 +24,7 @@ from distributary.pipeline.sources.splits import (
     planned_splits,
     split_frame,
 )
-from distributary.pipeline.store import BATCH, Store
+from distributary.pipeline.store import Store
 from distributary.pipeline.transforms.deduplication import (
     duplicate_hashes,
     mark_duplicates,
@@ -273,8 +272,7 @@ def _existing(target: Store, name: str) -> DataFrame | None:
     """Return the rows that a table has; None when there is no such table yet."""
     if not target.has(name):
         return None
-    inside = open_folder(target.spark, target.path(name)).names()
-    if any(item.startswith(f"{BATCH}=") for item in inside):
+    if target.has_batches(name):
         raise BadInput(
             target.path(name),
             "is written by a stream, which would not find its batches again",

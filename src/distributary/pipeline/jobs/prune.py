@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from distributary.errors import BadInput, quoted
 from distributary.pipeline.failures import explained
-from distributary.pipeline.folder import open_folder
 from distributary.pipeline.report import JobReport, Stopwatch
 from distributary.pipeline.schemas import TABLES
 from distributary.pipeline.store import BATCH, Store
@@ -84,8 +83,7 @@ def _chosen(store: Store, tables: Sequence[str] | None) -> list[str]:
 def _rows(store: Store, name: str) -> DataFrame:
     """Return a table, with the batch of every row where a stream wrote it."""
     rows = store.read(name)
-    inside = open_folder(store.spark, store.path(name)).names()
-    if not any(item.startswith(f"{BATCH}=") for item in inside):
+    if not store.has_batches(name):
         return rows
     every = store.spark.read.parquet(store.path(name))
     return every.select(*rows.columns, BATCH)

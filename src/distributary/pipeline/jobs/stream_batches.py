@@ -197,7 +197,7 @@ class Batches:
         from pyspark.sql import functions as f
 
         checkpoint, audience = self._checkpoint, self._audience
-        new = self._new(PUBLICATIONS, state.batch)
+        new = self._target.read_batch(PUBLICATIONS, state.batch)
         self._target.write_batch("deliveries", deliveries(new, audience.recipients), state.batch)
         state, advance = self._advanced(state, before, PUBLICATIONS, intake)
         carried = checkpoint.read(before, _VOLUMES, WINDOW_VOLUMES)
@@ -249,7 +249,7 @@ class Batches:
         state, advance = self._advanced(state, before, QUOTES, intake)
         advanced = rates_advanced(
             self._checkpoint.read(before, _RATES, RATE_STATE),
-            self._new(QUOTES, state.batch),
+            self._target.read_batch(QUOTES, state.batch),
             self._audience.followers,
             advance,
             tasks=self._tasks,
@@ -291,11 +291,6 @@ class Batches:
         if carried is None:
             return None
         return carried.filter(f.col("part") == QUOTE).select("object", "time")
-
-    def _new(self, name: str, batch: int) -> DataFrame:
-        target = self._target
-        path = target.path(f"{name}/{BATCH}={batch}")
-        return target.spark.read.schema(table_schema(name).struct_type).parquet(path)
 
     def _write(self, name: str, parts: list[DataFrame], batch: int) -> None:
         if parts:

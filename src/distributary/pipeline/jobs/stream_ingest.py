@@ -11,7 +11,7 @@ from distributary.errors import PipelineFailed
 from distributary.pipeline.counting import RowCount, observed
 from distributary.pipeline.schemas import TableSchema
 from distributary.pipeline.sources.splits import SplitPlan, counted_splits, split_frame
-from distributary.pipeline.store import BATCH, Store
+from distributary.pipeline.store import Store
 from distributary.pipeline.transforms.deduplication import (
     duplicate_hashes,
     mark_duplicates,
@@ -84,7 +84,7 @@ def ingest_batch(
     store.write_batch(target.name, kept(first, target), batch)
     nothing = {"rows": 0, "kept": 0, "late": 0, "latest": None}
     seen = nothing | observed(observation)
-    new = _written(store, target, batch)
+    new = store.read_batch(target.name, batch)
     hashes = duplicate_hashes(new, known, target, row_count=seen["kept"]).persist()
     told: DataFrame | None = None
     apart: DataFrame | None = None
@@ -116,9 +116,3 @@ def ingest_batch(
         hashes.unpersist()
         if told is not None:
             told.unpersist()
-
-
-def _written(store: Store, target: TableSchema, batch: int) -> DataFrame:
-    """Return the rows that a batch has put into a table."""
-    path = store.path(f"{target.name}/{BATCH}={batch}")
-    return store.spark.read.schema(target.struct_type).parquet(path).select(*target.column_names)

@@ -84,15 +84,10 @@ def csv_rows(lines: Readable, header: Header, layout: Layout) -> SourceRows:
                 f"line has {count:,} fields where {len(header.names):,} are expected",
             )
     columns = _columns(lines.texts, header, layout, ~faults.bad)
-    return SourceRows(
-        pa.record_batch(
-            [typed(field.name, columns[field.name], field.type, faults) for field in layout.schema],
-            schema=layout.schema,
-        ),
-        lines.numbers,
-        lambda rows: lines.texts.take(pa.array(rows)),
-        faults,
-    )
+    typed_columns = [
+        typed(field.name, columns[field.name], field.type, faults) for field in layout.schema
+    ]
+    return lines.rows(pa.record_batch(typed_columns, schema=layout.schema), faults)
 
 
 def _sound_quotes(texts: pa.StringArray) -> BoolArray:

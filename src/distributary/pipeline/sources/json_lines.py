@@ -2,6 +2,10 @@
 
 Arrow reads all lines at once where each is an object of the expected types. Lines that are
 not, and tables with maps, are read one by one.
+
+Lines of publications are CloudEvents, or rows of the table itself. Events are read by the rule
+that brokers use. No attribute of an event can be called `event_id`, as their names have no
+underscore, so that a row is told from an event.
 """
 
 from __future__ import annotations
@@ -12,18 +16,21 @@ import numpy as np
 
 from distributary.content.documents import parse_document
 from distributary.content.fields import described
+from distributary.content.publication import Publication, parse_event
+from distributary.content.publication_table import to_arrow
 from distributary.errors import BadInput
 from distributary.pipeline.sources.documents import value_of
 from distributary.pipeline.sources.lines import Readable
-from distributary.pipeline.sources.source_rows import Faults, Layout, SourceRows
+from distributary.pipeline.sources.source_rows import Faults, Layout, SourceRows, read_each
 from distributary.pipeline.sources.texts import times_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["json_rows", "line_document", "row_values"]
+__all__ = ["event_rows", "json_rows"]
 
 _NOT_NUMBERS = (b"NaN", b"Inf")
+_ROW_SIGN = "event_id"
 
 
 def json_rows(lines: Readable, layout: Layout) -> SourceRows:
@@ -33,23 +40,54 @@ def json_rows(lines: Readable, layout: Layout) -> SourceRows:
     faults = Faults(len(lines.texts))
     table = _read_at_once(lines.texts, layout)
     if table is None:
-        columns = _read_each(lines.texts, layout, faults)
-    else:
-        columns = [
-            times_of(field.name, table.column(field.name).combine_chunks(), faults)
-            if pa.types.is_timestamp(field.type)
-            else table.column(field.name).combine_chunks().cast(field.type)
-            for field in layout.schema
+        read = read_each(lines.texts, faults, lambda text: _values(_document(text), layout))
+        missing: list[Any] = [None] * len(layout.schema)
+        return lines.rows(_batch([values or missing for values in read], layout), faults)
+    columns = [
+        times_of(field.name, table.column(field.name).combine_chunks(), faults)
+        if pa.types.is_timestamp(field.type)
+        else table.column(field.name).combine_chunks().cast(field.type)
+        for field in layout.schema
+    ]
+    return lines.rows(pa.record_batch(columns, schema=layout.schema), faults)
+
+
+def event_rows(lines: Readable, layout: Layout) -> SourceRows:
+    """Return the publications that lines of JSON hold."""
+    import pyarrow as pa
+
+    faults = Faults(len(lines.texts))
+    read = read_each(lines.texts, faults, lambda text: _event_or_values(text, layout))
+    events = {line: item for line, item in enumerate(read) if isinstance(item, Publication)}
+    rows = {line: item for line, item in enumerate(read) if isinstance(item, list)}
+    batch = pa.Table.from_batches(
+        [
+            to_arrow(list(events.values())).cast(layout.schema),
+            _batch(list(rows.values()), layout),
         ]
-    return SourceRows(
-        pa.record_batch(columns, schema=layout.schema),
-        lines.numbers,
-        lambda rows: lines.texts.take(pa.array(rows)),
-        faults,
     )
+    # Where each line's publication stands: among the events, or after them.
+    places = np.full(len(read), -1, np.int64)
+    places[[*events, *rows]] = np.arange(batch.num_rows)
+    taken = batch.take(pa.array(places, mask=places < 0)).combine_chunks()
+    return lines.rows(taken.to_batches()[0] if len(places) else _batch([], layout), faults)
 
 
-def line_document(line: str) -> object:
+def _event_or_values(text: str, layout: Layout) -> Publication | list[object]:
+    text = text.rstrip("\r\n")
+    if _ROW_SIGN not in text:
+        try:
+            return parse_event(text)
+        except BadInput as error:
+            place = error.place.removeprefix("line 1, ")
+            raise BadInput(place, error.problem, hint=error.hint) from None
+    document = _document(text)
+    if isinstance(document, dict) and _ROW_SIGN in document:
+        return _values(document, layout)
+    return Publication.parse(document)
+
+
+def _document(line: str) -> object:
     """Return the document in a line; an error does not repeat that it is one line."""
     try:
         return parse_document(line.rstrip("\r\n"))
@@ -58,11 +96,24 @@ def line_document(line: str) -> object:
         raise BadInput("line" if place == "document" else place, error.problem) from None
 
 
-def row_values(document: object, layout: Layout) -> list[object]:
+def _values(document: object, layout: Layout) -> list[object]:
     """Return the values of the table's columns in a document, or raise `BadInput`."""
     if not isinstance(document, dict):
         raise BadInput("line", f"must be an object, not {described(document)}")
     return [value_of(field.name, document.get(field.name), field.type) for field in layout.schema]
+
+
+def _batch(rows: list[list[Any]], layout: Layout) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    columns = list(zip(*rows, strict=True)) or [()] * len(layout.schema)
+    return pa.record_batch(
+        [
+            pa.array(list(values), field.type)
+            for values, field in zip(columns, layout.schema, strict=True)
+        ],
+        schema=layout.schema,
+    )
 
 
 def _read_at_once(texts: pa.StringArray, layout: Layout) -> pa.Table | None:
@@ -110,21 +161,3 @@ def _are_objects(data: np.ndarray, offsets: np.ndarray) -> bool:
     ends = ends - (data[ends] == ord("\n"))
     ends = ends - (data[np.maximum(ends, 0)] == ord("\r"))
     return bool((data[offsets[:-1]] == ord("{")).all() and (data[ends] == ord("}")).all())
-
-
-def _read_each(texts: pa.StringArray, layout: Layout, faults: Faults) -> list[pa.Array]:
-    import pyarrow as pa
-
-    missing: list[Any] = [None] * len(layout.schema)
-    rows: list[list[Any]] = []
-    for row, text in enumerate(texts.to_pylist()):
-        try:
-            rows.append(row_values(line_document(text), layout))
-        except BadInput as error:
-            rows.append(missing)
-            faults.mark_each([row], [str(error)])
-    columns = zip(*rows, strict=True) if rows else [()] * len(layout.schema)
-    return [
-        pa.array(list(values), field.type)
-        for values, field in zip(columns, layout.schema, strict=True)
-    ]

@@ -14,6 +14,7 @@ import numpy as np
 
 from distributary.arrays import BoolArray, IntArray
 from distributary.content.publication import EVENT_BYTES_MAX
+from distributary.pipeline.sources.source_rows import Faults, SourceRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,6 +53,14 @@ class Readable(NamedTuple):
     refused: list[bytes]
     refused_numbers: IntArray
     reasons: list[str]
+
+    def rows(self, columns: pa.RecordBatch, faults: Faults) -> SourceRows:
+        """Return what the texts hold, with where they stand."""
+        import pyarrow as pa
+
+        return SourceRows(
+            columns, self.numbers, lambda rows: self.texts.take(pa.array(rows)), faults
+        )
 
 
 def lines_begun(file: pa.NativeFile, start: int, end: int) -> int:

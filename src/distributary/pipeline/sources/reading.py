@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from distributary.errors import BadInput
 from distributary.pipeline.sources.checks import check_rows
 from distributary.pipeline.sources.csv_lines import csv_rows, read_header
-from distributary.pipeline.sources.event_lines import event_rows
 from distributary.pipeline.sources.files import CSV, PARQUET, FileFormat, format_of, open_bytes
-from distributary.pipeline.sources.json_lines import json_rows
+from distributary.pipeline.sources.json_lines import event_rows, json_rows
 from distributary.pipeline.sources.lines import Readable, line_blocks, readable
 from distributary.pipeline.sources.parquet_files import parquet_rows
 from distributary.pipeline.sources.source_rows import (

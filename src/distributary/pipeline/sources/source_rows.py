@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from distributary.arrays import BoolArray, IntArray
+from distributary.errors import BadInput
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,10 +24,13 @@ __all__ = [
     "Layout",
     "SourceRows",
     "layout_of",
+    "read_each",
     "refused_file",
     "refused_rows",
     "with_origin",
 ]
+
+T = TypeVar("T")
 
 ORIGIN = ("file", "line", "raw", "reason")
 """The columns that rows have besides those of their table, until they are told apart."""
@@ -87,6 +91,18 @@ class Faults:
         if len(self._reasons) < len(self.bad):
             self._reasons = np.empty(len(self.bad), object)
         return self._reasons
+
+
+def read_each(texts: pa.StringArray, faults: Faults, read: Callable[[str], T]) -> list[T | None]:
+    """Return what `read` makes of each text; a fault and None where it raises `BadInput`."""
+    found: list[T | None] = []
+    for row, text in enumerate(texts.to_pylist()):
+        try:
+            found.append(None if text is None else read(text))
+        except BadInput as error:
+            found.append(None)
+            faults.mark_each([row], [str(error)])
+    return found
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from distributary.content.documents import parse_document
 from distributary.content.timestamps import parse_timestamp, timestamp_ns
 from distributary.errors import BadInput
 from distributary.pipeline.sources.documents import value_of
-from distributary.pipeline.sources.source_rows import Faults
+from distributary.pipeline.sources.source_rows import Faults, read_each
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,14 +127,7 @@ def _maps(name: str, texts: pa.StringArray, kind: pa.DataType, faults: Faults) -
     """Return maps that are written as JSON objects, one by one: no two need be alike."""
     import pyarrow as pa
 
-    values: list[object] = []
-    for row, text in enumerate(texts.to_pylist()):
-        try:
-            document = None if text is None else _document(name, text)
-            values.append(value_of(name, document, kind))
-        except BadInput as error:
-            values.append(None)
-            faults.mark_each([row], [str(error)])
+    values = read_each(texts, faults, lambda text: value_of(name, _document(name, text), kind))
     return pa.array(values, kind)
 
 

@@ -17,7 +17,7 @@ from distributary.content.adaptation_graph import AdaptationGraph
 from distributary.content.calibrated_graph import CONTENT_BYTES_MAX, graph_for
 from distributary.content.fields import Record
 from distributary.content.format_choice import NoFormat, choose_format, format_index
-from distributary.content.graph_file import FORMATS_MAX
+from distributary.content.graph_file import graph_from
 from distributary.content.profile import DeviceProfile
 
 if TYPE_CHECKING:
@@ -63,13 +63,10 @@ class FormatChoices:
         self._document = document
         self._profiles = tuple(profiles)
         self._graph = graph_for(document, 0)
-        lines = {
-            entry.name("name"): entry.record("size")
-            for entry in Record(document).records("formats", count_max=FORMATS_MAX)
-        }
-        sizes = [lines[name] for name in self._graph.names]
-        self._fixed = np.array([line.number("fixed") for line in sizes])
-        self._per_mb = np.array([line.number("per_mb") for line in sizes])
+        self._fixed = self._graph.sizes
+        self._per_mb = graph_from(
+            Record(document), amount=lambda entry, key: entry.record(key).number("per_mb")
+        ).sizes
         self._chosen: dict[tuple[int, _Kind], str | None] = {}
         self._graphs: dict[int, AdaptationGraph] = {}
 
