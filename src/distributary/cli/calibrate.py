@@ -34,6 +34,10 @@ Examples:
 
 _FAMILIES: tuple[Literal["map", "video"], ...] = ("map", "video")
 _FAILURES_MAX = 5
+# Sizes far enough apart for a line, and small enough that every conversion of both
+# families runs three times on each within three minutes.
+_MAP_PAGES = (2, 8)
+_CLIP_SECONDS = (1, 3)
 
 
 def calibrate(
@@ -41,13 +45,13 @@ def calibrate(
         list[Path] | None,
         typer.Argument(
             metavar="SAMPLES",
-            help="Content to measure with, in several sizes; generated unless given.",
+            help="Content to measure with, in several sizes; sample content unless given.",
             show_default=False,
         ),
     ] = None,
     family: Annotated[
         Literal["map", "video"] | None,
-        typer.Option(help="Which generated samples to use.", show_default="both"),
+        typer.Option(help="Which sample content to use.", show_default="both"),
     ] = None,
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each conversion.")] = 3,
     seed: Seed = 0,
@@ -69,7 +73,7 @@ def calibrate(
     has a fixed part and a part per MB of the sample, in MB and in seconds.
     """
     if samples and family is not None:
-        raise BadInput("--family", "is for generated samples, and some are given")
+        raise BadInput("--family", "is for sample content, and other samples are given")
     check_output(output, "-o")
     from distributary.media.calibration import calibrate as measure
     from distributary.media.calibration_file import calibration_document
@@ -79,7 +83,7 @@ def calibrate(
 
     registry = installed()
     chosen = _FAMILIES if family is None else (family,)
-    contents = [_read(path) for path in samples] if samples else _generated(chosen, seed)
+    contents = [_read(path) for path in samples] if samples else _sample_content(chosen, seed)
     # Before the work, which is a load itself.
     machine = machine_document(registry)
     with progress() as observe, Pool(workers=1) as pool:
@@ -120,10 +124,19 @@ def _read(path: Path) -> tuple[str, bytes]:
     return shown_path(Path(path.name)), content
 
 
-def _generated(families: Sequence[Literal["map", "video"]], seed: int) -> list[tuple[str, bytes]]:
-    from distributary.media.generated_samples import generated_samples
+def _sample_content(
+    families: Sequence[Literal["map", "video"]], seed: int
+) -> list[tuple[str, bytes]]:
+    from distributary.media.samples import clip_mp4, map_pdf
 
-    return [sample for family in families for sample in generated_samples(family, seed=seed)]
+    contents: list[tuple[str, bytes]] = []
+    if "map" in families:
+        contents += [(f"map of {pages} pages", map_pdf(pages, seed=seed)) for pages in _MAP_PAGES]
+    if "video" in families:
+        contents += [
+            (f"clip of {seconds} s", clip_mp4(seconds, seed=seed)) for seconds in _CLIP_SECONDS
+        ]
+    return contents
 
 
 def _identified(contents: list[tuple[str, bytes]], registry: Registry, pool: Pool) -> list[Sample]:

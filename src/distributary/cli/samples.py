@@ -35,7 +35,8 @@ def samples(
 ) -> None:
     """Write sample content: an annotated map, a video, a photo, a notice and a sound.
 
-    All of it shows the same imaginary country in a flood. Another seed is another country.
+    All of it shows the same imaginary country in a flood. A seed other than 0 is stamped on
+    it as the number of an exercise, so that its content is new.
     """
     if directory.exists() and not directory.is_dir():
         raise BadInput("DIR", f"{quoted(directory)} is a file")

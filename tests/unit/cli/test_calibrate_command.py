@@ -98,7 +98,7 @@ def test_without_a_file_to_write_the_tables_are_all_there_is(
         (["empty.txt"], "empty.txt"),
         (["noise.bin"], "noise.bin"),
         (["notes.txt", "map.pdf"], "samples: 'application/pdf' and 'text/plain;charset=utf-8'"),
-        (["notes.txt", "--family", "map"], "--family: is for generated samples"),
+        (["notes.txt", "--family", "map"], "--family: is for sample content"),
         (["notes.txt", "-o", "nowhere/graph.json"], "-o: directory 'nowhere' does not exist"),
         (["--repeat", "0"], "--repeat"),
         (["--family", "sounds"], "--family"),
@@ -138,7 +138,7 @@ def test_a_damaged_sample_leaves_the_old_graph_alone(
 @pytest.mark.parametrize(
     ("family", "formats", "conversions"), [("map", 20, 110), ("video", 16, 144)]
 )
-def test_generated_samples_measure_a_whole_family(
+def test_sample_content_measures_a_whole_family(
     family: str,
     formats: int,
     conversions: int,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Any
 
-from distributary.media.samples.country import Country
-from distributary.media.samples.sheet import Sheet
-from distributary.media.samples.symbols import INK, RED
-from distributary.media.samples.terrain import NORTH_M
+from examples.sample_content.country import Country
+from examples.sample_content.sheet import Sheet
+from examples.sample_content.symbols import INK, RED
+from examples.sample_content.terrain import NORTH_M
 
 __all__ = [
     "BORDER",

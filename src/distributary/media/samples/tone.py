@@ -1,4 +1,4 @@
-"""Sounds: the engine of the drone with a beep a second, and tones that rise and fall."""
+"""Tones that rise and fall, as a sound to convert."""
 
 from __future__ import annotations
 
@@ -6,33 +6,14 @@ import io
 import wave
 
 import numpy as np
-from numpy.typing import NDArray
 
 from distributary.errors import BadInput
 
-__all__ = ["SAMPLES_PER_SECOND", "engine_sound", "tone_wav"]
+__all__ = ["SAMPLES_PER_SECOND", "tone_wav"]
 
 SAMPLES_PER_SECOND = 44_100
 _SECONDS_MAX = 3600.0
-_BEEP_SECONDS = 0.08
 _TONES_HZ = (440.0, 554.37, 659.25, 880.0, 659.25, 554.37)
-
-
-def engine_sound(seconds: float, *, seed: int = 0) -> NDArray[np.float32]:
-    """Return the sound of the clip, left and right: a hum, wind, and a beep at every second.
-
-    Shaped [2, samples], from -1 to 1.
-    """
-    time = _times(seconds)
-    rng = np.random.default_rng([seed, 8])
-    revolutions = 92 * time + 3 * np.sin(2 * np.pi * time / 7)
-    hum = sum(np.sin(2 * np.pi * k * revolutions + k) / k**1.4 for k in (1, 2, 3, 4, 6, 8))
-    wind = np.convolve(rng.standard_normal(len(time)), np.ones(48) / 48, mode="same")
-    swell = 1 + 0.3 * np.sin(2 * np.pi * time / 3.3)
-    beep = 0.4 * np.sin(2 * np.pi * 1000 * time) * (time % 1 < _BEEP_SECONDS)
-    left = 0.11 * hum * swell + 0.5 * wind + beep
-    right = 0.11 * hum / swell - 0.5 * wind + beep
-    return np.stack([left, right]).clip(-1, 1).astype(np.float32)
 
 
 def tone_wav(seconds: float = 5, seed: int = 0) -> bytes:
@@ -49,7 +30,7 @@ def tone_wav(seconds: float = 5, seed: int = 0) -> bytes:
         raise BadInput(
             "seconds", f"must be more than 0 and at most {_SECONDS_MAX:g}, not {seconds}"
         )
-    time = _times(seconds)
+    time = np.arange(round(seconds * SAMPLES_PER_SECOND)) / SAMPLES_PER_SECOND
     rng = np.random.default_rng([seed, 9])
     step = (time / 0.5).astype(np.int64) + int(rng.integers(len(_TONES_HZ)))
     pitch = np.array(_TONES_HZ)[step % len(_TONES_HZ)]
@@ -66,7 +47,3 @@ def tone_wav(seconds: float = 5, seed: int = 0) -> bytes:
         file.setframerate(SAMPLES_PER_SECOND)
         file.writeframes((samples.clip(-1, 1) * 32767).astype("<i2").tobytes())
     return output.getvalue()
-
-
-def _times(seconds: float) -> NDArray[np.float64]:
-    return np.arange(round(seconds * SAMPLES_PER_SECOND)) / SAMPLES_PER_SECOND

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from examples.sample_content.paths import Points, distances
+from examples.sample_content.roads import Network, Road
+from examples.sample_content.terrain import EAST_M, NORTH_M, Terrain
+from examples.sample_content.town import Town, Use
+from examples.sample_content.wording import TITLES, Kind, describe
 from numpy.typing import NDArray
-
-from distributary.media.samples.paths import Points, distances
-from distributary.media.samples.roads import Network, Road
-from distributary.media.samples.terrain import EAST_M, NORTH_M, Terrain
-from distributary.media.samples.town import Town, Use
-from distributary.media.samples.wording import TITLES, Kind, describe
 
 __all__ = ["Incident", "place_incidents"]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-
-from distributary.media.samples.paths import Points, distances
-from distributary.media.samples.terrain import EAST_M, NORTH_M, Terrain
-from distributary.media.samples.town import Town
+from examples.sample_content.paths import Points, distances
+from examples.sample_content.terrain import EAST_M, NORTH_M, Terrain
+from examples.sample_content.town import Town
 
 __all__ = ["Ground"]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from examples.sample_content.noise import Raster, chances, fractal_noise, noise, ramp
+from examples.sample_content.terrain import Extent, Terrain
 from numpy.typing import NDArray
-
-from distributary.media.samples.noise import Raster, chances, fractal_noise, noise, ramp
-from distributary.media.samples.terrain import Extent, Terrain
 
 __all__ = ["AERIAL", "TINTED", "Style", "View", "view"]
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from io import BytesIO
 
 import numpy as np
-
-from distributary.media.samples.aerial import TINTED, view
-from distributary.media.samples.country import Country
-from distributary.media.samples.height_lines import height_lines
-from distributary.media.samples.map_names import draw_names
-from distributary.media.samples.packages import needing
-from distributary.media.samples.paths import Points
-from distributary.media.samples.road_styles import ROADS
-from distributary.media.samples.sheet import Colour, Sheet
-from distributary.media.samples.symbols import INK
+from examples.sample_content.aerial import TINTED, view
+from examples.sample_content.country import Country
+from examples.sample_content.height_lines import height_lines
+from examples.sample_content.map_names import draw_names
+from examples.sample_content.paths import Points
+from examples.sample_content.road_styles import ROADS
+from examples.sample_content.sheet import Colour, Sheet
+from examples.sample_content.symbols import INK
 
 __all__ = ["FLOOD", "LEAVE", "WATER", "draw_map"]
 
@@ -70,10 +68,9 @@ def draw_map(sheet: Sheet, land: Country, *, pixels_per_point: float, quality: i
 
 
 def _ground(sheet: Sheet, land: Country, pixels_per_point: float, quality: int) -> None:
+    from PIL import Image
     from reportlab.lib.utils import ImageReader
 
-    with needing("pillow", extra="media", purpose="drawing a sample map"):
-        from PIL import Image
     width = round((sheet.right - sheet.left) * pixels_per_point)
     height = round((sheet.top - sheet.bottom) * pixels_per_point)
     colours = view(land.terrain, sheet.extent, width=width, height=height, style=TINTED).colours

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from examples.sample_content.aerial import AERIAL, view
+from examples.sample_content.country import Country
+from examples.sample_content.noise import Raster, noise
+from examples.sample_content.paths import Points
+from examples.sample_content.terrain import Extent
 from numpy.typing import NDArray
-
-from distributary.media.samples.aerial import AERIAL, view
-from distributary.media.samples.country import Country
-from distributary.media.samples.noise import Raster, noise
-from distributary.media.samples.packages import needing
-from distributary.media.samples.paths import Points
-from distributary.media.samples.terrain import Extent
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
@@ -65,9 +63,9 @@ class Scene:
 
 def scene(land: Country, extent: Extent, *, width: int, height: int) -> Scene:
     """Return the country in `extent` as a picture of `width` by `height` pixels."""
-    with needing("pillow", extra="media", purpose="drawing sample pictures"):
-        from PIL import Image, ImageChops
-        from PIL.ImageDraw import Draw
+    from PIL import Image, ImageChops
+    from PIL.ImageDraw import Draw
+
     land_view = view(land.terrain, extent, width=width, height=height, style=AERIAL)
     per_metre = width / extent.width
     # Drawn at twice the size and then halved: Pillow draws edges without smoothing.

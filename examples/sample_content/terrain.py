@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from examples.sample_content.contours import contours
+from examples.sample_content.noise import Raster, fractal_noise, ramp
+from examples.sample_content.paths import Points, distances, left_of, resampled
 from numpy.typing import NDArray
-
-from distributary.media.samples.contours import contours
-from distributary.media.samples.noise import Raster, fractal_noise, ramp
-from distributary.media.samples.paths import Points, distances, left_of, resampled
 
 __all__ = ["EAST_M", "NORTH_M", "Extent", "Terrain"]
 

@@ -14,17 +14,16 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from examples.sample_content.camera import VIEW_M, Camera, centre
+from examples.sample_content.country import Country, country
+from examples.sample_content.flight import Scene, scene
+from examples.sample_content.noise import noise
+from examples.sample_content.sound import SAMPLES_PER_SECOND, engine_sound
+from examples.sample_content.terrain import Extent
+from examples.sample_content.traffic import Traffic
 from numpy.typing import NDArray
 
 from distributary.errors import BadInput
-from distributary.media.samples.camera import VIEW_M, Camera, centre
-from distributary.media.samples.country import Country, country
-from distributary.media.samples.flight import Scene, scene
-from distributary.media.samples.noise import noise
-from distributary.media.samples.packages import needing
-from distributary.media.samples.sound import SAMPLES_PER_SECOND, engine_sound
-from distributary.media.samples.terrain import Extent
-from distributary.media.samples.traffic import Traffic
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -64,8 +63,8 @@ def clip_mp4(
             raise BadInput(name, f"must be an even number from 64 to 1920, not {size}")
     if not 1 <= fps <= 60:
         raise BadInput("fps", f"must be from 1 to 60, not {fps}")
-    with needing("av", extra="video", purpose="making a sample video"):
-        import av
+    import av
+
     count = max(1, round(seconds * fps))
     output = BytesIO()
     with av.open(output, "w", format="mp4") as container:

@@ -15,13 +15,10 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
-
-from distributary.errors import BadInput
-from distributary.media.samples.country import Country, country, grid_reference
-from distributary.media.samples.incidents import Incident
-from distributary.media.samples.map_layers import draw_map
-from distributary.media.samples.packages import needing
-from distributary.media.samples.page_frame import (
+from examples.sample_content.country import Country, country, grid_reference
+from examples.sample_content.incidents import Incident
+from examples.sample_content.map_layers import draw_map
+from examples.sample_content.page_frame import (
     BORDER,
     MARGIN,
     OFFICE,
@@ -30,9 +27,11 @@ from distributary.media.samples.page_frame import (
     draw_border,
     draw_header,
 )
-from distributary.media.samples.panel import Panel
-from distributary.media.samples.sheet import POINTS_PER_METRE, Sheet
-from distributary.media.samples.terrain import EAST_M, NORTH_M, Extent
+from examples.sample_content.panel import Panel
+from examples.sample_content.sheet import POINTS_PER_METRE, Sheet
+from examples.sample_content.terrain import EAST_M, NORTH_M, Extent
+
+from distributary.errors import BadInput
 
 __all__ = ["PAGES_MAX", "map_pdf"]
 
@@ -56,8 +55,8 @@ def map_pdf(pages: int = 4, seed: int = 0) -> bytes:
     """
     if not 2 <= pages <= PAGES_MAX:
         raise BadInput("pages", f"must be from 2 to {PAGES_MAX}, not {pages}")
-    with needing("reportlab", extra="media", purpose="drawing a sample map"):
-        from reportlab.pdfgen.canvas import Canvas
+    from reportlab.pdfgen.canvas import Canvas
+
     land = country(seed)
     with _binary_streams():
         document = BytesIO()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from distributary.media.samples.contours import contours
-from distributary.media.samples.country import country
-from distributary.media.samples.paths import Points
+from examples.sample_content.contours import contours
+from examples.sample_content.country import country
+from examples.sample_content.paths import Points
 
 __all__ = ["height_lines"]
 

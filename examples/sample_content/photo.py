@@ -10,14 +10,13 @@ import math
 from io import BytesIO
 
 import numpy as np
+from examples.sample_content.country import Country, country
+from examples.sample_content.flight import Scene, scene
+from examples.sample_content.noise import Raster, fractal_noise, ramp
+from examples.sample_content.terrain import EAST_M, NORTH_M, Extent
 from numpy.typing import NDArray
 
 from distributary.errors import BadInput
-from distributary.media.samples.country import Country, country
-from distributary.media.samples.flight import Scene, scene
-from distributary.media.samples.noise import Raster, fractal_noise, ramp
-from distributary.media.samples.packages import needing
-from distributary.media.samples.terrain import EAST_M, NORTH_M, Extent
 
 __all__ = ["photo_jpeg"]
 
@@ -29,7 +28,7 @@ _ABOVE_GROUND_M = 55.0
 _HAZE = np.array([196, 206, 216], np.float32)
 
 
-def photo_jpeg(width: int = 2560, seed: int = 0) -> bytes:
+def photo_jpeg(width: int = 2560, seed: int = 0, *, quality: int = 90) -> bytes:
     """Return a picture of the valley as JPEG, two thirds as high as it is wide.
 
     Parameters
@@ -38,15 +37,17 @@ def photo_jpeg(width: int = 2560, seed: int = 0) -> bytes:
         In pixels, from 64 to 8192. A picture of 2560 pixels has about 1.5 MB.
     seed
         Which country.
+    quality
+        As JPEG counts it.
     """
     if not _WIDTHS[0] <= width <= _WIDTHS[1]:
         raise BadInput("width", f"must be from {_WIDTHS[0]} to {_WIDTHS[1]}, not {width}")
-    with needing("pillow", extra="media", purpose="making a sample photo"):
-        from PIL import Image
+    from PIL import Image
+
     height = round(width * 2 / 3)
     pixels = _exposed(country(seed), width, height)
     output = BytesIO()
-    Image.fromarray(pixels).save(output, "JPEG", quality=90, subsampling=0)
+    Image.fromarray(pixels).save(output, "JPEG", quality=quality, subsampling=0)
     return output.getvalue()
 
 

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
-
-from distributary.media.samples.paths import Points
-from distributary.media.samples.terrain import Extent
+from examples.sample_content.paths import Points
+from examples.sample_content.terrain import Extent
 
 __all__ = ["POINTS_PER_METRE", "Colour", "Sheet"]
 

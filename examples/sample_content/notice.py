@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distributary.media.samples.country import country, grid_reference
+from examples.sample_content.country import country, grid_reference
 
 __all__ = ["notice_text"]
 

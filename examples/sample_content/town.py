@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from examples.sample_content.names import Names
+from examples.sample_content.paths import Points, headings, lengths, point_at
+from examples.sample_content.terrain import Terrain
 from numpy.typing import NDArray
-
-from distributary.media.samples.names import Names
-from distributary.media.samples.paths import Points, headings, lengths, point_at
-from distributary.media.samples.terrain import Terrain
 
 __all__ = ["Block", "Street", "Town"]
 

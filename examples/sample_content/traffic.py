@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from examples.sample_content.camera import Camera
+from examples.sample_content.country import Country
+from examples.sample_content.paths import Points, headings, lengths, resampled
+from examples.sample_content.terrain import Extent
 from numpy.typing import NDArray
-
-from distributary.media.samples.camera import Camera
-from distributary.media.samples.country import Country
-from distributary.media.samples.paths import Points, headings, lengths, resampled
-from distributary.media.samples.terrain import Extent
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from examples.sample_content.terrain import Extent
 from numpy.typing import NDArray
-
-from distributary.media.samples.terrain import Extent
 
 __all__ = ["VIEW_M", "Camera", "centre"]
 

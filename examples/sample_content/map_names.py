@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
-from distributary.media.samples.country import Country
-from distributary.media.samples.height_lines import height_lines
-from distributary.media.samples.incidents import Incident
-from distributary.media.samples.labels import Labels, Lettering
-from distributary.media.samples.paths import Points, resampled
-from distributary.media.samples.road_styles import ROADS
-from distributary.media.samples.sheet import Colour, Sheet
-from distributary.media.samples.symbols import INK, RED, SIGNS, draw_marker, draw_sign
+from examples.sample_content.country import Country
+from examples.sample_content.height_lines import height_lines
+from examples.sample_content.incidents import Incident
+from examples.sample_content.labels import Labels, Lettering
+from examples.sample_content.paths import Points, resampled
+from examples.sample_content.road_styles import ROADS
+from examples.sample_content.sheet import Colour, Sheet
+from examples.sample_content.symbols import INK, RED, SIGNS, draw_marker, draw_sign
 
 __all__ = ["draw_names"]
 

@@ -6,10 +6,10 @@ import re
 from itertools import pairwise
 from typing import Any
 
-from distributary.media.samples.map_layers import FLOOD, LEAVE, WATER
-from distributary.media.samples.road_styles import ROADS
-from distributary.media.samples.sheet import Sheet
-from distributary.media.samples.symbols import (
+from examples.sample_content.map_layers import FLOOD, LEAVE, WATER
+from examples.sample_content.road_styles import ROADS
+from examples.sample_content.sheet import Sheet
+from examples.sample_content.symbols import (
     INK,
     RED,
     SIGNS,
@@ -17,7 +17,7 @@ from distributary.media.samples.symbols import (
     draw_north_arrow,
     draw_sign,
 )
-from distributary.media.samples.terrain import EAST_M, NORTH_M, Extent
+from examples.sample_content.terrain import EAST_M, NORTH_M, Extent
 
 __all__ = ["Panel"]
 

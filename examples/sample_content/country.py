@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-
-from distributary.media.samples.incidents import Incident, place_incidents
-from distributary.media.samples.names import Names
-from distributary.media.samples.roads import Network
-from distributary.media.samples.terrain import NORTH_M, Terrain
-from distributary.media.samples.town import Town
+from examples.sample_content.incidents import Incident, place_incidents
+from examples.sample_content.names import Names
+from examples.sample_content.roads import Network
+from examples.sample_content.terrain import NORTH_M, Terrain
+from examples.sample_content.town import Town
 
 __all__ = ["Country", "country", "grid_reference"]
 

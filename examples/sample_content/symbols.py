@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from distributary.media.samples.sheet import Colour
-from distributary.media.samples.wording import Kind
+from examples.sample_content.sheet import Colour
+from examples.sample_content.wording import Kind
 
 __all__ = ["INK", "RED", "SIGNS", "draw_marker", "draw_north_arrow", "draw_sign"]
 

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-
-from distributary.media.samples.paths import Points, lengths
-from distributary.media.samples.sheet import Colour, Sheet
+from examples.sample_content.paths import Points, lengths
+from examples.sample_content.sheet import Colour, Sheet
 
 __all__ = ["Labels", "Lettering"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distributary.media.samples.sheet import Colour
+from examples.sample_content.sheet import Colour
 
 __all__ = ["ROADS"]
 

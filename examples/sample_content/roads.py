@@ -7,11 +7,9 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
-
-from distributary.media.samples.easiest_way import Ground
-from distributary.media.samples.names import Names
-from distributary.media.samples.paths import (
+from examples.sample_content.easiest_way import Ground
+from examples.sample_content.names import Names
+from examples.sample_content.paths import (
     Points,
     distances,
     headings,
@@ -19,8 +17,9 @@ from distributary.media.samples.paths import (
     point_at,
     resampled,
 )
-from distributary.media.samples.terrain import EAST_M, NORTH_M, Terrain
-from distributary.media.samples.town import Town
+from examples.sample_content.terrain import EAST_M, NORTH_M, Terrain
+from examples.sample_content.town import Town
+from numpy.typing import NDArray
 
 __all__ = ["Bridge", "Network", "Road", "Village"]
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from examples.sample_content.noise import Raster
+from examples.sample_content.paths import Points
 from numpy.typing import NDArray
-
-from distributary.media.samples.noise import Raster
-from distributary.media.samples.paths import Points
 
 __all__ = ["contours"]
 
