@@ -12,11 +12,11 @@ import psutil
 import pytest
 from tests import hostile_plugin
 
-from distributary.media.converted import Converted
 from distributary.media.failure import ConversionFailed
 from distributary.media.limits import Limits
 from distributary.media.pool import Pool
 from distributary.media.registry import installed
+from distributary.media.result import ConversionResult
 
 __all__ = ["begun", "eventually", "failure", "gone", "plugged_in", "run", "start"]
 
@@ -32,7 +32,7 @@ def plugged_in(folder: Path) -> Iterator[None]:
     installed.cache_clear()
 
 
-def start(pool: Pool, script: str, limits: Limits | None = None) -> Future[Converted]:
+def start(pool: Pool, script: str, limits: Limits | None = None) -> Future[ConversionResult]:
     """Submit a script."""
     return pool.submit(
         script.encode(), hostile_plugin.SCRIPT, hostile_plugin.SCRIPT_RESULT, limits=limits
@@ -52,7 +52,7 @@ def failure(pool: Pool, script: str, limits: Limits | None = None) -> Conversion
 
 
 @contextmanager
-def begun(pool: Pool) -> Iterator[tuple[Future[Converted], int]]:
+def begun(pool: Pool) -> Iterator[tuple[Future[ConversionResult], int]]:
     """Have a pool of one worker convert something for ever; yield its future and the worker."""
     directory = Path(run(pool, "directory").decode())
     future = start(pool, "mark-and-wait begun")

@@ -18,17 +18,17 @@ from pathlib import Path
 
 from distributary.errors import BadInput
 from distributary.media.cache_entry import DamagedEntry, decode_entry, encode_entry, entry_fails
-from distributary.media.cache_files import CacheFiles, KeptFile, room_bytes
+from distributary.media.cache_files import CachedFile, CacheFiles, disk_bytes
 from distributary.media.cache_key import CacheKey
-from distributary.media.converted import Converted
 from distributary.media.failure import ConversionFailed
 from distributary.media.limits import Limits
+from distributary.media.result import ConversionResult
 
 __all__ = ["Cache", "default_directory"]
 
 # When the cache is full, this much is kept: to make room entry by entry, every one that
 # comes would have to look at the whole directory.
-_KEPT_SHARE = 7 / 8
+_LOW_WATER_SHARE = 7 / 8
 _HEADER_GLANCE_BYTES = 70_000
 
 
@@ -63,22 +63,22 @@ class Cache:
         self._files = CacheFiles(Path(directory).absolute())
         self.bytes_max = bytes_max
         self._last_ns = 0
-        self._start_afresh()
+        self._reset()
         _CACHES.add(self)
 
-    def _start_afresh(self) -> None:
+    def _reset(self) -> None:
         self._lock = threading.Lock()
-        self._making_room = threading.Lock()
+        self._evicting = threading.Lock()
         self._found_bytes: int | None = None
         self._written_bytes = 0
 
     def forget(self) -> None:
         """Begin anew in a forked process: whoever held a lock may not have come along."""
-        self._start_afresh()
+        self._reset()
 
     def get(
         self, key: CacheKey, limits: Limits | None = None
-    ) -> Converted | ConversionFailed | None:
+    ) -> ConversionResult | ConversionFailed | None:
         """Return what was kept under a key, if it still answers the question.
 
         Parameters
@@ -109,7 +109,7 @@ class Cache:
         except OSError:
             return None
 
-    def put(self, key: CacheKey, result: Converted | ConversionFailed) -> None:
+    def put(self, key: CacheKey, result: ConversionResult | ConversionFailed) -> None:
         """Keep a result, if it is worth keeping and fits.
 
         A failure of the moment is not kept. Neither is one of content that is known to
@@ -121,13 +121,13 @@ class Cache:
             ):
                 return
             parts = encode_entry(key, result)
-            room = room_bytes(sum(map(len, parts)))
+            room = disk_bytes(sum(map(len, parts)))
             if room > self.bytes_max:
                 return
             self._files.write(key.digest, parts, used_ns=self._now_ns())
             with self._lock:
                 self._written_bytes += room
-            self._make_room()
+            self._evict()
         except OSError:
             return
 
@@ -135,38 +135,38 @@ class Cache:
         beginning = self._files.beginning(key.digest, _HEADER_GLANCE_BYTES)
         return beginning is not None and entry_fails(beginning) is False
 
-    def _make_room(self) -> None:
+    def _evict(self) -> None:
         """Remove what was not used for longest, if there may be too much."""
         with self._lock:
             found, written = self._found_bytes, self._written_bytes
-        share = self.bytes_max * (1 - _KEPT_SHARE)
+        share = self.bytes_max * (1 - _LOW_WATER_SHARE)
         if found is not None and written <= share and found + written <= self.bytes_max:
             return
         # Whoever comes while another thread is at it need not wait for it.
-        if not self._making_room.acquire(blocking=False):
+        if not self._evicting.acquire(blocking=False):
             return
         try:
             with self._lock:
                 self._found_bytes, self._written_bytes = None, 0
             kept = self._files.listing()
-            total = sum(item.room for item in kept)
+            total = sum(item.disk_bytes for item in kept)
             # Down to the share, or to the latest alone, which may be larger than that.
-            latest = kept[-1].room if kept else 0
-            goal = max(self.bytes_max * _KEPT_SHARE, min(latest, self.bytes_max))
+            latest = kept[-1].disk_bytes if kept else 0
+            goal = max(self.bytes_max * _LOW_WATER_SHARE, min(latest, self.bytes_max))
             if total > self.bytes_max:
                 for item in kept:
                     if total <= goal:
                         break
-                    total -= self._removed(item)
+                    total -= self._remove(item)
             with self._lock:
                 self._found_bytes = total
         finally:
-            self._making_room.release()
+            self._evicting.release()
 
-    def _removed(self, item: KeptFile) -> int:
+    def _remove(self, item: CachedFile) -> int:
         """Remove an entry and return how much that frees; one that resists frees nothing."""
         try:
-            return item.room if self._files.remove(item.digest, used_ns=item.used_ns) else 0
+            return item.disk_bytes if self._files.remove(item.digest, used_ns=item.used_ns) else 0
         except OSError:
             return 0
 
@@ -177,8 +177,8 @@ class Cache:
             return self._last_ns
 
 
-def _answers(result: Converted | ConversionFailed, limits: Limits) -> bool:
-    if isinstance(result, Converted):
+def _answers(result: ConversionResult | ConversionFailed, limits: Limits) -> bool:
+    if isinstance(result, ConversionResult):
         return len(result.content) <= limits.output_bytes
     allowed = result.limits.document()
     return all(amount <= allowed[name] for name, amount in limits.document().items())

@@ -21,9 +21,9 @@ from typing import get_args
 from distributary.content.media_type import MediaType
 from distributary.errors import BadInput
 from distributary.media.cache_key import CacheKey
-from distributary.media.converted import Converted
 from distributary.media.failure import ConversionFailed, FailureKind
 from distributary.media.limits import Limits
+from distributary.media.result import ConversionResult
 
 __all__ = ["DamagedEntry", "decode_entry", "encode_entry", "entry_fails"]
 
@@ -39,14 +39,14 @@ class DamagedEntry(Exception):
     """These bytes are not the entry of that key; what they are does not matter."""
 
 
-def encode_entry(key: CacheKey, result: Converted | ConversionFailed) -> tuple[bytes, bytes]:
+def encode_entry(key: CacheKey, result: ConversionResult | ConversionFailed) -> tuple[bytes, bytes]:
     """Return the file's first two lines, and its content.
 
     The content is handed back as it is: joining the two would copy it once more.
     """
     header: dict[str, object] = {"key": key.digest}
     content = b""
-    if isinstance(result, Converted):
+    if isinstance(result, ConversionResult):
         header |= {"media_type": str(result.media_type), "seconds": result.seconds}
         content = result.content
     else:
@@ -61,7 +61,7 @@ def encode_entry(key: CacheKey, result: Converted | ConversionFailed) -> tuple[b
     return _MARK + digest.hexdigest().encode() + b"\n" + line, content
 
 
-def decode_entry(data: bytes, key: CacheKey) -> Converted | ConversionFailed:
+def decode_entry(data: bytes, key: CacheKey) -> ConversionResult | ConversionFailed:
     """Return the result that was kept under that key.
 
     Raises
@@ -83,7 +83,9 @@ def decode_entry(data: bytes, key: CacheKey) -> Converted | ConversionFailed:
         if not isinstance(seconds, float | int) or not 0 <= seconds < math.inf:
             raise DamagedEntry
         media_type = MediaType.parse(header["media_type"])
-        return Converted(data[begin:], media_type=media_type, seconds=float(seconds), cached=True)
+        return ConversionResult(
+            data[begin:], media_type=media_type, seconds=float(seconds), cached=True
+        )
     except (KeyError, TypeError, BadInput):
         raise DamagedEntry from None
 

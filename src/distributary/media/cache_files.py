@@ -18,17 +18,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["CacheFiles", "KeptFile", "room_bytes"]
+__all__ = ["CacheFiles", "CachedFile", "disk_bytes"]
 
 _FOLDER = re.compile(r"[0-9a-f]{2}")
 _NAME = re.compile(r"[0-9a-f]{62}")
-_DRAFT = re.compile(r"\.[0-9a-f]{62}\.[0-9a-f]{16}\.tmp")
+_TEMPORARY = re.compile(r"\.[0-9a-f]{62}\.[0-9a-f]{16}\.tmp")
 # Whoever began to write a file this long ago is not writing it any more.
-_DRAFT_SECONDS_MAX = 3600.0
+_TEMPORARY_SECONDS_MAX = 3600.0
 _BLOCK_BYTES = 4096
 
 
-def room_bytes(size: int) -> int:
+def disk_bytes(size: int) -> int:
     """Return what a file of that size takes on disk: whole blocks, and at least one.
 
     Counting the sizes themselves would let a million failures of a few hundred bytes each
@@ -37,22 +37,16 @@ def room_bytes(size: int) -> int:
     return max(1, -(-size // _BLOCK_BYTES)) * _BLOCK_BYTES
 
 
-class KeptFile(NamedTuple):
-    """A file of the cache: when it was last used, under which digest, and the room it takes."""
+class CachedFile(NamedTuple):
+    """A file of the cache: when it was last used, under which digest, and what it takes on disk."""
 
     used_ns: int
     digest: str
-    room: int
+    disk_bytes: int
 
 
 class CacheFiles:
-    """Whole files by digest. Every method may raise `OSError`.
-
-    Parameters
-    ----------
-    directory
-        Where they are; made when something is written.
-    """
+    """Whole files by digest. Every method may raise `OSError`."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -83,17 +77,17 @@ class CacheFiles:
         with suppress(FileExistsError):
             (self._directory / digest[:2]).mkdir(mode=0o700)
         with self._folder(digest[:2]) as folder:
-            draft = f".{digest[2:]}.{secrets.token_hex(8)}.tmp"
+            temporary = f".{digest[2:]}.{secrets.token_hex(8)}.tmp"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-            descriptor = os.open(draft, flags, 0o600, dir_fd=folder)
+            descriptor = os.open(temporary, flags, 0o600, dir_fd=folder)
             try:
                 with os.fdopen(descriptor, "wb", buffering=0) as file:
                     for part in parts:
                         _write_all(file.fileno(), part)
                     os.utime(file.fileno(), ns=(used_ns, used_ns))
-                os.rename(draft, digest[2:], src_dir_fd=folder, dst_dir_fd=folder)
+                os.rename(temporary, digest[2:], src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:
-                _unlink(draft, folder)
+                _unlink(temporary, folder)
                 raise
 
     def touch(self, digest: str, *, used_ns: int) -> None:
@@ -105,12 +99,7 @@ class CacheFiles:
     def remove(self, digest: str, *, used_ns: int | None = None) -> bool:
         """Remove a file, and return whether it is gone.
 
-        Parameters
-        ----------
-        digest
-            Which one.
-        used_ns
-            Leave it if it was used at any other time: somebody wants it after all.
+        With `used_ns`, it is left if it was used at any other time: somebody wants it after all.
         """
         with self._folder(digest[:2]) as folder:
             with suppress(FileNotFoundError):
@@ -120,9 +109,9 @@ class CacheFiles:
                 os.unlink(digest[2:], dir_fd=folder)
             return True
 
-    def listing(self) -> list[KeptFile]:
-        """Return every file, the least recently used first; drafts left behind are removed."""
-        found: list[KeptFile] = []
+    def listing(self) -> list[CachedFile]:
+        """Return every file, the least recently used first; remove temporary ones left behind."""
+        found: list[CachedFile] = []
         now = time.time()
         for name in sorted(path.name for path in self._directory.iterdir()):
             if not _FOLDER.fullmatch(name):
@@ -133,12 +122,12 @@ class CacheFiles:
                         with suppress(FileNotFoundError):  # others remove some too
                             status = item.stat(follow_symlinks=False)
                             if _NAME.fullmatch(item.name) and stat.S_ISREG(status.st_mode):
-                                room = room_bytes(status.st_size)
+                                room = disk_bytes(status.st_size)
                                 digest = name + item.name
-                                found.append(KeptFile(status.st_mtime_ns, digest, room))
+                                found.append(CachedFile(status.st_mtime_ns, digest, room))
                             elif (
-                                _DRAFT.fullmatch(item.name)
-                                and status.st_mtime < now - _DRAFT_SECONDS_MAX
+                                _TEMPORARY.fullmatch(item.name)
+                                and status.st_mtime < now - _TEMPORARY_SECONDS_MAX
                             ):
                                 _unlink(item.name, folder)
             except OSError:

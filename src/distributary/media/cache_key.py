@@ -37,14 +37,7 @@ class CacheKey:
         Formats that differ in nothing but the order of their parameters, or that go by two
         names, have the same key.
 
-        Parameters
-        ----------
-        content
-            What is converted.
-        source, target
-            From which format, and to which.
-        version
-            Name and version of the converter: another one may make something else of it.
+        The version is name and version of the converter: another one may make something else of it.
         """
         formats = [
             MediaType.parse(item, place=place) if isinstance(item, str) else item

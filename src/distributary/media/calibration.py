@@ -15,16 +15,16 @@ import numpy as np
 
 from distributary.content.media_type import MediaType
 from distributary.errors import BadInput, quoted
-from distributary.media.converted import Converted
 from distributary.media.failure import ConversionFailed
 from distributary.media.family import Family, families_of
 from distributary.media.line_fit import Line, fit_line
 from distributary.media.measurement import MEGABYTE, Duration, Size
 from distributary.media.registry import Conversion, Registry
+from distributary.media.result import ConversionResult
 
 __all__ = ["Calibration", "ConversionCost", "Failure", "FormatSize", "Sample", "calibrate"]
 
-Convert = Callable[[bytes, MediaType, MediaType], Converted]
+Convert = Callable[[bytes, MediaType, MediaType], ConversionResult]
 """Carries out one direct conversion, as the `convert` of a pool with one worker does."""
 Observe = Callable[[str, int, int], None]
 """Told what is being done, how far it is, and how far it goes."""
@@ -284,7 +284,7 @@ class _Run:
             for conversion in sorted(measured, key=lambda item: (item.source, item.target))
         )
 
-    def _converted(self, k: int, conversion: Conversion) -> Converted | None:
+    def _converted(self, k: int, conversion: Conversion) -> ConversionResult | None:
         """Carry out a conversion of a sample; None if it failed, which is remembered."""
         try:
             return self._convert(

@@ -12,19 +12,7 @@ __all__ = ["calibration_document"]
 def calibration_document(
     calibration: Calibration, *, machine: Mapping[str, object], command: str, made: str
 ) -> dict[str, object]:
-    """Return a calibration as a calibrated adaptation graph, with all that was measured.
-
-    Parameters
-    ----------
-    calibration
-        What was measured.
-    machine
-        What it was measured on.
-    command
-        The command that measures it again.
-    made
-        The date.
-    """
+    """Return a calibration as a calibrated adaptation graph, with all that was measured."""
     return {
         "formats": [
             {

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["ChannelClosed", "ChannelLate", "Frame", "Malformed", "receive", "send"]
+__all__ = ["ChannelClosed", "ChannelTimeout", "Frame", "Malformed", "receive", "send"]
 
 _LENGTHS = struct.Struct("!IQ")  # bytes of the header, bytes of the body
 _HEADER_BYTES_MAX = 1 << 16
@@ -26,7 +26,7 @@ class ChannelClosed(Exception):
     """The other side is gone."""
 
 
-class ChannelLate(Exception):
+class ChannelTimeout(Exception):
     """The other side took too long."""
 
 
@@ -59,14 +59,7 @@ def send(
 ) -> None:
     """Send one frame.
 
-    Parameters
-    ----------
-    channel
-        Where to.
-    header, body
-        What.
-    deadline
-        When to give up, on the monotonic clock.
+    Gives up at the deadline, which is on the monotonic clock.
     """
     written = json.dumps(header).encode()
     assert len(written) <= _HEADER_BYTES_MAX
@@ -77,7 +70,7 @@ def send(
             channel.settimeout(_left(deadline))
             channel.sendall(part)
     except TimeoutError:
-        raise ChannelLate from None
+        raise ChannelTimeout from None
     except OSError:
         raise ChannelClosed from None
 
@@ -85,14 +78,8 @@ def send(
 def receive(channel: socket.socket, *, body_bytes_max: int, deadline: float | None = None) -> Frame:
     """Return the next frame.
 
-    Parameters
-    ----------
-    channel
-        Where from.
-    body_bytes_max
-        The longest body to accept; nothing of a longer one is read.
-    deadline
-        When to give up, on the monotonic clock.
+    A body longer than `body_bytes_max` is refused before anything of it is read. Gives up at
+    the deadline, which is on the monotonic clock.
     """
     header_bytes, body_bytes = _LENGTHS.unpack(_read(channel, _LENGTHS.size, deadline))
     if header_bytes > _HEADER_BYTES_MAX or body_bytes > body_bytes_max:
@@ -117,7 +104,7 @@ def _read(channel: socket.socket, count: int, deadline: float | None) -> bytearr
                 raise ChannelClosed
             read += portion
     except TimeoutError:
-        raise ChannelLate from None
+        raise ChannelTimeout from None
     except OSError:
         raise ChannelClosed from None
     return read
@@ -128,5 +115,5 @@ def _left(deadline: float | None) -> float | None:
         return None
     left = deadline - time.monotonic()
     if left <= 0:
-        raise ChannelLate
+        raise ChannelTimeout
     return left

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from distributary.content.media_type import MediaType
 from distributary.media.cache_key import CacheKey
-from distributary.media.converted import Converted
 from distributary.media.converter import Converter
 from distributary.media.failure import ConversionFailed, FailureKind
 from distributary.media.limits import Limits
+from distributary.media.result import ConversionResult
 
 __all__ = ["Job"]
 
@@ -31,7 +31,7 @@ class Job:
         Where the result goes.
     key
         Under which the result is kept, if results are kept.
-    called_off
+    cancelled
         Whether nobody wants the result any more.
     """
 
@@ -40,9 +40,9 @@ class Job:
     target: MediaType
     converter: Converter
     limits: Limits
-    future: Future[Converted] = field(default_factory=Future)
+    future: Future[ConversionResult] = field(default_factory=Future)
     key: CacheKey | None = None
-    called_off: bool = False
+    cancelled: bool = False
 
     def failure(self, kind: FailureKind, reason: str) -> ConversionFailed:
         """Return that it failed."""
@@ -54,11 +54,11 @@ class Job:
         """Return that the pool was closed before it was done."""
         return self.failure("closed", "the pool was closed")
 
-    def without_thread(self) -> ConversionFailed:
+    def out_of_threads(self) -> ConversionFailed:
         """Return that nothing could be started to do it."""
         return self.failure("busy", "the system has no thread for it")
 
-    def resolve(self, result: Converted | ConversionFailed) -> None:
+    def resolve(self, result: ConversionResult | ConversionFailed) -> None:
         """Hand the result to whoever waits for it."""
         if isinstance(result, ConversionFailed):
             self.future.set_exception(result)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from distributary.media.registry import Registry
 
-__all__ = ["machine_document"]
+__all__ = ["core_count", "machine_document"]
 
 _CPU_INFO = Path("/proc/cpuinfo")
 
@@ -18,7 +18,7 @@ def machine_document(registry: Registry) -> dict[str, object]:
     """Return processor, cores, system and versions, also of what the converters use."""
     return {
         "processor": _processor(),
-        "cores": _core_count(),
+        "cores": core_count(),
         "load": round(os.getloadavg()[0], 1),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
@@ -35,8 +35,8 @@ def _processor() -> str:
     return platform.processor() or "unknown"
 
 
-def _core_count() -> int:
-    # What this process may use, which in a container is less than there is.
+def core_count() -> int:
+    """Return how many cores this process may use, which in a container is less than there are."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Self
 
 from distributary.content.media_type import MediaType
 from distributary.errors import BadInput
-from distributary.media.converted import Converted
-from distributary.media.crew import Crew
 from distributary.media.failure import ConversionFailed
 from distributary.media.formats import canonical
 from distributary.media.isolation import Isolation
 from distributary.media.job import Job
 from distributary.media.limits import Limits
+from distributary.media.machine import core_count
 from distributary.media.registry import Registry, installed
+from distributary.media.result import ConversionResult
+from distributary.media.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     from distributary.media.cache import Cache
@@ -61,19 +62,19 @@ class Pool:
         if waiting_max < 0:
             raise BadInput("waiting_max", f"must be at least 0, not {waiting_max}")
         self.limits = limits
-        self._crew = Crew(
-            workers or _core_count(),
+        self._workers = WorkerPool(
+            workers or core_count(),
             waiting_max=waiting_max,
             memory_bytes=limits.memory_bytes,
             cache=cache,
         )
         # Also when the interpreter ends, or nobody remembers the pool.
-        self._close = weakref.finalize(self, self._crew.close)
+        self._close = weakref.finalize(self, self._workers.close)
 
     @property
     def workers(self) -> int:
         """How many conversions may run at once."""
-        return self._crew.size
+        return self._workers.size
 
     def convert(
         self,
@@ -82,7 +83,7 @@ class Pool:
         target: MediaType | str,
         *,
         limits: Limits | None = None,
-    ) -> Converted:
+    ) -> ConversionResult:
         """Return content in another format, or raise `ConversionFailed`.
 
         Parameters
@@ -105,16 +106,11 @@ class Pool:
         target: MediaType | str,
         *,
         limits: Limits | None = None,
-    ) -> Future[Converted]:
+    ) -> Future[ConversionResult]:
         """Have content converted, and return at once where the result will be.
 
-        It is `Converted`, or `ConversionFailed` as an exception, also when it fails
+        It is `ConversionResult`, or `ConversionFailed` as an exception, also when it fails
         right away.
-
-        Parameters
-        ----------
-        content, source, target, limits
-            As for `convert`.
         """
         return self._submit(content, source, target, limits)[0]
 
@@ -125,22 +121,17 @@ class Pool:
         target: MediaType | str,
         *,
         limits: Limits | None = None,
-    ) -> Converted:
+    ) -> ConversionResult:
         """Return content in another format while the event loop goes on.
 
         Cancelling it takes the conversion out of the queue, or kills the worker that is at it.
-
-        Parameters
-        ----------
-        content, source, target, limits
-            As for `convert`.
         """
         future, job = self._submit(content, source, target, limits)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             if job is not None:
-                self._crew.call_off(job)
+                self._workers.cancel(job)
             raise
 
     def convert_along(
@@ -150,20 +141,15 @@ class Pool:
         target: MediaType | str,
         *,
         limits: Limits | None = None,
-    ) -> Converted:
+    ) -> ConversionResult:
         """Return content in another format, through others if no converter does it directly.
 
         The time is that of all steps. It counts as cached if every step was.
 
-        Parameters
-        ----------
-        content, source, target
-            As for `convert`.
-        limits
-            What each step may use; those of the pool unless given.
+        The limits are those of each step.
         """
         here, goal = _parsed(source, "source"), _parsed(target, "target")
-        result = Converted(content, goal, seconds=0.0, cached=False)
+        result = ConversionResult(content, goal, seconds=0.0, cached=False)
         if here == goal:
             return result
         registry = installed()
@@ -176,7 +162,7 @@ class Pool:
             result = self.convert(result.content, here, step, limits=limits)
             here = step
             seconds, cached = seconds + result.seconds, cached and result.cached
-        return Converted(result.content, goal, seconds=seconds, cached=cached)
+        return ConversionResult(result.content, goal, seconds=seconds, cached=cached)
 
     def _submit(
         self,
@@ -184,7 +170,7 @@ class Pool:
         source: MediaType | str,
         target: MediaType | str,
         limits: Limits | None,
-    ) -> tuple[Future[Converted], Job | None]:
+    ) -> tuple[Future[ConversionResult], Job | None]:
         limits = limits or self.limits
         here, goal = _parsed(source, "source"), _parsed(target, "target")
         registry = installed()
@@ -196,16 +182,16 @@ class Pool:
         if len(content) > limits.input_bytes:
             reason = f"it has {len(content):,} bytes; {limits.input_bytes:,} are allowed"
             return _failed(job.failure("input", reason)), None
-        self._crew.put(job)
+        self._workers.put(job)
         return job.future, job
 
     def pids(self) -> tuple[int, ...]:
         """Return the worker processes that are there at the moment."""
-        return self._crew.pids()
+        return self._workers.pids()
 
     def isolation(self) -> Isolation | None:
         """Return how well workers are contained here; None before the first conversion."""
-        return self._crew.isolation()
+        return self._workers.isolation()
 
     def close(self) -> None:
         """Kill the workers; conversions that have not ended fail."""
@@ -223,20 +209,14 @@ class Pool:
         self.close()
 
 
-def _core_count() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _parsed(media_type: MediaType | str, place: str) -> MediaType:
     if isinstance(media_type, str):
         media_type = MediaType.parse(media_type, place=place)
     return canonical(media_type)
 
 
-def _failed(failure: ConversionFailed) -> Future[Converted]:
-    future: Future[Converted] = Future()
+def _failed(failure: ConversionFailed) -> Future[ConversionResult]:
+    future: Future[ConversionResult] = Future()
     future.set_exception(failure)
     return future
 

@@ -44,12 +44,8 @@ class Conversion:
 class Registry:
     """The converters at hand, by name, and what they can do.
 
-    Parameters
-    ----------
-    converters
-        In order: the first that does a conversion does it.
-    missing
-        Converters that lack a package, as (name, extra of distributary that brings it).
+    The first of the converters that does a conversion does it. Converters that lack a package
+    are `missing`, as (name, extra of distributary that brings it).
     """
 
     def __init__(

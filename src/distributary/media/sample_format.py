@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from distributary.content.media_type import MediaType
 from distributary.errors import BadInput, quoted
-from distributary.media.converted import Converted
 from distributary.media.failure import ConversionFailed
 from distributary.media.formats import canonical
 from distributary.media.registry import Registry
+from distributary.media.result import ConversionResult
 from distributary.media.sniff import sniff
 
 __all__ = ["sample_format"]
@@ -20,24 +20,13 @@ def sample_format(
     name: str,
     *,
     registry: Registry,
-    convert: Callable[[bytes, MediaType, MediaType], Converted],
+    convert: Callable[[bytes, MediaType, MediaType], ConversionResult],
 ) -> str:
     """Return the listed format that content counts as.
 
     A picture or a video counts as the widest listed format of its type that it need not
     be enlarged for. How wide it is, a converter is asked: reading hostile content is for
     workers.
-
-    Parameters
-    ----------
-    content
-        The content of the file.
-    name
-        The name of the file, for content that does not say what it is, and for messages.
-    registry
-        Which formats there are.
-    convert
-        Carries out one direct conversion in a worker.
     """
     found = canonical(sniff(content, name))
     sources = {conversion.source for conversion in registry.conversions}

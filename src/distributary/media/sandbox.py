@@ -20,9 +20,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from distributary.media.isolation import Isolation
+from distributary.media.landlock import restrict_writes
 from distributary.media.limits import Limits
-from distributary.media.system_calls import refuse_system_calls
-from distributary.media.write_fence import fence_writes
+from distributary.media.seccomp import install_filter
 
 __all__ = ["enter", "held_to", "resident_bytes"]
 
@@ -40,15 +40,7 @@ _CAPABILITY_VERSION = 0x2008_0522
 
 
 def enter(directory: Path, *, memory_bytes: int) -> Isolation:
-    """Give up everything that converting does not need, and say what was given up.
-
-    Parameters
-    ----------
-    directory
-        Where this process may write; it becomes its working directory.
-    memory_bytes
-        The most that any conversion in this process will be allowed.
-    """
+    """Give up everything that converting does not need, and say what was given up."""
     os.chdir(directory)
     os.umask(0o077)
     memory_limited = _limit_for_good(memory_bytes)
@@ -62,8 +54,8 @@ def enter(directory: Path, *, memory_bytes: int) -> Isolation:
     no_privileges = _drop_privileges(library)
     return Isolation(
         no_network=no_network,
-        no_writing=no_privileges and fence_writes(library, directory),
-        no_calls=no_privileges and refuse_system_calls(library),
+        no_writing=no_privileges and restrict_writes(library, directory),
+        no_calls=no_privileges and install_filter(library),
         no_privileges=no_privileges,
         ends_with_caller=_end_with_caller(0),
         memory_limited=memory_limited,
@@ -138,13 +130,6 @@ def held_to(limits: Limits, *, caller: int) -> Iterator[None]:
     The caller kills a worker that takes too long; the timer and the limit on processor
     time are for the case that the caller itself is stuck, or gone unnoticed. A worker that
     is idle sees by itself that its caller is gone, and can clean up.
-
-    Parameters
-    ----------
-    limits
-        What the conversion may use, counted from now on.
-    caller
-        The process that has started this one.
     """
     _end_with_caller(signal.SIGKILL)
     if os.getppid() != caller:

@@ -28,22 +28,23 @@ from distributary.media.converter import Converter
 from distributary.media.failure import FailureKind, Unconvertible
 from distributary.media.limits import Limits
 from distributary.media.registry import Registry, installed
-from distributary.media.shortage import lacks_memory
-from distributary.media.start_errors import discard_start_errors
+from distributary.media.worker_exit import discard_start_errors
 
 __all__ = ["main"]
 
 _REASON_CHARACTERS_MAX = 1000
+# How the dynamic linker, the C library and Pillow's codecs say that memory ran out.
+_OUT_OF_MEMORY = (
+    "failed to map segment",
+    "cannot allocate memory",
+    "out of memory",
+    "encoder error -9",
+    "decoder error -9",
+)
 
 
 def main(descriptor: int) -> None:
-    """Convert what comes in, until nothing more does.
-
-    Parameters
-    ----------
-    descriptor
-        The socket to the caller.
-    """
+    """Convert what comes in, until nothing more does."""
     channel = socket.socket(fileno=descriptor)
     channel.set_inheritable(False)
     directory = Path.cwd()
@@ -114,7 +115,7 @@ def _convert(
 
 
 def _explained(error: Exception, limits: Limits) -> tuple[FailureKind, str]:
-    if lacks_memory(error):
+    if _is_out_of_memory(error):
         return "memory", f"it needs more than {limits.memory_bytes:,} bytes of memory"
     if isinstance(error, Unconvertible):
         return error.kind, error.reason
@@ -123,6 +124,21 @@ def _explained(error: Exception, limits: Limits) -> tuple[FailureKind, str]:
             return "output", "it needs a temporary file that is larger than allowed"
         return "damaged", f"{type(error).__name__}: {error.strerror or error}"
     return "damaged", f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an exception, or what it was raised from, is for want of memory."""
+    while error is not None:
+        if isinstance(error, MemoryError):
+            return True
+        if isinstance(error, OSError | ImportError):
+            if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+                return True
+            said = str(error).lower()
+            if any(words in said for words in _OUT_OF_MEMORY):
+                return True
+        error = error.__cause__
+    return False
 
 
 def _failure(kind: FailureKind, reason: str) -> dict[str, object]:

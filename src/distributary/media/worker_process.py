@@ -21,18 +21,23 @@ from typing import cast, get_args
 from distributary.content.media_type import MediaType
 from distributary.media.channel import (
     ChannelClosed,
-    ChannelLate,
+    ChannelTimeout,
     Frame,
     Malformed,
     receive,
     send,
 )
-from distributary.media.converted import Converted
 from distributary.media.failure import FailureKind, Unconvertible
 from distributary.media.isolation import Isolation
 from distributary.media.limits import Limits
-from distributary.media.reasons import end_explained, one_line, status_said
-from distributary.media.start_errors import last_start_error, open_start_errors
+from distributary.media.result import ConversionResult
+from distributary.media.worker_exit import (
+    end_explained,
+    last_start_error,
+    one_line,
+    open_start_errors,
+    status_said,
+)
 
 __all__ = ["NotStarted", "WorkerProcess"]
 
@@ -69,11 +74,6 @@ class WorkerProcess:
     """One worker, of use to one thread at a time; any thread may kill it.
 
     The thread that makes it has to live as long: on Linux the worker is told to end with it.
-
-    Parameters
-    ----------
-    memory_bytes
-        The most that a conversion in it may be allowed.
     """
 
     def __init__(self, *, memory_bytes: int) -> None:
@@ -138,20 +138,13 @@ class WorkerProcess:
         *,
         converter: str,
         limits: Limits,
-    ) -> Converted:
+    ) -> ConversionResult:
         """Have something converted, or raise `Unconvertible` with what became of it.
 
         After an answer that is late or makes no sense, and after running out of memory, the
         worker is not to be used again.
 
-        Parameters
-        ----------
-        content, source, target
-            What, from which format, and to which.
-        converter
-            The name of the converter.
-        limits
-            What the conversion may use. Its time starts when the worker is ready.
+        Its time starts when the worker is ready.
         """
         self._await_ready()
         self._conversion_count += 1
@@ -169,7 +162,7 @@ class WorkerProcess:
             receive(self._channel, body_bytes_max=0, deadline=deadline)
             started = True
             answer = receive(self._channel, body_bytes_max=limits.output_bytes, deadline=deadline)
-        except ChannelLate:
+        except ChannelTimeout:
             # Now: whoever gets to know the result may keep this thread for a while.
             self.kill()
             raise Unconvertible("time", f"it takes more than {limits.seconds:g} s") from None
@@ -195,7 +188,7 @@ class WorkerProcess:
             said = one_line(last_start_error(self._directory), otherwise="")
             status = self.end(patience_seconds=_EXIT_SECONDS_MAX)
             raise NotStarted(": ".join(filter(None, (status_said(status), said)))) from None
-        except (ChannelLate, Malformed):
+        except (ChannelTimeout, Malformed):
             self._worn = True
             raise NotStarted("it was not ready in time") from None
         in_force = said if isinstance(said, Mapping) else {}
@@ -203,7 +196,7 @@ class WorkerProcess:
             **{item.name: in_force.get(item.name) is True for item in fields(Isolation)}
         )
 
-    def _read(self, answer: Frame, target: MediaType, *, seconds_max: float) -> Converted:
+    def _read(self, answer: Frame, target: MediaType, *, seconds_max: float) -> ConversionResult:
         """Check an answer, of which nothing can be taken for granted."""
         header = answer.header
         grown_bytes, kind = header.get("grown_bytes"), header.get("kind")
@@ -220,7 +213,7 @@ class WorkerProcess:
         if not isinstance(seconds, float) or not math.isfinite(seconds):
             self._worn = True
             raise Unconvertible("crashed", "its worker answered nonsense")
-        return Converted(
+        return ConversionResult(
             answer.body, target, seconds=min(max(seconds, 0.0), seconds_max), cached=False
         )
 
@@ -234,10 +227,7 @@ class WorkerProcess:
     def end(self, *, patience_seconds: float = 0.0) -> int:
         """Kill it unless it has ended, remove what it leaves, and return its exit status.
 
-        Parameters
-        ----------
-        patience_seconds
-            How long to wait for it to end by itself, which tells more than killing it.
+        Some patience for it to end by itself tells more than killing it.
         """
         # Once its end was noticed, its number may be somebody else's.
         unnoticed = self._process.returncode is None

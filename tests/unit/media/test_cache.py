@@ -18,9 +18,9 @@ from distributary.errors import BadInput
 from distributary.media.cache import Cache, default_directory
 from distributary.media.cache_files import CacheFiles
 from distributary.media.cache_key import CacheKey
-from distributary.media.converted import Converted
 from distributary.media.failure import ConversionFailed, FailureKind
 from distributary.media.limits import Limits
+from distributary.media.result import ConversionResult
 
 PDF = MediaType.parse("application/pdf")
 JPEG = MediaType.parse("image/jpeg;width=640")
@@ -28,8 +28,8 @@ KEY = CacheKey.of(b"a map", PDF, JPEG, "pdf-image 1")
 MEBIBYTE = 1 << 20
 
 
-def converted(content: bytes = b"a picture", *, seconds: float = 0.25) -> Converted:
-    return Converted(content, media_type=JPEG, seconds=seconds, cached=False)
+def converted(content: bytes = b"a picture", *, seconds: float = 0.25) -> ConversionResult:
+    return ConversionResult(content, media_type=JPEG, seconds=seconds, cached=False)
 
 
 def failed(kind: FailureKind = "damaged", limits: Limits | None = None) -> ConversionFailed:
@@ -108,13 +108,13 @@ def test_content_beyond_the_limit_of_now_is_no_result_and_yet_stays(cache: Cache
     tight = Limits(output_bytes=4)
     assert cache.get(KEY, tight) is None
     cache.put(KEY, failed("output", tight))
-    assert isinstance(cache.get(KEY, Limits(output_bytes=5)), Converted)
+    assert isinstance(cache.get(KEY, Limits(output_bytes=5)), ConversionResult)
 
 
 def test_a_success_takes_the_place_of_a_failure(cache: Cache) -> None:
     cache.put(KEY, failed("time"))
     cache.put(KEY, converted())
-    assert isinstance(cache.get(KEY), Converted)
+    assert isinstance(cache.get(KEY), ConversionResult)
 
 
 def test_every_cut_and_every_flipped_byte_of_an_entry_is_a_miss_that_goes(
@@ -134,7 +134,7 @@ def test_every_cut_and_every_flipped_byte_of_an_entry_is_a_miss_that_goes(
         assert not path.exists()
     path.write_bytes(whole)
     path.chmod(0o600)
-    assert isinstance(cache.get(KEY), Converted)
+    assert isinstance(cache.get(KEY), ConversionResult)
 
 
 def test_an_entry_under_the_name_of_another_is_foreign(cache: Cache, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_an_entry_under_the_name_of_another_is_foreign(cache: Cache, tmp_path: P
     shutil.copy(path, place)
     assert cache.get(other) is None
     assert not place.exists()
-    assert isinstance(cache.get(KEY), Converted)
+    assert isinstance(cache.get(KEY), ConversionResult)
 
 
 def test_those_go_first_that_were_not_used_for_longest(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ import resource, sys
 from pathlib import Path
 from distributary.media.cache import Cache
 from distributary.media.cache_key import CacheKey
-from distributary.media.converted import Converted
+from distributary.media.result import ConversionResult
 from distributary.content.media_type import MediaType
 
 target = MediaType("image", "png")
@@ -284,7 +284,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 cache = Cache(Path(sys.argv[1]), bytes_max=1 << 20)
 for size in (100, 5000):
     key = CacheKey.of(bytes(size), "image/jpeg", target, "1")
-    cache.put(key, Converted(bytes(size), media_type=target, seconds=0.0, cached=False))
+    cache.put(key, ConversionResult(bytes(size), media_type=target, seconds=0.0, cached=False))
     print(cache.get(key) is not None)
 """
 
@@ -302,7 +302,7 @@ import sys
 from pathlib import Path
 from distributary.media.cache import Cache
 from distributary.media.cache_key import CacheKey
-from distributary.media.converted import Converted
+from distributary.media.result import ConversionResult
 from distributary.content.media_type import MediaType
 
 target = MediaType("image", "png")
@@ -315,7 +315,8 @@ for number in range(400):
     key = CacheKey.of(content, "image/jpeg", target, "1")
     result = cache.get(key)
     if result is None:
-        cache.put(key, Converted(content * 500, media_type=target, seconds=0.0, cached=False))
+        result = ConversionResult(content * 500, media_type=target, seconds=0.0, cached=False)
+        cache.put(key, result)
     else:
         assert result.content == content * 500
         found += 1
@@ -347,7 +348,7 @@ def test_threads_share_a_cache(tmp_path: Path) -> None:
             found = cache.get(key(name))
             if found is None:
                 cache.put(key(name), converted(b"%d" % name))
-            elif not isinstance(found, Converted) or found.content != b"%d" % name:
+            elif not isinstance(found, ConversionResult) or found.content != b"%d" % name:
                 wrong.append(name)
 
     threads = [threading.Thread(target=work, args=(step,)) for step in (1, 2, 3, 5)]
@@ -399,15 +400,16 @@ import os, sys
 from pathlib import Path
 from distributary.media.cache import Cache
 from distributary.media.cache_key import CacheKey
-from distributary.media.converted import Converted
+from distributary.media.result import ConversionResult
 from distributary.content.media_type import MediaType
 
 cache = Cache(Path(sys.argv[1]), bytes_max=1 << 20)
 key = CacheKey.of(b"a map", "application/pdf", "image/jpeg", "1")
-with cache._lock, cache._making_room:
+with cache._lock, cache._evicting:
     child = os.fork()
 if child == 0:
-    cache.put(key, Converted(b"a picture", MediaType("image", "jpeg"), seconds=0.1, cached=False))
+    made = ConversionResult(b"a picture", MediaType("image", "jpeg"), seconds=0.1, cached=False)
+    cache.put(key, made)
     os._exit(cache.get(key) is None)
 sys.exit(os.waitpid(child, 0)[1])
 """

@@ -13,9 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from distributary.content.media_type import MediaType
 from distributary.media.cache import Cache
 from distributary.media.cache_key import CacheKey
-from distributary.media.converted import Converted
 from distributary.media.failure import ConversionFailed, FailureKind
 from distributary.media.limits import Limits
+from distributary.media.result import ConversionResult
 
 SOURCE = MediaType.parse("application/pdf")
 TARGET = MediaType.parse("image/png;width=320")
@@ -36,7 +36,7 @@ class CacheBesideDictionary(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.directory = Path(self.folder.name) / "kept"
-        self.twin: dict[int, Converted | ConversionFailed] = {}
+        self.twin: dict[int, ConversionResult | ConversionFailed] = {}
 
     @initialize(blocks=st.integers(1, 20))
     def open_first(self, blocks: int) -> None:
@@ -50,7 +50,7 @@ class CacheBesideDictionary(RuleBasedStateMachine):
     @rule(number=keys, blocks=st.integers(1, 4), fill=st.binary(max_size=3))
     def keep(self, number: int, blocks: int, fill: bytes) -> None:
         content = fill + bytes((blocks - 1) * BLOCK)
-        result = Converted(content, media_type=TARGET, seconds=0.5, cached=False)
+        result = ConversionResult(content, media_type=TARGET, seconds=0.5, cached=False)
         self.cache.put(KEYS[number], result)
         self.kept(number, replace(result, cached=True))
 
@@ -58,7 +58,7 @@ class CacheBesideDictionary(RuleBasedStateMachine):
     def fail(self, number: int, kind: FailureKind, limits: Limits) -> None:
         result = ConversionFailed(SOURCE, TARGET, kind=kind, reason="so", limits=limits)
         self.cache.put(KEYS[number], result)
-        if kind != "killed" and not isinstance(self.twin.get(number), Converted):
+        if kind != "killed" and not isinstance(self.twin.get(number), ConversionResult):
             self.kept(number, result)
 
     @rule(number=keys, limits=st.none() | some_limits)
@@ -94,7 +94,7 @@ class CacheBesideDictionary(RuleBasedStateMachine):
         taken = sum(room(result) for result in self.twin.values())
         assert not self.twin or taken <= self.bytes_max
 
-    def kept(self, number: int, result: Converted | ConversionFailed) -> None:
+    def kept(self, number: int, result: ConversionResult | ConversionFailed) -> None:
         """Do to the twin what keeping a result does to the cache."""
         if room(result) > self.bytes_max:
             return
@@ -114,14 +114,14 @@ class CacheBesideDictionary(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
-def room(result: Converted | ConversionFailed) -> int:
+def room(result: ConversionResult | ConversionFailed) -> int:
     """Return whole blocks; the header takes the rest of the last."""
-    content = result.content if isinstance(result, Converted) else b""
+    content = result.content if isinstance(result, ConversionResult) else b""
     return (len(content) // BLOCK + 1) * BLOCK
 
 
-def answers(result: Converted | ConversionFailed, limits: Limits) -> bool:
-    if isinstance(result, Converted):
+def answers(result: ConversionResult | ConversionFailed, limits: Limits) -> bool:
+    if isinstance(result, ConversionResult):
         return len(result.content) <= limits.output_bytes
     return (
         limits.seconds <= result.limits.seconds
@@ -129,7 +129,7 @@ def answers(result: Converted | ConversionFailed, limits: Limits) -> bool:
     )
 
 
-def described(result: Converted | ConversionFailed | None) -> object:
+def described(result: ConversionResult | ConversionFailed | None) -> object:
     if isinstance(result, ConversionFailed):
         return (result.kind, result.reason, result.limits, str(result))
     return result

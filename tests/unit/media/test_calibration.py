@@ -14,7 +14,6 @@ from distributary.content.media_type import MediaType
 from distributary.errors import BadInput
 from distributary.media.calibration import Calibration, Sample, calibrate
 from distributary.media.calibration_file import calibration_document
-from distributary.media.converted import Converted
 from distributary.media.converter import Converter
 from distributary.media.failure import ConversionFailed, FailureKind
 from distributary.media.limits import Limits
@@ -22,6 +21,7 @@ from distributary.media.line_fit import Line
 from distributary.media.machine import machine_document
 from distributary.media.measurement import MEGABYTE, Duration
 from distributary.media.registry import Registry
+from distributary.media.result import ConversionResult
 
 # From a to b and on to c, straight to c, and back from b; z is out of reach.
 PAIRS = (("a", "b"), ("a", "c"), ("b", "a"), ("b", "c"), ("z", "c"))
@@ -69,12 +69,12 @@ class Host:
         self._seconds = seconds
         self.ran: list[tuple[str, str, int]] = []
 
-    def convert(self, content: bytes, source: MediaType, target: MediaType) -> Converted:
+    def convert(self, content: bytes, source: MediaType, target: MediaType) -> ConversionResult:
         run = (source.subtype, target.subtype, len(content))
         before = self.ran.count(run)
         self.ran.append(run)
         seconds = self._seconds(*run, before)
-        return Converted(
+        return ConversionResult(
             Letters().convert(content, source, target, Limits()), target, seconds, False
         )
 

@@ -14,8 +14,7 @@ from PIL import Image, ImageCms
 from tests.pictures import PILLOW_NAMES, file_of, pixels, slope
 
 from distributary.content.media_type import MediaType
-from distributary.media.converters.images import Images
-from distributary.media.converters.webp_header import webp_size
+from distributary.media.converters.images import Images, webp_size
 from distributary.media.failure import FailureKind, Unconvertible
 from distributary.media.formats import IMAGE_FORMATS
 from distributary.media.limits import Limits

@@ -24,10 +24,10 @@ from tests.tiny_media import tiny
 from distributary.content.media_type import MediaType
 from distributary.errors import BadInput
 from distributary.media.cache import Cache
-from distributary.media.converted import Converted
 from distributary.media.failure import ConversionFailed
 from distributary.media.limits import Limits
 from distributary.media.pool import Pool, shared_pool
+from distributary.media.result import ConversionResult
 
 UTF_8, UTF_16 = "text/plain;charset=utf-8", "text/plain;charset=utf-16"
 TEXT = "Grüße aus Toronto"
@@ -280,7 +280,7 @@ def test_a_callback_of_a_result_may_close_the_pool() -> None:
     pool = Pool(1)
     closed = threading.Event()
 
-    def close(_: Future[Converted]) -> None:
+    def close(_: Future[ConversionResult]) -> None:
         pool.close()
         closed.set()
 
@@ -449,7 +449,7 @@ def test_a_worker_that_is_too_late_is_gone_before_anybody_hears_of_it() -> None:
         seen = threading.Event()
         ended: list[bool] = []
 
-        def look(_: Future[Converted]) -> None:
+        def look(_: Future[ConversionResult]) -> None:
             eventually(lambda: gone(pid))
             ended.append(gone(pid))
             seen.set()

@@ -9,19 +9,21 @@ from PIL import Image
 
 from distributary.content.media_type import MediaType
 from distributary.errors import BadInput
-from distributary.media.converted import Converted
 from distributary.media.failure import ConversionFailed, Unconvertible
 from distributary.media.limits import Limits
 from distributary.media.registry import installed
+from distributary.media.result import ConversionResult
 from distributary.media.sample_format import sample_format
 
 
-def directly(content: bytes, source: MediaType, target: MediaType) -> Converted:
+def directly(content: bytes, source: MediaType, target: MediaType) -> ConversionResult:
     """Convert right here: these samples are our own."""
     converter = installed().converter(source, target)
     assert converter is not None
     try:
-        return Converted(converter.convert(content, source, target, Limits()), target, 0.0, False)
+        return ConversionResult(
+            converter.convert(content, source, target, Limits()), target, 0.0, False
+        )
     except Unconvertible as error:
         raise ConversionFailed(
             source, target, kind=error.kind, reason=error.reason, limits=Limits()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from distributary.media.isolation import Isolation
-from distributary.media.system_calls import filter_program
+from distributary.media.seccomp import filter_program
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="what Linux alone enforces")
 

@@ -12,17 +12,16 @@ from typing import ClassVar, Final
 
 from distributary.content.media_type import MediaType
 from distributary.media.converter import Converter
-from distributary.media.converters.bit_rates import bits_per_second
-from distributary.media.converters.bounded_output import BoundedOutput
-from distributary.media.converters.claims import claimed_seconds
-from distributary.media.converters.containers import AUDIO_CONTAINERS
-from distributary.media.converters.sound_track import SoundTrack, check_rate, check_samples
+from distributary.media.converters.audio_track import AudioTrack, check_rate, check_samples
+from distributary.media.converters.containers import AUDIO_CONTAINERS, bits_per_second
+from distributary.media.converters.header_duration import header_seconds
 from distributary.media.converters.streams import (
+    BoundedOutput,
     Decoding,
+    audio_stream,
     created,
     damage_as_failure,
     opened,
-    sound,
 )
 from distributary.media.failure import Unconvertible
 from distributary.media.formats import AUDIO_FORMATS
@@ -86,19 +85,19 @@ class Audio(Converter):
             opened(content, reader) as given,
             created(output, writer) as made,
         ):
-            stream = sound(given)
+            stream = audio_stream(given)
             if stream is None or not stream.codec_context.channels:
                 raise Unconvertible("damaged", "it has no sound")
             rate, channel_count = stream.codec_context.sample_rate, stream.codec_context.channels
             check_rate(rate)
-            claimed = float(claimed_seconds(content, reader, given, stream))
+            claimed = float(header_seconds(content, reader, given, stream))
             samples_max = limits.frames * _SAMPLES_PER_FRAME
             check_samples(claimed * rate, samples_max)
             channel_count = min(channel_count, writer.channels_max)
-            track = SoundTrack(
+            track = AudioTrack(
                 made,
                 writer,
-                rate=writer.sound_rate(rate),
+                rate=writer.sample_rate(rate),
                 channel_count=channel_count,
                 bits=bits_per_second(target.parameters.get("bitrate", ""))
                 or min(channel_count, 2) * _BITS_PER_CHANNEL,

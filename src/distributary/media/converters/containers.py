@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["AUDIO_CONTAINERS", "VIDEO_CONTAINERS", "Container", "available"]
+__all__ = ["AUDIO_CONTAINERS", "VIDEO_CONTAINERS", "Container", "available", "bits_per_second"]
 
+_BIT_RATE = re.compile(r"([1-9][0-9]{0,8})([kKmM]?)")
+_FACTORS: Final = {"": 1, "k": 1000, "m": 1_000_000}
 _MP3_RATES = (48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000)
 _AAC_RATES = (48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000)
 
@@ -24,45 +26,45 @@ class Container:
         let content choose to be a playlist, which opens other files.
     signature
         How its content begins. FFmpeg reads some containers from anywhere in any file.
-    sound_encoder
+    audio_encoder
         The encoder for sound.
     video_encoders
         Encoders for pictures, the best first; the first that FFmpeg was built with is used.
-    sound_rates
+    sample_rates
         Samples a second that it takes, the highest first; empty if it takes any.
     channels_max
         How many channels of sound it takes.
-    notes_delay
+    records_delay
         Whether it records how many samples the sound encoder put in front. Elsewhere
         sound would come late by as much, so those samples have to go.
-    has_times
+    has_timestamps
         Whether it says when each frame is shown. Otherwise frames come at a constant rate,
         and what lasts longer is written again.
-    sound_options
+    audio_options
         Options of the sound encoder.
     """
 
     reader: str
     writer: str
     signature: re.Pattern[bytes]
-    sound_encoder: str
+    audio_encoder: str
     video_encoders: tuple[str, ...] = ()
-    sound_rates: tuple[int, ...] = ()
+    sample_rates: tuple[int, ...] = ()
     channels_max: int = 2
-    notes_delay: bool = True
-    has_times: bool = True
-    sound_options: Mapping[str, str] = field(default_factory=dict)
+    records_delay: bool = True
+    has_timestamps: bool = True
+    audio_options: Mapping[str, str] = field(default_factory=dict)
 
     def recognises(self, content: bytes) -> bool:
         """Whether content begins as this container does."""
         return self.signature.match(content) is not None
 
-    def sound_rate(self, wanted: int) -> int:
+    def sample_rate(self, wanted: int) -> int:
         """Return the sample rate that loses the least: the next one up, else the highest."""
-        if not self.sound_rates or wanted in self.sound_rates:
+        if not self.sample_rates or wanted in self.sample_rates:
             return wanted
-        higher = [rate for rate in self.sound_rates if rate > wanted]
-        return min(higher) if higher else self.sound_rates[0]
+        higher = [rate for rate in self.sample_rates if rate > wanted]
+        return min(higher) if higher else self.sample_rates[0]
 
 
 _ISO_MEDIA = re.compile(rb".{4}(?:ftyp|moov|mdat|free|skip|wide|pnot)", re.DOTALL)
@@ -76,7 +78,7 @@ VIDEO_CONTAINERS: Final[Mapping[str, Container]] = {
         _ISO_MEDIA,
         "aac",
         ("libx264", "libopenh264", "mpeg4"),
-        sound_rates=_AAC_RATES,
+        sample_rates=_AAC_RATES,
     ),
     "video/x-msvideo": Container(
         "avi",
@@ -84,10 +86,10 @@ VIDEO_CONTAINERS: Final[Mapping[str, Container]] = {
         re.compile(rb"RIFF.{4}AVI[ X\x19]", re.DOTALL),
         "libmp3lame",
         ("mpeg4",),
-        sound_rates=_MP3_RATES,
-        notes_delay=False,
-        has_times=False,
-        sound_options=_ALONE,
+        sample_rates=_MP3_RATES,
+        records_delay=False,
+        has_timestamps=False,
+        audio_options=_ALONE,
     ),
     "video/x-flv": Container(
         "flv",
@@ -95,9 +97,9 @@ VIDEO_CONTAINERS: Final[Mapping[str, Container]] = {
         re.compile(rb"FLV[\x00-\x05]", re.DOTALL),
         "libmp3lame",
         ("flv",),
-        sound_rates=(44100, 22050, 11025),
-        notes_delay=False,
-        sound_options=_ALONE,
+        sample_rates=(44100, 22050, 11025),
+        records_delay=False,
+        audio_options=_ALONE,
     ),
     "video/3gpp": Container(
         "3gp",
@@ -106,7 +108,7 @@ VIDEO_CONTAINERS: Final[Mapping[str, Container]] = {
         "aac",
         # H.263, the first codec of this container, knows five frame sizes only.
         ("mpeg4",),
-        sound_rates=_AAC_RATES,
+        sample_rates=_AAC_RATES,
         channels_max=1,
     ),
 }
@@ -125,7 +127,7 @@ AUDIO_CONTAINERS: Final[Mapping[str, Container]] = {
         # A frame begins with eleven bits set, a version and a layer other than 0.
         re.compile(rb"ID3|\xff[\xe2-\xe7\xf2-\xf7\xfa-\xff]", re.DOTALL),
         "libmp3lame",
-        sound_rates=_MP3_RATES,
+        sample_rates=_MP3_RATES,
     ),
     "audio/aac": Container(
         "aac",
@@ -133,9 +135,9 @@ AUDIO_CONTAINERS: Final[Mapping[str, Container]] = {
         # Twelve bits set, and layer 0.
         re.compile(rb"ID3|\xff[\xf0\xf1\xf8\xf9]", re.DOTALL),
         "aac",
-        sound_rates=(96000, 88200, 64000, *_AAC_RATES),
+        sample_rates=(96000, 88200, 64000, *_AAC_RATES),
         channels_max=8,
-        notes_delay=False,
+        records_delay=False,
     ),
 }
 
@@ -151,3 +153,9 @@ def available(encoders: tuple[str, ...]) -> str:
             continue
     # The last is part of FFmpeg itself.
     return encoders[-1]
+
+
+def bits_per_second(text: str) -> int | None:
+    """Return the bit rate that a format names, as in `200k` or `1M`, or None if it names none."""
+    match = _BIT_RATE.fullmatch(text)
+    return None if match is None else int(match[1]) * _FACTORS[match[2].lower()]

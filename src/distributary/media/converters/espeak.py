@@ -72,13 +72,8 @@ class Espeak:
     def say(self, text: str, *, samples_max: int) -> bytes | None:
         """Return a text as samples of 16 bits, or None if there would be more than allowed.
 
-        Parameters
-        ----------
-        text
-            What to say, without control characters. It is read as it stands: neither
-            SSML nor the library's own notation of phonemes means anything here.
-        samples_max
-            The number of samples after which to give up.
+        The text has no control characters. It is read as it stands: neither SSML nor the
+        library's own notation of phonemes means anything here.
         """
         samples = bytearray()
 

@@ -17,7 +17,6 @@ from distributary.media.converters.picture import (
     proportional,
     saved,
 )
-from distributary.media.converters.webp_header import webp_size
 from distributary.media.failure import Unconvertible
 from distributary.media.formats import IMAGE_FORMATS
 from distributary.media.limits import Limits
@@ -25,7 +24,7 @@ from distributary.media.limits import Limits
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["Images"]
+__all__ = ["Images", "webp_size"]
 
 _REVISION = "1"
 _EXIF_ORIENTATION = 0x0112
@@ -190,3 +189,25 @@ def _in_srgb(image: Image, profile: bytes) -> Image:
     except (ImageCms.PyCMSError, OSError, ValueError):
         return image
     return converted or image
+
+
+def webp_size(content: bytes) -> tuple[int, int]:
+    """Return the width and height of a WebP picture, from the first thirty bytes.
+
+    The three kinds of WebP (with extensions, lossless and lossy) each write them in their
+    own way: RFC 9649, sections 2.7, 3.4, and RFC 6386, section 9.1.
+    """
+    kind, body = content[12:16], content[20:30]
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP" and len(body) == 10:
+        if kind == b"VP8X":
+            return 1 + _little(body[4:7]), 1 + _little(body[7:10])
+        if kind == b"VP8L" and body[0] == 0x2F:
+            bits = _little(body[1:5])
+            return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+        if kind == b"VP8 " and body[3:6] == b"\x9d\x01\x2a":
+            return _little(body[6:8]) & 0x3FFF, _little(body[8:10]) & 0x3FFF
+    raise Unconvertible("damaged", "it does not begin as a WebP picture does")
+
+
+def _little(body: bytes) -> int:
+    return int.from_bytes(body, "little")

@@ -17,19 +17,9 @@ __all__ = ["opened", "pdfium_version"]
 def opened(content: bytes, *, limits: Limits) -> Iterator[Any]:
     """Open a document, and close it afterwards.
 
-    Parameters
-    ----------
-    content
-        The file.
-    limits
-        What the conversion may use; a document with more pages is refused as a whole, as
-        its table of pages alone may be a bomb.
-
-    Yields
-    ------
-    document
-        A `pypdfium2.PdfDocument` with at least one page. What PDFium cannot make sense of
-        inside the block becomes damaged content, too.
+    A document with too many pages is refused as a whole, as its table of pages alone may be a
+    bomb. It has at least one page. What PDFium cannot make sense of inside the block becomes
+    damaged content, too.
     """
     import pypdfium2
     from pypdfium2 import raw

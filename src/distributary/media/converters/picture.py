@@ -48,15 +48,7 @@ def number(media_type: MediaType, parameter: str) -> int | None:
 
 
 def is_picture(target: MediaType, *, parameters: Collection[str]) -> bool:
-    """Whether a target is a picture that we write and all its parameters are good ones.
-
-    Parameters
-    ----------
-    target
-        What was asked for.
-    parameters
-        The parameters that it may have, all of which are numbers.
-    """
+    """Whether a target is a picture that we write and all its parameters are good ones."""
     return target.essence in PICTURE_TYPES and all(
         name in parameters and number(target, name) is not None for name in target.parameters
     )
@@ -68,17 +60,7 @@ def proportional(width: float, height: float, *, asked: int) -> int:
 
 
 def check_pixels(width: int, height: int, *, what: str, limits: Limits) -> None:
-    """Refuse pictures with more pixels than the limit, before there is memory for them.
-
-    Parameters
-    ----------
-    width, height
-        The size in pixels, as far as a header or a computation can tell.
-    what
-        What has that size, to begin a sentence with.
-    limits
-        What the conversion may use.
-    """
+    """Refuse pictures with more pixels than the limit, before there is memory for them."""
     if width * height > limits.pixels:
         raise Unconvertible(
             "pixels",

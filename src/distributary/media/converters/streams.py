@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import BytesIO
-from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from distributary.media.converters.containers import Container
 from distributary.media.failure import Unconvertible
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from av.video.stream import VideoStream
 
 __all__ = [
+    "BoundedOutput",
     "Decoding",
+    "audio_stream",
     "check_pixels",
     "created",
     "damage_as_failure",
     "opened",
-    "picture",
-    "sound",
+    "video_stream",
 ]
 
 _Frame = TypeVar("_Frame")
@@ -85,6 +86,24 @@ def opened(content: bytes, container: Container) -> Iterator[InputContainer]:
         yield source
 
 
+class BoundedOutput(BytesIO):
+    """A file in memory that refuses to grow beyond a size.
+
+    Muxers write as they go, so a result that grows too large stops the conversion while it
+    runs, not after it has filled the memory.
+    """
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__()
+        self._bytes_max = bytes_max
+
+    def write(self, buffer: Any, /) -> int:
+        """Write at the current position, or refuse."""
+        if self.tell() + len(buffer) > self._bytes_max:
+            raise Unconvertible("output", f"the result is larger than {self._bytes_max:,} bytes")
+        return super().write(buffer)
+
+
 @contextmanager
 def created(output: BinaryIO, container: Container) -> Iterator[OutputContainer]:
     """Begin a container; it is complete when the context ends."""
@@ -102,7 +121,7 @@ def created(output: BinaryIO, container: Container) -> Iterator[OutputContainer]
     made.close()
 
 
-def picture(source: InputContainer, limits: Limits) -> VideoStream:
+def video_stream(source: InputContainer, limits: Limits) -> VideoStream:
     """Return the stream of moving pictures, ready to be decoded."""
     import av
 
@@ -128,7 +147,7 @@ def check_pixels(pixel_count: int, limits: Limits) -> None:
         )
 
 
-def sound(source: InputContainer) -> AudioStream | None:
+def audio_stream(source: InputContainer) -> AudioStream | None:
     """Return the first stream of sound, ready to be decoded, if there is one."""
     for stream in source.streams.audio:
         _make_ready(stream)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from distributary.content.media_type import MediaType
 from distributary.media.converter import Converter
-from distributary.media.converters.stand_ins import STAND_INS
+from distributary.media.converters.transliteration import TRANSLITERATION
 from distributary.media.failure import Unconvertible
 from distributary.media.formats import TEXT_FORMATS
 from distributary.media.limits import Limits
@@ -142,8 +142,8 @@ def _nearest(character: str, codec: str) -> str:
     """Return how to write one character that the charset lacks, in characters it has."""
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return ""  # accents, joiners and direction marks say nothing by themselves
-    stand_in = character.translate(STAND_INS)
-    parts = unicodedata.normalize("NFKD", stand_in).translate(STAND_INS)
+    stand_in = character.translate(TRANSLITERATION)
+    parts = unicodedata.normalize("NFKD", stand_in).translate(TRANSLITERATION)
     written = "".join(part for part in parts if not unicodedata.combining(part))
     # One mark for one character, whatever it decomposes into.
     return written if written and _has(codec, written) else "?"

@@ -13,20 +13,24 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from distributary.content.media_type import MediaType
 from distributary.media.converter import Converter
-from distributary.media.converters.bit_rates import bits_per_second
-from distributary.media.converters.bounded_output import BoundedOutput
-from distributary.media.converters.containers import VIDEO_CONTAINERS, Container, available
-from distributary.media.converters.picture_track import PictureTrack
-from distributary.media.converters.sound_track import SoundTrack
+from distributary.media.converters.audio_track import AudioTrack
+from distributary.media.converters.containers import (
+    VIDEO_CONTAINERS,
+    Container,
+    available,
+    bits_per_second,
+)
 from distributary.media.converters.streams import (
+    BoundedOutput,
     Decoding,
+    audio_stream,
     created,
     damage_as_failure,
     opened,
-    picture,
-    sound,
+    video_stream,
 )
-from distributary.media.converters.survey import Survey, survey
+from distributary.media.converters.video_info import VideoInfo, read_video_info
+from distributary.media.converters.video_track import VideoTrack
 from distributary.media.failure import Unconvertible
 from distributary.media.formats import VIDEO_FORMATS
 from distributary.media.limits import Limits
@@ -93,15 +97,15 @@ class Video(Converter):
     ) -> bytes:
         """Return the video in another container, width or bit rate."""
         reader, writer = VIDEO_CONTAINERS[source.essence], VIDEO_CONTAINERS[target.essence]
-        seen = survey(content, reader, limits)
-        width, height = _size(seen, target)
+        info = read_video_info(content, reader, limits)
+        width, height = _size(info, target)
         bits = bits_per_second(target.parameters.get("bitrate", ""))
         if bits is None:
-            usual = width * height * min(seen.average_rate, 60) * _BITS_PER_PIXEL
+            usual = width * height * min(info.average_rate, 60) * _BITS_PER_PIXEL
             bits = min(max(round(usual), _BITS[0]), _BITS[-1])
         output = BoundedOutput(limits.output_bytes)
         with damage_as_failure(), created(output, writer) as made:
-            _transcode(content, reader, made, writer, seen, width, height, bits, limits)
+            _transcode(content, reader, made, writer, info, width, height, bits, limits)
         return output.getvalue()
 
 
@@ -110,58 +114,60 @@ def _transcode(
     reader: Container,
     made: OutputContainer,
     writer: Container,
-    seen: Survey,
+    info: VideoInfo,
     width: int,
     height: int,
     bits: int,
     limits: Limits,
 ) -> None:
-    sound_bits = min(max(bits // 5, 16_000), 96_000) if seen.sound_rate else 0
-    pictures = PictureTrack(
-        made, writer, seen, width=width, height=height, bits=max(bits - sound_bits, 8_000)
+    audio_bits = min(max(bits // 5, 16_000), 96_000) if info.sample_rate else 0
+    video_track = VideoTrack(
+        made, writer, info, width=width, height=height, bits=max(bits - audio_bits, 8_000)
     )
-    voice = _voice(made, writer, seen, sound_bits) if seen.sound_rate else None
+    audio_track = _audio_track(made, writer, info, audio_bits) if info.sample_rate else None
     decoding = Decoding()
     with opened(content, reader) as source:
-        shown, heard = picture(source, limits), sound(source)
-        for packet in source.demux([stream for stream in (shown, heard) if stream is not None]):
+        video, audio = video_stream(source, limits), audio_stream(source)
+        for packet in source.demux([stream for stream in (video, audio) if stream is not None]):
             # The last packets, which empty the decoders, know their stream but not its index.
-            if packet.stream.index == shown.index:
+            if packet.stream.index == video.index:
                 for frame in decoding.video(cast("Packet[VideoStream]", packet)):
-                    pictures.take(frame)
-            elif voice is not None:
+                    video_track.take(frame)
+            elif audio_track is not None:
                 for stretch in decoding.audio(cast("Packet[AudioStream]", packet)):
-                    voice.take(stretch)
+                    audio_track.take(stretch)
     decoding.check()
-    pictures.finish()
-    if voice is not None:
-        voice.finish()
+    video_track.finish()
+    if audio_track is not None:
+        audio_track.finish()
 
 
-def _voice(made: OutputContainer, writer: Container, seen: Survey, bits: int) -> SoundTrack:
+def _audio_track(
+    made: OutputContainer, writer: Container, info: VideoInfo, bits: int
+) -> AudioTrack:
     """Return a track for sound that makes the best of few bits: fewer channels, then samples."""
-    channel_count = min(seen.channel_count, writer.channels_max, 1 if bits < 64_000 else 2)
-    rate = min(seen.sound_rate, 22_050 if bits < 32_000 else 48_000)
-    return SoundTrack(
+    channel_count = min(info.channel_count, writer.channels_max, 1 if bits < 64_000 else 2)
+    rate = min(info.sample_rate, 22_050 if bits < 32_000 else 48_000)
+    return AudioTrack(
         made,
         writer,
-        rate=writer.sound_rate(rate),
+        rate=writer.sample_rate(rate),
         channel_count=channel_count,
         bits=bits,
-        start=seen.start,
-        seconds_max=seen.tick_count / seen.rate if seen.ends_together else None,
+        start=info.start,
+        seconds_max=info.tick_count / info.rate if info.ends_together else None,
         # Sound that claims to come later than any packet did is not waited for in silence.
-        samples_max=math.ceil((seen.seconds + 1) * seen.sound_rate),
+        samples_max=math.ceil((info.seconds + 1) * info.sample_rate),
     )
 
 
-def _size(seen: Survey, target: MediaType) -> tuple[int, int]:
+def _size(info: VideoInfo, target: MediaType) -> tuple[int, int]:
     """Return width and height of the result, even numbers and no larger than the source."""
     asked = target.parameters.get("width")
-    width = seen.width // 2 * 2 if asked is None else int(asked)
-    if width > seen.width or min(seen.width, seen.height) < 2:
+    width = info.width // 2 * 2 if asked is None else int(asked)
+    if width > info.width or min(info.width, info.height) < 2:
         raise Unconvertible(
-            "enlarges", f"it is {seen.width} pixels wide and {seen.height} pixels high"
+            "enlarges", f"it is {info.width} pixels wide and {info.height} pixels high"
         )
-    height = round(width * seen.height / seen.width / 2) * 2
-    return width, max(2, min(height, seen.height // 2 * 2))
+    height = round(width * info.height / info.width / 2) * 2
+    return width, max(2, min(height, info.height // 2 * 2))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from av.filter import Graph
     from av.packet import Packet
 
-__all__ = ["SoundTrack", "check_rate", "check_samples"]
+__all__ = ["AudioTrack", "check_rate", "check_samples"]
 
 # What sound there is has one of these rates; resampling from others is a way to make much of
 # little.
@@ -24,7 +24,7 @@ _RATES = range(4_000, 384_001)
 _LAYOUTS = ("mono", "stereo", "2.1", "quad", "5.0", "5.1", "6.1", "7.1")
 
 
-class SoundTrack:
+class AudioTrack:
     """Takes decoded sound and writes it into a container.
 
     Parameters
@@ -68,13 +68,13 @@ class SoundTrack:
         self._start = start
         self._seconds_max = seconds_max
         self._samples_max = samples_max
-        self._drops_delay = not container.notes_delay
+        self._drops_delay = not container.records_delay
         self._stream = cast(
             "AudioStream",
             target.add_stream(
-                container.sound_encoder,
+                container.audio_encoder,
                 rate=rate,
-                options=dict(container.sound_options),
+                options=dict(container.audio_options),
                 layout=self._layout,
                 bit_rate=bits or 0,
                 time_base=Fraction(1, rate),

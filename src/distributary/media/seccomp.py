@@ -15,7 +15,7 @@ import platform
 import struct
 from collections.abc import Mapping
 
-__all__ = ["filter_program", "refuse_system_calls"]
+__all__ = ["filter_program", "install_filter"]
 
 # Numbers by machine: (AUDIT_ARCH of the machine, calls refused outright, clone, calls
 # whose first argument is the process they act on).
@@ -94,12 +94,7 @@ def _failing(error: int) -> int:
 def filter_program(machine: str, process: int) -> bytes | None:
     """Return the filter as the kernel reads it, or None for a machine whose calls are unknown.
 
-    Parameters
-    ----------
-    machine
-        The processor, as the kernel calls it.
-    process
-        The process that may go on sending signals to itself.
+    The process is the one that may go on sending signals to itself.
     """
     if machine not in _MACHINE:
         return None
@@ -140,15 +135,10 @@ class _Program(ctypes.Structure):
     _fields_ = (("lines", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
-def refuse_system_calls(library: ctypes.CDLL) -> bool:
+def install_filter(library: ctypes.CDLL) -> bool:
     """Refuse them to this process for good, and say whether that is in force.
 
     Needs no privileges, but the promise to gain none (no_new_privs) beforehand.
-
-    Parameters
-    ----------
-    library
-        The C library.
     """
     written = filter_program(platform.machine(), os.getpid())
     if written is None or struct.calcsize("P") != 8:

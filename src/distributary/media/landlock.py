@@ -12,7 +12,7 @@ import os
 import struct
 from pathlib import Path
 
-__all__ = ["fence_writes"]
+__all__ = ["restrict_writes"]
 
 # Numbers that all machines share.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
@@ -26,19 +26,12 @@ _REFER, _TRUNCATE = 1 << 13, 1 << 14
 _LATER = ((2, _REFER), (3, _TRUNCATE))
 
 
-def fence_writes(library: ctypes.CDLL, directory: Path) -> bool:
+def restrict_writes(library: ctypes.CDLL, directory: Path) -> bool:
     """Let this process write below one directory alone, and say whether that is in force.
 
-    Other processes are out of its reach too: the kernel lets nobody behind a fence look
-    into the memory of somebody before it. Needs no privileges, but the promise to gain
+    Other processes are out of its reach too: the kernel lets nobody in a Landlock domain look
+    into the memory of somebody outside. Needs no privileges, but the promise to gain
     none (no_new_privs) beforehand.
-
-    Parameters
-    ----------
-    library
-        The C library.
-    directory
-        Where writing is permitted.
     """
     version = library.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _CREATE_RULESET_VERSION)
     if version < 1:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from av.container import InputContainer
     from av.stream import Stream
 
-__all__ = ["claimed_seconds"]
+__all__ = ["header_seconds"]
 
 # A file of empty boxes alone must not keep us.
 _BOXES_MAX = 10_000
 _UNKNOWN: Final = {4: 0xFFFF_FFFF, 8: 0xFFFF_FFFF_FFFF_FFFF}
 
 
-def claimed_seconds(
+def header_seconds(
     content: bytes, container: Container, source: InputContainer, stream: Stream
 ) -> Fraction:
     """Return the longest time that any header claims; 0 if none does."""

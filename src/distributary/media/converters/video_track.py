@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, cast
 
 from distributary.media.converters.containers import Container, available
-from distributary.media.converters.survey import Survey
+from distributary.media.converters.video_info import VideoInfo
 from distributary.media.failure import Unconvertible
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
 
-__all__ = ["PictureTrack"]
+__all__ = ["VideoTrack"]
 
 _SECONDS_BETWEEN_KEYS = 2
 
@@ -32,28 +32,14 @@ _TURNS: Final = {
 }
 
 
-class PictureTrack:
-    """Takes decoded frames and writes them into a container.
-
-    Parameters
-    ----------
-    target
-        The container to write into.
-    container
-        What kind it is.
-    seen
-        What the source holds.
-    width, height
-        Of the frames to write, even numbers.
-    bits
-        Bits a second to spend.
-    """
+class VideoTrack:
+    """Takes decoded frames and writes them into a container."""
 
     def __init__(
         self,
         target: OutputContainer,
         container: Container,
-        seen: Survey,
+        info: VideoInfo,
         *,
         width: int,
         height: int,
@@ -63,26 +49,26 @@ class PictureTrack:
         from av.codec.context import Flags
 
         self._target = target
-        self._seen = seen
-        self._refills = not container.has_times
+        self._info = info
+        self._refills = not container.has_timestamps
         self._width, self._height = width, height
         encoder = available(container.video_encoders)
         self._stream = cast(
             "VideoStream",
             target.add_stream(
                 encoder,
-                rate=seen.rate,
+                rate=info.rate,
                 options=dict(_OPTIONS.get(encoder, {})),
                 width=width,
                 height=height,
                 bit_rate=bits,
-                time_base=1 / seen.rate,
+                time_base=1 / info.rate,
             ),
         )
         context = self._stream.codec_context
         context.pix_fmt = "yuv420p"
         context.thread_count = 1
-        context.gop_size = max(1, round(_SECONDS_BETWEEN_KEYS * seen.average_rate))
+        context.gop_size = max(1, round(_SECONDS_BETWEEN_KEYS * info.average_rate))
         context.max_b_frames = 0
         context.flags |= Flags.bitexact | Flags.frame_duration
         self._scaler = av.video.reformatter.VideoReformatter()
@@ -93,14 +79,14 @@ class PictureTrack:
 
     def take(self, frame: VideoFrame) -> None:
         """Take the next frame to be shown."""
-        if (frame.width, frame.height) != self._seen.stored:
+        if (frame.width, frame.height) != self._info.stored:
             raise Unconvertible("damaged", "its frames change their size midway")
         tick = 0 if self._waiting is None else self._waiting[0] + 1
         if frame.pts is not None and frame.time_base is not None:
             # Two frames may fall on one tick of the finest clock; the later one waits then.
-            shown = (frame.pts * frame.time_base - self._seen.start) * self._seen.rate
+            shown = (frame.pts * frame.time_base - self._info.start) * self._info.rate
             tick = max(tick, round(shown))
-        if tick >= self._seen.tick_count + 1:
+        if tick >= self._info.tick_count + 1:
             raise Unconvertible("damaged", "a frame comes after the end")
         if self._waiting is not None:
             self._encode(*self._waiting, until=tick)
@@ -111,7 +97,7 @@ class PictureTrack:
         if self._waiting is None:
             raise Unconvertible("damaged", "none of its frames can be decoded")
         tick, frame = self._waiting
-        end = max(tick + 1, self._seen.tick_count)
+        end = max(tick + 1, self._info.tick_count)
         if self._refills and end - tick > 1:
             self._encode(tick, frame, until=end - 1)
             tick = end - 1
@@ -121,7 +107,7 @@ class PictureTrack:
     def _scaled(self, frame: VideoFrame) -> VideoFrame:
         from av.video.reformatter import ColorRange, Interpolation
 
-        if self._seen.turn:
+        if self._info.turn:
             frame = self._turned(frame)
         return self._scaler.reformat(
             frame,
@@ -150,7 +136,7 @@ class PictureTrack:
                     time_base=Fraction(1, 1000),
                 )
             ]
-            nodes += [graph.add(name, args) for name, args in _TURNS[self._seen.turn]]
+            nodes += [graph.add(name, args) for name, args in _TURNS[self._info.turn]]
             graph.link_nodes(*nodes, graph.add("buffersink")).configure()
             self._turner = graph
         self._turner.vpush(frame)
@@ -158,7 +144,7 @@ class PictureTrack:
 
     def _encode(self, tick: int, frame: VideoFrame, *, until: int) -> None:
         frame.pts = tick
-        frame.time_base = 1 / self._seen.rate
+        frame.time_base = 1 / self._info.rate
         frame.duration = until - tick
         # The source's choice of key frames is none of the encoder's business.
         frame.pict_type = 0

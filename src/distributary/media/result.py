@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from distributary.content.media_type import MediaType
 
-__all__ = ["Converted"]
+__all__ = ["ConversionResult"]
 
 
 @dataclass(frozen=True)
-class Converted:
+class ConversionResult:
     """Content in the format that was asked for.
 
     Attributes

@@ -1,18 +1,36 @@
-"""What is said about a worker that ended, and of what it said itself."""
+"""Why a worker ended, or did not start: its exit status, and what it said itself.
+
+What a worker prints while it starts is the one account of why it does not. It goes to a file
+in the worker's directory until the worker is ready. From then on whatever is printed, by
+libraries that read hostile content for instance, goes nowhere.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+from pathlib import Path
+from typing import BinaryIO
 
 from distributary.media.failure import FailureKind, Unconvertible
 
-__all__ = ["end_explained", "one_line", "status_said"]
+__all__ = [
+    "discard_start_errors",
+    "end_explained",
+    "last_start_error",
+    "one_line",
+    "open_start_errors",
+    "status_said",
+]
 
 _CHARACTERS_MAX = 200
 _ENDED_BY_LIMIT = (signal.SIGXCPU, signal.SIGALRM)
 _ENDED_BY_OTHERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _PATH_OR_ADDRESS = re.compile(r"(?<![\w./])(?:/[\w.+~@-]+){2,}/?| at 0x[0-9a-fA-F]+")
+_START_ERRORS = "start-errors"
+_TAIL_BYTES = 2000
+_STANDARD_ERROR = 2
 
 
 def status_said(status: int) -> str:
@@ -46,3 +64,27 @@ def one_line(reason: object, *, otherwise: str = "it is not what it says") -> st
     if len(text) > _CHARACTERS_MAX:
         text = text[: _CHARACTERS_MAX - 3] + "..."
     return text or otherwise
+
+
+def open_start_errors(directory: Path) -> BinaryIO:
+    """Return the file that a worker is started with as its standard error."""
+    return (directory / _START_ERRORS).open("wb")
+
+
+def discard_start_errors(directory: Path) -> None:
+    """Send what this process prints from now on nowhere, and remove the file."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, _STANDARD_ERROR)
+    os.close(nowhere)
+    (directory / _START_ERRORS).unlink(missing_ok=True)
+
+
+def last_start_error(directory: Path) -> str:
+    """Return the last line that a worker printed, which names the exception; often none."""
+    try:
+        with (directory / _START_ERRORS).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            lines = file.read(_TAIL_BYTES).decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")

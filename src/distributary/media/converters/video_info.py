@@ -12,16 +12,16 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
-from distributary.media.converters.claims import claimed_seconds
 from distributary.media.converters.clock import tick_rate
 from distributary.media.converters.containers import Container
+from distributary.media.converters.header_duration import header_seconds
 from distributary.media.converters.streams import (
     Decoding,
+    audio_stream,
     check_pixels,
     damage_as_failure,
     opened,
-    picture,
-    sound,
+    video_stream,
 )
 from distributary.media.failure import Unconvertible
 from distributary.media.limits import Limits
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
 
-__all__ = ["Survey", "survey"]
+__all__ = ["VideoInfo", "read_video_info"]
 
 _USUAL_RATE = Fraction(25)
 # A file that lacks more than this share of its promised length was cut off.
@@ -44,7 +44,7 @@ _PIXEL_ASPECT_MAX = 8
 
 
 @dataclass(frozen=True)
-class Survey:
+class VideoInfo:
     """What a video holds.
 
     Attributes
@@ -68,7 +68,7 @@ class Survey:
         How long everything is.
     ends_together
         Whether sound ends with the pictures, or so little later that its codec explains it.
-    sound_rate, channel_count
+    sample_rate, channel_count
         Of its sound; 0 if there is none.
     """
 
@@ -82,24 +82,24 @@ class Survey:
     tick_count: int
     seconds: Fraction
     ends_together: bool
-    sound_rate: int
+    sample_rate: int
     channel_count: int
 
 
-def survey(content: bytes, container: Container, limits: Limits) -> Survey:
+def read_video_info(content: bytes, container: Container, limits: Limits) -> VideoInfo:
     """Look through a video, and refuse one that exceeds the limits or is not whole."""
     with damage_as_failure(), opened(content, container) as source:
-        pictures = picture(source, limits)
-        heard = sound(source)
-        voice = None if heard is None else heard.codec_context
+        video = video_stream(source, limits)
+        audio = audio_stream(source)
+        sound = None if audio is None else audio.codec_context
         # However slowly frames follow each other, every second counts.
-        header_rate = max(pictures.average_rate or _USUAL_RATE, Fraction(1))
-        promised = claimed_seconds(content, container, source, pictures)
-        _check_frames(max(Fraction(pictures.frames), promised * header_rate), limits)
+        header_rate = max(video.average_rate or _USUAL_RATE, Fraction(1))
+        promised = header_seconds(content, container, source, video)
+        _check_frames(max(Fraction(video.frames), promised * header_rate), limits)
 
-        first, times, end, end_of_all = _look_through(source, pictures, limits)
-        _check_whole(times, source, pictures, end=end_of_all, promised=promised)
-        base = pictures.time_base
+        first, times, end, end_of_all = _look_through(source, video, limits)
+        _check_whole(times, source, video, end=end_of_all, promised=promised)
+        base = video.time_base
         if first is None or base is None:
             raise Unconvertible("damaged", "none of its frames can be decoded")
         check_pixels(first.width * first.height, limits)
@@ -107,14 +107,14 @@ def survey(content: bytes, container: Container, limits: Limits) -> Survey:
         seconds = [float((time - start) * base) for time in times if time >= start] or [0.0]
         rate = tick_rate(
             seconds,
-            proposed=(pictures.average_rate, pictures.guessed_rate, pictures.base_rate),
+            proposed=(video.average_rate, video.guessed_rate, video.base_rate),
         )
         tick_count = max(round(seconds[-1] * rate) + 1, round((end - start * base) * rate))
         length = max(end_of_all - start * base, tick_count / rate)
         _check_frames(max(Fraction(tick_count), length * header_rate), limits)
-        width, height = _square(first, pictures.sample_aspect_ratio)
+        width, height = _square(first, video.sample_aspect_ratio)
         turn = -round(first.rotation / 90) * 90 % 360
-        return Survey(
+        return VideoInfo(
             *((height, width) if turn in (90, 270) else (width, height)),
             stored=(first.width, first.height),
             turn=turn,
@@ -124,15 +124,15 @@ def survey(content: bytes, container: Container, limits: Limits) -> Survey:
             tick_count=tick_count,
             seconds=length,
             ends_together=end_of_all - end < _PADDING_SECONDS_MAX,
-            sound_rate=voice.sample_rate if voice is not None and voice.channels else 0,
-            channel_count=0 if voice is None else voice.channels,
+            sample_rate=sound.sample_rate if sound is not None and sound.channels else 0,
+            channel_count=0 if sound is None else sound.channels,
         )
 
 
 def _look_through(
-    source: InputContainer, pictures: VideoStream, limits: Limits
+    source: InputContainer, video: VideoStream, limits: Limits
 ) -> tuple[VideoFrame | None, list[int], Fraction, Fraction]:
-    """Return the first frame, the times of all, and when pictures and when all streams end."""
+    """Return the first frame, the times of all, and when the video and when all streams end."""
     decoding = Decoding()
     first: VideoFrame | None = None
     times: list[int] = []
@@ -142,21 +142,21 @@ def _look_through(
         time = packet.dts if packet.pts is None else packet.pts
         if time is not None and not packet.is_discard:
             ends[stream] = max(ends[stream], time + (packet.duration or 0))
-            if stream == pictures.index:
+            if stream == video.index:
                 times.append(time)
                 _check_frames(len(times), limits)
-        if first is None and stream == pictures.index:
+        if first is None and stream == video.index:
             frames = decoding.video(cast("Packet[VideoStream]", packet))
             first = frames[0] if frames else None
     times.sort()
     seconds = [end * (source.streams[index].time_base or 0) for index, end in ends.items()]
-    return first, times, Fraction(seconds[pictures.index]), Fraction(max(seconds))
+    return first, times, Fraction(seconds[video.index]), Fraction(max(seconds))
 
 
 def _check_whole(
     times: list[int],
     source: InputContainer,
-    pictures: VideoStream,
+    video: VideoStream,
     *,
     end: Fraction,
     promised: Fraction,
@@ -168,8 +168,8 @@ def _check_whole(
     """
     import av
 
-    unit = pictures.time_base or Fraction(0)
-    usual = 1 / (pictures.average_rate or _USUAL_RATE)
+    unit = video.time_base or Fraction(0)
+    usual = 1 / (video.average_rate or _USUAL_RATE)
     longest = max((after - now for now, after in pairwise(times)), default=0) * unit or usual
     # Some count what comes before a late start, and some do not.
     reached = end - min(Fraction(source.start_time or 0, av.time_base), Fraction(0))

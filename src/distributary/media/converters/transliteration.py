@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-__all__ = ["STAND_INS"]
+__all__ = ["TRANSLITERATION"]
 
-STAND_INS = str.maketrans(
+TRANSLITERATION = str.maketrans(
     {
         "‘": "'", "’": "'", "‚": ",", "‛": "'", "′": "'", "‹": "<", "›": ">",
         "“": '"', "”": '"', "„": '"', "‟": '"', "″": '"', "«": '"', "»": '"',
