@@ -41,7 +41,7 @@ def start(pool: Pool, script: str, limits: Limits | None = None) -> Future[Conve
 
 def run(pool: Pool, script: str, limits: Limits | None = None) -> bytes:
     """Run a script, and return what it returns."""
-    return start(pool, script, limits).result(60).content
+    return start(pool, script, limits).result(120).content
 
 
 def failure(pool: Pool, script: str, limits: Limits | None = None) -> ConversionFailed:
@@ -60,7 +60,7 @@ def begun(pool: Pool) -> Iterator[tuple[Future[ConversionResult], int]]:
     yield future, pool.pids()[0]
 
 
-def eventually(condition: Callable[[], bool], *, seconds_max: float = 30.0) -> None:
+def eventually(condition: Callable[[], bool], *, seconds_max: float = 120.0) -> None:
     """Wait until something holds; a test that waits in vain fails."""
     deadline = time.monotonic() + seconds_max
     while not condition():

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from distributary.errors import BadInput
-from distributary.media.cache_entry import DamagedEntry, decode_entry, encode_entry, entry_fails
+from distributary.media.cache_entry import DamagedEntry, decode_entry, encode_entry
 from distributary.media.cache_files import CachedFile, CacheFiles, disk_bytes
 from distributary.media.cache_key import CacheKey
 from distributary.media.failure import ConversionFailed
@@ -29,7 +29,6 @@ __all__ = ["Cache", "default_directory"]
 # When the cache is full, this much is kept: to make room entry by entry, every one that
 # comes would have to look at the whole directory.
 _LOW_WATER_SHARE = 7 / 8
-_HEADER_GLANCE_BYTES = 70_000
 
 
 def default_directory() -> Path:
@@ -92,15 +91,8 @@ class Cache:
             result.
         """
         try:
-            data = self._files.read(key.digest, bytes_max=self.bytes_max)
-            if data is None:
-                return None
-            try:
-                result = decode_entry(data, key)
-            except DamagedEntry:
-                self._files.remove(key.digest)
-                return None
-            if limits is not None and not _answers(result, limits):
+            result = self._kept(key)
+            if result is None or (limits is not None and not _answers(result, limits)):
                 return None
             with suppress(OSError):
                 # Where nothing can be written, what is there can still be used.
@@ -117,7 +109,7 @@ class Cache:
         """
         try:
             if isinstance(result, ConversionFailed) and (
-                not result.lasting or self._succeeded(key)
+                not result.lasting or isinstance(self._kept(key), ConversionResult)
             ):
                 return
             parts = encode_entry(key, result)
@@ -131,9 +123,16 @@ class Cache:
         except OSError:
             return
 
-    def _succeeded(self, key: CacheKey) -> bool:
-        beginning = self._files.beginning(key.digest, _HEADER_GLANCE_BYTES)
-        return beginning is not None and entry_fails(beginning) is False
+    def _kept(self, key: CacheKey) -> ConversionResult | ConversionFailed | None:
+        """Return what is kept under a key, without counting as a use of it."""
+        data = self._files.read(key.digest, bytes_max=self.bytes_max)
+        if data is None:
+            return None
+        try:
+            return decode_entry(data, key)
+        except DamagedEntry:
+            self._files.remove(key.digest)
+            return None
 
     def _evict(self) -> None:
         """Remove what was not used for longest, if there may be too much."""

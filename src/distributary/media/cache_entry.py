@@ -25,7 +25,7 @@ from distributary.media.failure import ConversionFailed, FailureKind
 from distributary.media.limits import Limits
 from distributary.media.result import ConversionResult
 
-__all__ = ["DamagedEntry", "decode_entry", "encode_entry", "entry_fails"]
+__all__ = ["DamagedEntry", "decode_entry", "encode_entry"]
 
 _MARK = b"distributary-conversion-1 "
 _DIGEST_CHARACTERS = 64
@@ -88,19 +88,6 @@ def decode_entry(data: bytes, key: CacheKey) -> ConversionResult | ConversionFai
         )
     except (KeyError, TypeError, BadInput):
         raise DamagedEntry from None
-
-
-def entry_fails(beginning: bytes) -> bool | None:
-    """Return whether an entry is of a failure, from its first bytes; None if it is damaged.
-
-    A glance that reads no content, so it cannot tell whether that is whole.
-    """
-    if not beginning.startswith(_MARK):
-        return None
-    try:
-        return "kind" in _header(beginning)
-    except DamagedEntry:
-        return None
 
 
 def _header(data: bytes) -> dict[str, object]:

@@ -62,11 +62,6 @@ class CacheFiles:
             with os.fdopen(descriptor, "rb", buffering=0, closefd=False) as file:
                 return file.read(size)
 
-    def beginning(self, digest: str, length: int) -> bytes | None:
-        """Return the first bytes of a file, or None if there is none that can be trusted."""
-        with self._open(digest) as descriptor:
-            return None if descriptor is None else os.read(descriptor, length)
-
     def write(self, digest: str, parts: tuple[bytes, ...], *, used_ns: int) -> None:
         """Write a file, whole or not at all; one of that name is replaced.
 

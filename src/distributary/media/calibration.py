@@ -32,17 +32,7 @@ Observe = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Sample:
-    """Content to measure with.
-
-    Attributes
-    ----------
-    name
-        What messages call it.
-    content
-        The content itself, which is not empty.
-    format
-        The listed format that it counts as.
-    """
+    """Content to measure with, and the listed format that it counts as."""
 
     name: str
     content: bytes

@@ -36,15 +36,7 @@ class Malformed(Exception):
 
 @dataclass(frozen=True)
 class Frame:
-    """One message.
-
-    Attributes
-    ----------
-    header
-        What it says. Its values have any type: the reader checks what it uses.
-    body
-        The content that goes with it.
-    """
+    """One message. Values of its header have any type: the reader checks what it uses."""
 
     header: Mapping[str, object]
     body: bytes

@@ -35,12 +35,7 @@ _PASSING: frozenset[FailureKind] = frozenset({"killed", "busy", "closed"})
 class Unconvertible(Exception):
     """Raised by a converter: this content cannot be converted.
 
-    Attributes
-    ----------
-    kind
-        What stopped it.
-    reason
-        The rest of the sentence, for people.
+    The reason is the rest of the sentence, for people.
     """
 
     def __init__(self, kind: FailureKind, reason: str) -> None:

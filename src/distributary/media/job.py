@@ -19,20 +19,7 @@ __all__ = ["Job"]
 class Job:
     """One conversion to do.
 
-    Attributes
-    ----------
-    content, source, target
-        What, from which format, and to which.
-    converter
-        Who does it.
-    limits
-        What it may use.
-    future
-        Where the result goes.
-    key
-        Under which the result is kept, if results are kept.
-    cancelled
-        Whether nobody wants the result any more.
+    Its result goes to the future, and into the cache under the key, if there is one.
     """
 
     content: bytes

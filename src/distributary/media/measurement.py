@@ -13,15 +13,7 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True)
 class Size:
-    """How large the content of a sample is in some format.
-
-    Attributes
-    ----------
-    content_mb
-        The sample's own megabytes.
-    mb
-        Megabytes in the format.
-    """
+    """How large a sample is in some format, beside the sample's own megabytes."""
 
     content_mb: float
     mb: float

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import threading
 import weakref
 from concurrent.futures import Future
 from types import TracebackType
@@ -231,29 +229,15 @@ def _impossible(
     return ConversionFailed(source, target, kind="impossible", reason=reason, limits=limits)
 
 
-class _Shared:
-    """The pool of this process, once there is one."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.pool: Pool | None = None
-
-    def renew_lock(self) -> None:
-        """Begin with a free lock in a forked process: its holder may not have come along."""
-        self.lock = threading.Lock()
-
-
-_SHARED = _Shared()
-os.register_at_fork(after_in_child=_SHARED.renew_lock)
+# Made when this is imported, which costs next to nothing: workers start with the first
+# conversion. Whoever asks for it first need not keep others from making a second one.
+_SHARED = Pool()
 
 
 def shared_pool() -> Pool:
     """Return the pool of this process, for callers that have none of their own.
 
-    It is made when it is first asked for, with a worker per core and no cache, and ends
-    with the process. Broker hosts and Spark executors use it.
+    It has a worker per core and no cache, and ends with the process. Broker hosts and Spark
+    executors use it.
     """
-    with _SHARED.lock:
-        if _SHARED.pool is None:
-            _SHARED.pool = Pool()
-        return _SHARED.pool
+    return _SHARED

@@ -26,15 +26,7 @@ ENTRY_POINTS = "distributary.converters"
 
 @dataclass(frozen=True)
 class Conversion:
-    """A conversion that a converter lists.
-
-    Attributes
-    ----------
-    source, target
-        The formats, as media types with their parameters.
-    converter
-        The name of the converter.
-    """
+    """A conversion that a converter lists, by the names of both formats and of the converter."""
 
     source: str
     target: str

@@ -10,6 +10,7 @@ import time
 import zlib
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -23,15 +24,17 @@ from distributary.media.pool import Pool
 
 SEED = 0
 LIMITS = Limits(
-    seconds=3.0,
+    seconds=1.0,
     memory_bytes=512 << 20,
     output_bytes=32 << 20,
     pages=100,
     pixels=16_000_000,
     frames=20_000,
 )
-# What an answer may take beyond the limit, on a machine that is busy with other tests.
-MARGIN_SECONDS = 4.0
+# The same for content that shall convert, however busy the machine is.
+UNHURRIED = replace(LIMITS, seconds=60.0)
+# What an answer may take beyond the limit, on a machine that is busy with something else.
+MARGIN_SECONDS = 60.0
 GROWN_BYTES_MAX = 40 << 20
 
 HEALTHY = ("Grüße".encode(), "text/plain;charset=utf-8", "text/plain;charset=utf-16")
@@ -63,11 +66,11 @@ def outcomes(count: int) -> Counter[str]:
     # Files are made in another process: what it takes to make them is not the pool's.
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as maker, Pool(1, limits=LIMITS) as pool:
-        expected = pool.convert(*HEALTHY).content
+        expected = pool.convert(*HEALTHY, limits=UNHURRIED).content
         for number in range(count):
             file = maker.submit(damaged_file, SEED, number).result()
             ends[outcome(pool, file)] += 1
-            healthy = pool.submit(*HEALTHY)
+            healthy = pool.submit(*HEALTHY, limits=UNHURRIED)
             assert healthy.exception() is None, (file, healthy.exception())
             assert healthy.result().content == expected, file
             if number == settled:
@@ -80,7 +83,7 @@ def outcomes(count: int) -> Counter[str]:
 
 def test_the_files_convert_before_they_are_damaged() -> None:
     """Otherwise the damage would prove nothing."""
-    with Pool(1, limits=LIMITS) as pool:
+    with Pool(1, limits=UNHURRIED) as pool:
         for essence in ESSENCES:
             source = "text/plain;charset=utf-8" if essence == "text/plain" else essence
             for target in TARGETS[essence]:

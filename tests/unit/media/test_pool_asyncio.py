@@ -37,17 +37,24 @@ def test_conversions_are_awaited_together() -> None:
 
 
 def test_the_event_loop_goes_on_while_a_worker_is_busy() -> None:
-    async def ticks_until_done(pool: Pool) -> int:
-        conversion = asyncio.create_task(asked(pool, "spin-for-ever", Limits(seconds=0.3)))
-        ticks = 0
-        while not conversion.done():
-            await asyncio.sleep(0.005)
-            ticks += 1
-        assert isinstance(conversion.exception(), ConversionFailed)
-        return ticks
+    async def tick_and_signal(pool: Pool, directory: Path) -> bytes:
+        conversion = asyncio.create_task(asked(pool, "mark-and-await signal"))
+        while not (directory / "begun").exists():
+            await asyncio.sleep(0.002)
+        for _ in range(10):
+            await asyncio.sleep(0.002)
+        assert not conversion.done()
+        (directory / "signal").touch()
+        return await conversion
 
     with Pool(1) as pool:
-        assert asyncio.run(ticks_until_done(pool)) >= 10
+        directory = Path(run(pool, "directory").decode())
+        assert asyncio.run(tick_and_signal(pool, directory)) == b"it came"
+
+
+def test_a_conversion_that_fails_raises_where_it_is_awaited() -> None:
+    with Pool(1) as pool, pytest.raises(ConversionFailed, match=r"more than 0\.3 s"):
+        asyncio.run(asked(pool, "spin-for-ever", Limits(seconds=0.3)))
 
 
 def test_cancelling_a_running_conversion_kills_its_worker() -> None:

@@ -94,7 +94,7 @@ def told(process: subprocess.Popen[str]) -> dict[str, Any]:
 def test_a_program_that_ends_leaves_no_worker_and_no_directory(tmp_path: Path) -> None:
     with program(_FORGETFUL, tmp_path) as process:
         facts = told(process)
-        assert process.wait(30) == 0
+        assert process.wait(120) == 0
     eventually(lambda: gone(facts["pid"]))
     assert not Path(facts["directory"]).exists()
 
@@ -124,7 +124,7 @@ def test_a_busy_worker_ends_with_a_caller_that_was_killed(tmp_path: Path) -> Non
 def test_a_forked_process_has_workers_of_its_own(tmp_path: Path) -> None:
     with program(_FORKING, tmp_path) as process:
         child, parent = told(process), told(process)
-        assert process.wait(30) == 0
+        assert process.wait(120) == 0
     assert child["others"] == [child["own"]]
     assert child["own"] != parent["before"]
     assert parent["before"] == parent["after"]
@@ -135,6 +135,6 @@ def test_a_forked_process_has_workers_of_its_own(tmp_path: Path) -> None:
 def test_a_spark_executor_converts_in_workers_that_end_with_it(tmp_path: Path) -> None:
     with program(_SPARK, tmp_path) as process:
         facts = told(process)
-        assert process.wait(60) == 0
+        assert process.wait(120) == 0
     assert facts["made"] == ["0", "1", "2", "3", "4", "crashed"]
     eventually(lambda: gone(facts["pid"]))

@@ -66,9 +66,10 @@ def _failure(
 def test_a_video_that_claims_hours_is_refused_at_once(
     source: str, lie: Callable[[bytes], bytes]
 ) -> None:
-    begin = time.perf_counter()
+    # Of the processor: a machine that is busy with something else may take longer.
+    begin = time.process_time()
     assert _failure(lie(_clip(source)), source).kind == "frames"
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 def test_a_claim_within_the_limits_that_is_not_kept_is_damage() -> None:

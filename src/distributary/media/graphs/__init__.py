@@ -27,15 +27,7 @@ _ENTRIES_MAX = 1_000_000
 
 @dataclass(frozen=True)
 class DefaultCosts:
-    """Sizes and costs of all the graphs together.
-
-    Attributes
-    ----------
-    sizes
-        Megabytes of a format, by name.
-    seconds
-        Seconds of a conversion, by the names of its two formats.
-    """
+    """Megabytes of formats and seconds of conversions, of all the graphs together."""
 
     sizes: Mapping[str, Line]
     seconds: Mapping[tuple[str, str], Line]
