@@ -66,7 +66,7 @@ def _tell(compiled: SimpleQueue[str]) -> None:
     """Have this process tell of every loop of ours that it compiles."""
     from numba.core.event import Event, Listener, register
 
-    class Told(Listener):  # type: ignore[misc]
+    class Told(Listener):
         def on_start(self, event: Event) -> None:
             pass
 
@@ -75,4 +75,4 @@ def _tell(compiled: SimpleQueue[str]) -> None:
             if function.__module__.startswith("distributary."):
                 compiled.put(function.__name__)
 
-    register("numba:compile", Told())
+    register("numba:compile", Told())  # type: ignore[no-untyped-call]

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.kernels import kernel
 from distributary.placement._makespan_kernels import ABSENT, Jobs, ListSchedule, list_schedule
 from distributary.placement._sort_kernels import sort
 

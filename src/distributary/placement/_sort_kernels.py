@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray, kernel
+from distributary.arrays import FloatArray, IntArray
+from distributary.kernels import kernel
 
 __all__ = ["sort"]
 
