@@ -21,8 +21,8 @@ def kernel(function: _F) -> _F:
     Threads come from Python (kernels release the lock) rather than from Numba's
     own layers, which do not survive a fork and so would break Spark's workers.
     """
-    compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
-    if not numba.config.DISABLE_JIT:
+    compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    if hasattr(compiled, "_cache"):  # it has none where the compiler is switched off
         cache = compiled._cache
         cache._cache_file = _FilePerSignature(
             cache.cache_path, cache._impl.filename_base, _stamp(function, cache)
@@ -46,7 +46,7 @@ def _stamp(function: Callable[..., object], cache: Any) -> bytes:
     return text.digest()
 
 
-class _FilePerSignature(IndexDataCacheFile):  # type: ignore[misc]
+class _FilePerSignature(IndexDataCacheFile):
     """The compiled signatures of one function, each in a file that is named after it.
 
     Numba numbers these files in an index that it reads, changes and writes back. Two processes

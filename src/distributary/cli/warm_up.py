@@ -75,4 +75,4 @@ def _tell(compiled: SimpleQueue[str]) -> None:
             if function.__module__.startswith("distributary."):
                 compiled.put(function.__name__)
 
-    register("numba:compile", Told())  # type: ignore[no-untyped-call]
+    register("numba:compile", Told())
