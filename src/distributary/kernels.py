@@ -1,5 +1,7 @@
 """Compiled hot loops: the compiler setting that every package shares, and how code is kept."""
 
+# mypy: allow-untyped-calls
+
 from __future__ import annotations
 
 import hashlib
