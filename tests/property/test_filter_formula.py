@@ -12,8 +12,9 @@ from tests.filter_pairs import Event, any_filter, events
 
 from distributary.filters.atoms import Found, Outcome
 from distributary.filters.covers import covers
+from distributary.filters.dialects import Sql
 from distributary.filters.expression import Expression, parse_expression
-from distributary.filters.filter import Filter, Sql
+from distributary.filters.filter import Filter
 from distributary.filters.filter_formula import filter_formula
 from distributary.filters.formula import Complement, Conjunction, Disjunction, Fact, Formula
 

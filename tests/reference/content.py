@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from distributary.content.attributes import attribute_text
 from distributary.content.content_space import ContentSpace, NumberBins
-from distributary.content.publication import Publication, attribute_text
+from distributary.content.publication import Publication
 
 
 def all_leaves(data: object, pointer: str = "") -> Iterator[tuple[str, object]]:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         EffectiveTolerance,
         ForwardingRule,
         Tolerance,
-        effective_tolerances,
         outside,
     )
 
@@ -42,7 +41,6 @@ __all__ = [
     "choices",
     "choose_format",
     "delivered",
-    "effective_tolerances",
     "outside",
     "parse_event",
 ]
@@ -63,7 +61,6 @@ _HOMES = {
     "choices": "format_choice",
     "choose_format": "format_choice",
     "delivered": "publication",
-    "effective_tolerances": "tolerance",
     "outside": "tolerance",
     "parse_event": "publication",
 }

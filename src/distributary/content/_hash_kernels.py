@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from distributary.arrays import BoolArray, IntArray
 from distributary.kernels import kernel
 
-__all__ = ["text_buckets", "text_hash"]
+__all__ = ["finished", "text_buckets", "text_hash", "with_byte"]
 
 _OFFSET = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
@@ -22,18 +22,30 @@ _SHIFT = np.uint64(33)
 
 
 @kernel
-def text_hash(data: NDArray[np.uint8], begin: int, end: int) -> np.uint64:
-    """Return the hash of the UTF-8 text `data[begin:end]`.
+def with_byte(state: np.uint64, byte: np.uint8) -> np.uint64:
+    """Return the state of the hash after one more byte: FNV-1a."""
+    return (state ^ np.uint64(byte)) * _PRIME
 
-    FNV-1a, and then the finalizer of MurmurHash3: on its own FNV-1a leaves the low bits of
-    short texts alike, and those are the bits that choose a bucket.
+
+@kernel
+def finished(state: np.uint64) -> np.uint64:
+    """Return the hash: the state, mixed by the finalizer of MurmurHash3.
+
+    On its own FNV-1a leaves the low bits of short texts alike, and those are the bits that
+    choose a bucket.
     """
-    state = _OFFSET
-    for i in range(begin, end):
-        state = (state ^ np.uint64(data[i])) * _PRIME
     state = (state ^ (state >> _SHIFT)) * _MIX
     state = (state ^ (state >> _SHIFT)) * _MIX_AGAIN
     return state ^ (state >> _SHIFT)
+
+
+@kernel
+def text_hash(data: NDArray[np.uint8], begin: int, end: int) -> np.uint64:
+    """Return the hash of the UTF-8 text `data[begin:end]`."""
+    state = _OFFSET
+    for i in range(begin, end):
+        state = with_byte(state, data[i])
+    return finished(state)
 
 
 @kernel

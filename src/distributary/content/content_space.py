@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from distributary.arrays import IntArray
-from distributary.content.attributes import attribute_number, attribute_text
 from distributary.content.fields import Record
 from distributary.content.json_pointer import checked_pointer
 from distributary.content.publication import Publication
+from distributary.content.reading import number_at, text_at
 from distributary.errors import BadInput, quoted
 
 if TYPE_CHECKING:
@@ -73,10 +73,7 @@ class NumberBins:
 
     def bin_of(self, publication: Publication) -> int:
         """Return the bin of a publication."""
-        if self.name.startswith("/"):
-            return self.bin_of_number(publication.numbers.get(self.name))
-        value = publication.attributes.get(self.name)
-        return 0 if value is None else self.bin_of_number(attribute_number(value))
+        return self.bin_of_number(number_at(publication, self.name))
 
     def document(self) -> dict[str, object]:
         """Return the dimension as plain data."""
@@ -112,10 +109,7 @@ class TextBuckets:
 
     def bin_of(self, publication: Publication) -> int:
         """Return the bin of a publication."""
-        if self.name.startswith("/"):
-            return self.bin_of_text(publication.texts.get(self.name))
-        value = publication.attributes.get(self.name)
-        return self.bin_of_text(None if value is None else attribute_text(value))
+        return self.bin_of_text(text_at(publication, self.name))
 
     def document(self) -> dict[str, object]:
         """Return the dimension as plain data."""

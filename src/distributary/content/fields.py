@@ -40,6 +40,10 @@ class Record:
     def __contains__(self, key: str) -> bool:
         return key in self._fields
 
+    def given(self, key: str) -> bool:
+        """Is the field there, and not null?"""
+        return self._fields.get(key) is not None
+
     @property
     def section(self) -> str:
         """The place without its index: what records of one list have in common."""

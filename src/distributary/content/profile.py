@@ -110,7 +110,7 @@ class DeviceProfile:
             if key not in ("accept", "screen", "bandwidth_kbps"):
                 raise BadInput(record.place(key), "is not a field of a profile")
         bandwidth = None
-        if _has(record, "bandwidth_kbps"):
+        if record.given("bandwidth_kbps"):
             bandwidth = record.number("bandwidth_kbps", positive=True)
         return cls(_accept_from(record), _screen_from(record), bandwidth)
 
@@ -170,10 +170,6 @@ def stated(media_type: MediaType, parameter: str) -> float | None:
     return int(match[1]) * {"": 1.0, "k": 1e3, "m": 1e6}[match[2].lower()]
 
 
-def _has(record: Record, key: str) -> bool:
-    return key in record and record.value(key) is not None
-
-
 def _accept_from(record: Record) -> tuple[AcceptEntry, ...]:
     place = record.place("accept")
     value = record.value("accept")
@@ -197,7 +193,7 @@ def _accept_from(record: Record) -> tuple[AcceptEntry, ...]:
 
 
 def _screen_from(record: Record) -> Screen | None:
-    if not _has(record, "screen"):
+    if not record.given("screen"):
         return None
     place = record.place("screen")
     value = record.value("screen")

@@ -17,7 +17,6 @@ from functools import cached_property
 from distributary.content.attributes import (
     AttributeValue,
     attribute_text,
-    attribute_type,
     checked_attributes,
 )
 from distributary.content.documents import parse_document
@@ -30,12 +29,8 @@ from distributary.errors import BadInput
 __all__ = [
     "EVENT_BYTES_MAX",
     "ORIGINAL_TYPE",
-    "AttributeValue",
     "Publication",
-    "attribute_text",
-    "attribute_type",
     "delivered",
-    "leaves",
     "parse_event",
 ]
 

@@ -67,11 +67,11 @@ class Subscription:
         filters = record.entries("filters", count_max=FILTERS_BYTES_MAX)
         _check_filters(record.place("filters"), filters)
         user = profile = tolerance = None
-        if _given(record, "user"):
+        if record.given("user"):
             user = record.name("user")
-        if _given(record, "profile"):
+        if record.given("profile"):
             profile = DeviceProfile.from_record(record.record("profile"))
-        if _given(record, "tolerance"):
+        if record.given("tolerance"):
             tolerance = Tolerance.from_record(record.record("tolerance"), divergences=divergences)
         return cls(identifier, tuple(filters), user, profile, tolerance)
 
@@ -85,10 +85,6 @@ class Subscription:
         if self.tolerance is not None:
             document["tolerance"] = self.tolerance.document()
         return document
-
-
-def _given(record: Record, key: str) -> bool:
-    return key in record and record.value(key) is not None
 
 
 def _check_filters(place: str, filters: list[object]) -> None:

@@ -16,7 +16,7 @@ from distributary.content.fields import Record, no_such_name
 from distributary.content.json_pointer import checked_pointer
 from distributary.errors import BadInput
 
-__all__ = ["EffectiveTolerance", "ForwardingRule", "Tolerance", "effective_tolerances", "outside"]
+__all__ = ["EffectiveTolerance", "ForwardingRule", "Tolerance", "outside"]
 
 
 @dataclass(frozen=True)
@@ -108,14 +108,6 @@ class EffectiveTolerance:
             for name, amount in other.amounts.items():
                 amounts[name] = min(amounts.get(name, amount), amount)
         return EffectiveTolerance(amounts)
-
-
-def effective_tolerances(tolerances: Iterable[Tolerance]) -> dict[str, EffectiveTolerance]:
-    """Return the effective tolerance for each value that is asked about, by pointer."""
-    by_value: dict[str, list[Tolerance]] = {}
-    for tolerance in tolerances:
-        by_value.setdefault(tolerance.value, []).append(tolerance)
-    return {value: EffectiveTolerance.of(asked) for value, asked in sorted(by_value.items())}
 
 
 class ForwardingRule:

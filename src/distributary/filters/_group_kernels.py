@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distributary.arrays import IntArray
+from distributary.content._hash_kernels import finished, with_byte
 from distributary.filters._decision_kernels import DEAD, Decisions, Events, with_room
 from distributary.filters._lookup_kernels import Keys, Lookups, code_of, code_of_step, find_lookup
-from distributary.filters._text_kernels import Texts, find_hashed, finished, with_byte
+from distributary.filters._text_kernels import Texts, find_hashed
 from distributary.filters.decision import ENDS, EQUALS, NEVER, REJECT, STARTS, WITHIN
 from distributary.kernels import kernel
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distributary.arrays import IntArray, UintArray
+from distributary.content._hash_kernels import finished, with_byte
 from distributary.kernels import kernel
 
 __all__ = [
@@ -20,20 +21,13 @@ __all__ = [
     "find",
     "find_hashed",
     "find_spans",
-    "finished",
     "gather",
     "hash_of",
     "intern",
     "rehash",
-    "with_byte",
 ]
 
 MISSING = -1
-
-_PRIME = np.uint64(0x100000001B3)
-_MIX_1 = np.uint64(0xFF51AFD7ED558CCD)
-_MIX_2 = np.uint64(0xC4CEB9FE1A85EC53)
-_HALF = np.uint64(33)
 
 
 class Texts(NamedTuple):
@@ -58,22 +52,6 @@ class Texts(NamedTuple):
     arena: NDArray[np.uint8]
     used: IntArray
     seed: UintArray
-
-
-@kernel
-def with_byte(state: np.uint64, byte: np.uint8) -> np.uint64:
-    """Return the state of the hash after one more byte (Fowler, Noll and Vo, 1a)."""
-    return (state ^ np.uint64(byte)) * _PRIME
-
-
-@kernel
-def finished(state: np.uint64) -> np.uint64:
-    """Return the hash: the state, mixed so that its low bits depend on all of it."""
-    state ^= state >> _HALF
-    state *= _MIX_1
-    state ^= state >> _HALF
-    state *= _MIX_2
-    return state ^ (state >> _HALF)
 
 
 @kernel

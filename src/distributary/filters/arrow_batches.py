@@ -54,7 +54,8 @@ def add_table(store: Store, subscriptions: pa.Table | pa.RecordBatch, functions:
         for begin, end in row_chunks(filters):
             found = scanned(filters, begin, end, store.keys, store.texts)
             if begin == 0 and end < len(numbers):
-                store.reserve(len(numbers), len(found.steps) * len(numbers) // end * 17 // 16)
+                steps = len(found.steps) * len(numbers) // end * 17 // 16
+                store.decisions.reserve(len(numbers), steps)
             store.append(numbers[begin:end][found.plain], found.steps, found.counts, found.counts)
             others = begin + np.flatnonzero(~found.plain)
             parsed = [_parsed(filters, ids, int(row), functions) for row in others]

@@ -87,13 +87,8 @@ def encoded(
     keyed = np.flatnonzero(steps["op"] <= WITHIN)
     steps["key"][keyed] = keys.add([flat[i].key for i in keyed])
     worded = np.flatnonzero(steps["op"] <= ENDS)
-    words = [flat[i].text.encode() for i in worded]
-    lengths = np.array([len(word) for word in words], np.int64)
-    steps["text"][worded] = texts.add_spans(
-        np.frombuffer(b"".join(words), np.uint8),
-        np.cumsum(lengths) - lengths,
-        lengths,
-        (steps["op"][worded] == ENDS).astype(np.uint8),
+    steps["text"][worded] = texts.add(
+        [flat[i].text for i in worded], (steps["op"][worded] == ENDS).astype(np.uint8)
     )
     return (
         steps,

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from distributary.content.attributes import attribute_number, attribute_text
+from distributary.content.reading import PublicationView
 from distributary.filters._decision_kernels import Events
 from distributary.filters._text_kernels import MISSING
 from distributary.filters.growth import read_only
-from distributary.filters.reading import Readable
 
 __all__ = ["empty_events", "events_of"]
 
@@ -30,7 +30,7 @@ def empty_events(
 
 
 def events_of(
-    publications: Sequence[Readable], keys: Mapping[str, int], numeric: frozenset[str]
+    publications: Sequence[PublicationView], keys: Mapping[str, int], numeric: frozenset[str]
 ) -> Events:
     """Return publications as events, a row for each.
 

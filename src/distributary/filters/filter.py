@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+from distributary.content.reading import PublicationView, number_at, text_at
 from distributary.filters.dialects import (
     All,
     AnyOf,
@@ -25,24 +26,12 @@ from distributary.filters.dialects import (
 )
 from distributary.filters.filter_parser import parse_filters
 from distributary.filters.interval import Interval
-from distributary.filters.reading import Readable, number_at, text_at
 from distributary.filters.sql_built_ins import BUILT_INS
 from distributary.filters.sql_functions import Functions
 
-__all__ = [
-    "All",
-    "AnyOf",
-    "Exact",
-    "Filter",
-    "Node",
-    "Not",
-    "Prefix",
-    "Range",
-    "Sql",
-    "Suffix",
-]
+__all__ = ["Filter"]
 
-_Test: TypeAlias = Callable[[Readable], bool]
+_Test: TypeAlias = Callable[[PublicationView], bool]
 
 
 @dataclass(frozen=True)
@@ -79,7 +68,7 @@ class Filter:
         """
         return Filter(parse_filters(filters, place, functions))
 
-    def matches(self, publication: Readable) -> bool:
+    def matches(self, publication: PublicationView) -> bool:
         """Does the publication pass?"""
         return self._test(publication)
 
@@ -122,7 +111,7 @@ def _all_of(tests: list[_Test]) -> _Test:
     if len(tests) == 1:
         return tests[0]
 
-    def all_of(publication: Readable) -> bool:
+    def all_of(publication: PublicationView) -> bool:
         for test in tests:  # noqa: SIM110 (a generator for `all` costs more than the tests)
             if not test(publication):
                 return False
@@ -132,7 +121,7 @@ def _all_of(tests: list[_Test]) -> _Test:
 
 
 def _any_of(tests: list[_Test]) -> _Test:
-    def any_of(publication: Readable) -> bool:
+    def any_of(publication: PublicationView) -> bool:
         for test in tests:  # noqa: SIM110 (a generator for `any` costs more than the tests)
             if test(publication):
                 return True
@@ -146,7 +135,7 @@ def _is_text(key: str, text: str) -> _Test:
 
 
 def _starts_with(key: str, text: str) -> _Test:
-    def starts_with(publication: Readable) -> bool:
+    def starts_with(publication: PublicationView) -> bool:
         found = text_at(publication, key)
         return found is not None and found.startswith(text)
 
@@ -154,7 +143,7 @@ def _starts_with(key: str, text: str) -> _Test:
 
 
 def _ends_with(key: str, text: str) -> _Test:
-    def ends_with(publication: Readable) -> bool:
+    def ends_with(publication: PublicationView) -> bool:
         found = text_at(publication, key)
         return found is not None and found.endswith(text)
 
@@ -164,7 +153,7 @@ def _ends_with(key: str, text: str) -> _Test:
 def _lies_in(key: str, interval: Interval) -> _Test:
     low, high = interval.low, interval.high
 
-    def lies_in(publication: Readable) -> bool:
+    def lies_in(publication: PublicationView) -> bool:
         found = number_at(publication, key)
         return found is not None and low <= found <= high
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -10,12 +9,10 @@ from types import MappingProxyType
 from distributary.errors import BadInput, quoted
 from distributary.filters.evaluation import ErrorKind
 from distributary.filters.sql_casts import INTEGER_MAX, INTEGER_MIN
-from distributary.filters.sql_tokens import KEYWORDS
+from distributary.filters.sql_tokens import FUNCTION_NAME, KEYWORDS
 from distributary.filters.sql_tree import Value, ValueType
 
 __all__ = ["Function", "FunctionFailed", "Functions"]
-
-_NAME = re.compile(r"[A-Za-z][A-Za-z_]*")
 
 
 class FunctionFailed(Exception):
@@ -140,7 +137,7 @@ def _built_ins() -> Functions:
 
 def _add(by_name: dict[str, tuple[Function, ...]], function: Function) -> None:
     place = f"function {quoted(function.name)}"
-    if _NAME.fullmatch(function.name) is None or function.name.upper() in KEYWORDS:
+    if FUNCTION_NAME.fullmatch(function.name) is None or function.name.upper() in KEYWORDS:
         raise BadInput(
             place,
             "is not a name that an expression can call",

@@ -23,7 +23,7 @@ from distributary.filters.sql_stack import (
     Operand,
     Operator,
 )
-from distributary.filters.sql_tokens import Token, TokenKind, fault, tokens
+from distributary.filters.sql_tokens import FUNCTION_NAME, Token, TokenKind, fault, tokens
 from distributary.filters.sql_tree import (
     Attribute,
     Call,
@@ -44,7 +44,6 @@ EXPRESSION_CHARACTERS_MAX = 65_536
 NESTING_MAX = 64
 
 _ATTRIBUTE_NAME = re.compile(r"[A-Za-z0-9]+")
-_FUNCTION_NAME = re.compile(r"[A-Za-z][A-Za-z_]*")
 
 
 def parse_tree(text: str) -> SqlNode:
@@ -158,7 +157,7 @@ class _Parser:
 
     def _open_call(self, name: Token) -> bool:
         """Open the brackets of a function; return whether it closed at once, as an operand."""
-        if _FUNCTION_NAME.fullmatch(name.text) is None:
+        if FUNCTION_NAME.fullmatch(name.text) is None:
             raise fault(
                 name.start,
                 f"{name.text} cannot be the name of a function",

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from distributary.errors import BadInput, quoted
 
-__all__ = ["KEYWORDS", "Token", "TokenKind", "fault", "tokens"]
+__all__ = ["FUNCTION_NAME", "KEYWORDS", "Token", "TokenKind", "fault", "tokens"]
 
+FUNCTION_NAME = re.compile(r"[A-Za-z][A-Za-z_]*")
 KEYWORDS = frozenset(
     ("AND", "OR", "XOR", "NOT", "LIKE", "EXISTS", "IN", "TRUE", "FALSE"),
 )

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distributary.arrays import IntArray
+from distributary.content.reading import PublicationView
 from distributary.errors import BadInput
 from distributary.filters._decision_kernels import Events
 from distributary.filters._match_kernels import Structure, match_events
@@ -18,7 +19,6 @@ from distributary.filters.filter import Filter
 from distributary.filters.group_table import GroupTable
 from distributary.filters.growth import grown
 from distributary.filters.page_table import PAGE_SLOTS_MIN, PageTable
-from distributary.filters.reading import Readable
 from distributary.filters.text_table import TextTable
 
 __all__ = ["KEYS_MAX", "SUBSCRIPTIONS_MAX", "Store"]
@@ -41,6 +41,8 @@ class Store:
     ----------
     keys, texts, ids
         The keys and texts of all filters, and the ids of all subscriptions, with numbers.
+    key_numbers, numeric
+        The number of every key that a filter reads, and the attributes read as numbers.
     filters
         By slot: the filters that compiled loops cannot decide alone.
     live
@@ -60,8 +62,8 @@ class Store:
         self._slot_of: NDArray[np.int32] = np.empty(0, np.int32)
         self._id_of: NDArray[np.int32] = np.empty(0, np.int32)
         self._placed = 0
-        self._key_numbers: dict[str, int] = {}
-        self._numeric: frozenset[str] = frozenset()
+        self.key_numbers: dict[str, int] = {}
+        self.numeric: frozenset[str] = frozenset()
 
     @property
     def dead(self) -> int:
@@ -88,16 +90,6 @@ class Store:
             groups.members,
         )
 
-    @property
-    def key_numbers(self) -> dict[str, int]:
-        """The number of every key that a filter reads."""
-        return self._key_numbers
-
-    @property
-    def numeric(self) -> frozenset[str]:
-        """The attributes that filters read as numbers."""
-        return self._numeric
-
     def slots_of(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the slots of subscriptions by the numbers of their ids; -1 for none."""
         self._extend_ids()
@@ -109,10 +101,6 @@ class Store:
     def ids_of(self, slots: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the numbers of the ids of slots."""
         return self._id_of[slots]
-
-    def reserve(self, slots: int, steps: int) -> None:
-        """Make room for so many more subscriptions and steps."""
-        self.decisions.reserve(slots, steps)
 
     def append(
         self,
@@ -195,13 +183,15 @@ class Store:
         fresh.place()
         return fresh
 
-    def match_publications(self, publications: Sequence[Readable]) -> tuple[IntArray, IntArray]:
+    def match_publications(
+        self, publications: Sequence[PublicationView]
+    ) -> tuple[IntArray, IntArray]:
         """Return who gets what: places of publications, sorted, and slots."""
         events = events_of(publications, self.key_numbers, self.numeric)
         return self.match(events, publications.__getitem__)
 
     def match(
-        self, events: Events, publication_at: Callable[[int], Readable]
+        self, events: Events, publication_at: Callable[[int], PublicationView]
     ) -> tuple[IntArray, IntArray]:
         """Return who gets what: rows of events, sorted, and slots.
 
@@ -231,15 +221,15 @@ class Store:
 
     def _note_keys(self, first: int, end: int) -> None:
         """Remember keys by name, and which attributes are read as numbers."""
-        known = len(self._key_numbers)
+        known = len(self.key_numbers)
         for number in range(known, len(self.keys)):
-            self._key_numbers[self.keys[number]] = number
+            self.key_numbers[self.keys[number]] = number
         steps = self.decisions.arrays.steps[
             self.decisions.arrays.starts[first] : self.decisions.arrays.starts[end]
         ]
         within = np.unique(steps["key"][steps["op"] == WITHIN])
         names = {self.keys[int(number)] for number in within}
-        self._numeric |= {name for name in names if not name.startswith("/")}
+        self.numeric |= {name for name in names if not name.startswith("/")}
 
 
 def _renumber(

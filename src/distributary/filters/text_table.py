@@ -69,12 +69,15 @@ class TextTable:
         kernels.find_spans(self.arrays, read_only(data), begins, lengths, found)
         return found
 
-    def add(self, texts: Sequence[str]) -> NDArray[np.int32]:
-        """Return the numbers of `texts`, which are added as needed."""
+    def add(
+        self, texts: Sequence[str], backwards: NDArray[np.uint8] | None = None
+    ) -> NDArray[np.int32]:
+        """Return the numbers of `texts`, which are added as `add_spans` does."""
         encoded = [text.encode() for text in texts]
         lengths = np.array([len(item) for item in encoded], np.int64)
         begins = np.cumsum(lengths) - lengths
-        return self.add_spans(np.frombuffer(b"".join(encoded), np.uint8), begins, lengths)
+        data = np.frombuffer(b"".join(encoded), np.uint8)
+        return self.add_spans(data, begins, lengths, backwards)
 
     def add_spans(
         self,

@@ -14,7 +14,6 @@ from distributary.content.tolerance import (
     EffectiveTolerance,
     ForwardingRule,
     Tolerance,
-    effective_tolerances,
     outside,
 )
 from distributary.content.trace import Trace, forwarded
@@ -156,14 +155,10 @@ def test_a_broker_keeps_to_the_smallest_amount_of_each_kind_below_it() -> None:
         Tolerance("/price", "absolute", 2.0),
         Tolerance("/price", "absolute", 1.0),
         Tolerance("/price", "age", 60.0),
-        Tolerance("/volume", "relative", 0.5),
     ]
-    kept = effective_tolerances(asked)
-    assert kept == {
-        "/price": EffectiveTolerance({"absolute": 1.0, "age": 60.0}),
-        "/volume": EffectiveTolerance({"relative": 0.5}),
-    }
-    merged = kept["/price"].merged([EffectiveTolerance({"age": 5.0, "edit": 3.0})])
+    kept = EffectiveTolerance.of(asked)
+    assert kept == EffectiveTolerance({"absolute": 1.0, "age": 60.0})
+    merged = kept.merged([EffectiveTolerance({"age": 5.0, "edit": 3.0})])
     assert merged == EffectiveTolerance({"absolute": 1.0, "age": 5.0, "edit": 3.0})
 
 

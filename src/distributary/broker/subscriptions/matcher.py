@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from distributary.filters import Filter, Index
 
 if TYPE_CHECKING:
-    from distributary.filters.reading import Readable
+    from distributary.content.reading import PublicationView
 
 __all__ = ["INDEXED_MIN", "Matcher"]
 
@@ -55,7 +55,7 @@ class Matcher(Generic[_Key]):
         if self._filters.pop(key, None) is not None and self._index is not None:
             self._changed[key] = None
 
-    def match(self, publication: Readable) -> list[_Key]:
+    def match(self, publication: PublicationView) -> list[_Key]:
         """Return the keys of the filters that a publication passes, in order."""
         if len(self._filters) < self._indexed_min:
             self._index = None

@@ -1,4 +1,4 @@
-"""What a filter reads of a publication: the text or the number that a key stands for.
+"""What filters and content spaces read of a publication: the text or number at a key.
 
 A key that starts with `/` is a JSON Pointer into `data`; any other is an attribute.
 """
@@ -10,11 +10,11 @@ from typing import Protocol
 
 from distributary.content.attributes import AttributeValue, attribute_number, attribute_text
 
-__all__ = ["Readable", "number_at", "text_at"]
+__all__ = ["PublicationView", "number_at", "text_at"]
 
 
-class Readable(Protocol):
-    """What a filter needs of a publication: it may also be the row of a table."""
+class PublicationView(Protocol):
+    """What is read of a publication, which may also be the row of a table."""
 
     @property
     def attributes(self) -> Mapping[str, AttributeValue]:
@@ -29,7 +29,7 @@ class Readable(Protocol):
         """The texts in JSON data by JSON Pointer."""
 
 
-def text_at(publication: Readable, key: str) -> str | None:
+def text_at(publication: PublicationView, key: str) -> str | None:
     """Return the text at `key`: the canonical text of an attribute, or a text in `data`."""
     if key.startswith("/"):
         return publication.texts.get(key)
@@ -39,7 +39,7 @@ def text_at(publication: Readable, key: str) -> str | None:
     return attribute_text(value)
 
 
-def number_at(publication: Readable, key: str) -> float | None:
+def number_at(publication: PublicationView, key: str) -> float | None:
     """Return the number at `key`: a number in `data`, or an attribute that reads as one."""
     if key.startswith("/"):
         return publication.numbers.get(key)
