@@ -30,16 +30,9 @@ _MEGABYTE = 1e6
 
 
 def graph_for(document: object, content_bytes: int) -> AdaptationGraph:
-    """Return the adaptation graph of a calibration for content of this many bytes.
+    """Return the adaptation graph of a calibration document for content of this many bytes.
 
     Every size and every cost is `fixed + per_mb * MB`.
-
-    Parameters
-    ----------
-    document
-        The calibration, as read from JSON.
-    content_bytes
-        How large the source content is.
     """
     if not 0 <= content_bytes <= CONTENT_BYTES_MAX:
         raise BadInput("bytes", f"must be between 0 and {CONTENT_BYTES_MAX}, not {content_bytes}")

@@ -36,13 +36,7 @@ class FormatChoice:
 
 @dataclass(frozen=True)
 class NoFormat:
-    """Why a subscriber cannot be sent anything.
-
-    Attributes
-    ----------
-    reason
-        One sentence, for the `undeliverable` event.
-    """
+    """Why a subscriber cannot be sent anything: one sentence, for the `undeliverable` event."""
 
     reason: str
 

@@ -49,14 +49,9 @@ def publications_schema() -> pa.Schema:
 def to_arrow(
     publications: Iterable[Publication], *, publishers: Sequence[str | None] | None = None
 ) -> pa.RecordBatch:
-    """Return publications as one batch of the table.
+    """Return publications as one batch of the table, in their order.
 
-    Parameters
-    ----------
-    publications
-        Its rows, in this order.
-    publishers
-        The user who published each; without it, the event's `source` stands in.
+    `publishers` are the users who published them; without it, an event's `source` stands in.
     """
     arrow = _pyarrow()
     rows = list(publications)

@@ -111,16 +111,9 @@ class EffectiveTolerance:
 
 
 class ForwardingRule:
-    """When a parent sends its version of a value on to one child.
+    """When a parent sends its version of a value on to one child, by what both keep to.
 
-    Parameters
-    ----------
-    parent
-        The parent's effective tolerance; None for the source, which is never off.
-    child
-        The child's effective tolerance.
-    divergences
-        What the names in them mean.
+    Without a tolerance the parent is the source, which is never off.
     """
 
     def __init__(

@@ -109,10 +109,8 @@ def forwarded(
     ----------
     trace
         What the parent receives.
-    children
-        Their effective tolerances, with the built-in divergences only.
-    parent
-        The parent's own; None for the source.
+    children, parent
+        Their effective tolerances, with the built-in divergences only; None for the source.
     """
     return kernels.forwarded(
         trace.values,
@@ -128,13 +126,7 @@ def forwarded(
 def thresholds_of(
     children: Sequence[EffectiveTolerance], *, parent: EffectiveTolerance | None
 ) -> FloatArray:
-    """Return what the compiled rules compare with, for each child, shape (children, kinds).
-
-    Parameters
-    ----------
-    children, parent
-        As in `forwarded`.
-    """
+    """Return what the compiled rules compare with, for each child, shape (children, kinds)."""
     thresholds = np.full((len(children), kernels.COLUMNS), -1.0)
     for row, child in zip(thresholds, children, strict=True):
         for name, amount in child.amounts.items():

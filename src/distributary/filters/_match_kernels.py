@@ -101,7 +101,7 @@ def _match_group(
             pairs, count = decide(
                 structure.decisions, structure.texts, events, candidates, pairs, count
             )
-    page = structure.pages.first[group]
+    page = np.int64(structure.pages.first[group])
     while page >= 0:
         candidates, page = page_candidates(
             structure.pages, page, buckets, concerned, _CANDIDATES_MAX

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import FloatArray, IntArray, UintArray
+from distributary.arrays import FloatArray, UintArray
 from distributary.filters._decision_kernels import Decisions, is_required_interval
 from distributary.filters.decision import REJECT, WITHIN
 from distributary.kernels import kernel
@@ -29,6 +29,7 @@ __all__ = [
     "BUCKETS",
     "BUCKET_BITS",
     "FREE",
+    "HEAD",
     "HULLS",
     "LANES",
     "LANE_SLOTS",
@@ -57,49 +58,57 @@ FREE = 255
 """Stands for the bucket of a bound where there is no interval."""
 
 
+HEAD = np.dtype(
+    [
+        ("bit_start", np.int64),
+        ("key_start", np.int64),
+        ("slot_start", np.int64),
+        ("bound_start", np.int64),
+        ("lane_count", np.int32),
+        ("key_count", np.int32),
+        ("slot_count", np.int32),
+        ("following", np.int32),
+    ]
+)
+"""Of a page: where its rows of bits, keys, subscriptions and bounds begin, how many there
+are of them, and the next page of the same group; -1 for none."""
+
+
 class Pages(NamedTuple):
     """All pages of an index.
 
     Attributes
     ----------
+    heads
+        Records of `HEAD`, by page.
     bits
         Rows of bits, uint64.
-    bases, lanes
-        By page: where its rows begin, and how many lanes it has.
-    key_starts, key_counts, keys
-        By page: its keys are `keys[key_starts:key_starts + key_counts]`.
-    slot_starts, slot_counts, slots
-        By page: its subscriptions, in the order of the bits.
-    bounds, bound_starts
-        The buckets of the bounds of every subscription, and by page where its own begin. A
-        subscription without an interval on a key has 0 and FREE, which every event passes.
-    simple
-        As `slots`: whether the bounds are all that the subscription asks for.
+    keys
+        The keys of each page.
+    slots, simple
+        The subscriptions of each page, in the order of the bits, and whether the bounds are
+        all that a subscription asks for.
+    bounds
+        The buckets of the bounds of every subscription. One without an interval on a key has
+        0 and FREE, which every event passes.
     hull_keys, hull_lows, hull_highs
         By page, lane and hull: an event's number at the key must be in these buckets.
-    first, following
-        By group its first page, by page the next one of the same group; -1 for none.
+    first
+        By group: its first page, or -1.
     edges, edge_places
         Where buckets begin: row `edge_places[key]` of `edges`; -1 for a key without.
     """
 
+    heads: NDArray[np.void]
     bits: UintArray
-    bases: IntArray
-    lanes: NDArray[np.int32]
-    key_starts: IntArray
-    key_counts: NDArray[np.int32]
     keys: NDArray[np.int32]
-    slot_starts: IntArray
-    slot_counts: NDArray[np.int32]
     slots: NDArray[np.int32]
-    bounds: NDArray[np.uint8]
-    bound_starts: IntArray
     simple: NDArray[np.uint8]
+    bounds: NDArray[np.uint8]
     hull_keys: NDArray[np.int32]
     hull_lows: NDArray[np.uint8]
     hull_highs: NDArray[np.uint8]
     first: NDArray[np.int32]
-    following: NDArray[np.int32]
     edges: FloatArray
     edge_places: NDArray[np.int32]
 

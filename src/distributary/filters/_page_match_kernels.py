@@ -63,12 +63,14 @@ def page_candidates(
     candidates = np.empty(1024, np.int64)
     count = 0
     while page >= 0 and count < enough:
-        key_start = pages.key_starts[page]
-        key_count = int(pages.key_counts[page])
-        lanes = int(pages.lanes[page])
+        head = pages.heads[page]
+        key_start = head.key_start
+        key_count = int(head.key_count)
+        lanes = int(head.lane_count)
         words = lanes * WORDS
-        slot_start = pages.slot_starts[page]
-        slot_count = pages.slot_counts[page]
+        slot_start = head.slot_start
+        slot_count = int(head.slot_count)
+        bound_start = head.bound_start
         for i in range(concerned.shape[0]):
             event = concerned[i]
             bucket_of = buckets[event]
@@ -86,7 +88,7 @@ def page_candidates(
                 anything |= inside
                 for word in range(lane * WORDS, (lane + 1) * WORDS):
                     left[word] = inside
-            base = pages.bases[page]
+            base = head.bit_start
             place = 0
             while anything != 0 and place < key_count:
                 for _ in range(min(_ROWS_AT_ONCE, key_count - place)):
@@ -114,7 +116,7 @@ def page_candidates(
                     member = _WORD_BITS * word + _place_of(lowest)
                     if member >= slot_count:
                         continue
-                    bound = pages.bound_starts[page] + 2 * member * key_count
+                    bound = bound_start + 2 * member * key_count
                     holds = True
                     certain = pages.simple[slot_start + member] != 0
                     for place in range(key_start, key_start + key_count):
@@ -132,7 +134,7 @@ def page_candidates(
                         code = (event << 32) | (slot << 1) | np.int64(certain)
                         candidates[count] = code
                         count += 1
-        page = pages.following[page]
+        page = np.int64(head.following)
     return candidates[:count], page
 
 

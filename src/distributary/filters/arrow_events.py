@@ -36,13 +36,6 @@ class Row:
     """One publication of a table, as filters read it.
 
     What a filter asks for is read from the table when it asks: most ask for little.
-
-    Parameters
-    ----------
-    table
-        The events.
-    index
-        The row.
     """
 
     def __init__(self, table: EventTable, index: int) -> None:
@@ -80,13 +73,9 @@ class _Map(NamedTuple):
 
 
 class EventTable:
-    """The events of one Arrow batch.
+    """The events of a batch of the table `publications`.
 
-    Parameters
-    ----------
-    batch
-        With the columns `attributes`, `numbers` and `texts` of the table `publications`;
-        others are not read.
+    Its columns `attributes`, `numbers` and `texts` are read, and no others.
     """
 
     def __init__(self, batch: pa.RecordBatch) -> None:
@@ -112,12 +101,8 @@ class EventTable:
     ) -> Iterator[tuple[int, Events]]:
         """Yield the events, so many at a time that they fit into a cache, with the first's row.
 
-        Parameters
-        ----------
-        keys, key_count
-            The keys that filters read.
-        numeric
-            By key: an attribute that filters read as a number.
+        `keys` are those that filters read, and `numeric` says which of them are attributes
+        that are read as numbers.
         """
         size = max(1, min(_CHUNK_EVENTS_MAX, _CHUNK_PLACES // max(key_count, 1)))
         for first in range(0, len(self), size):

@@ -56,13 +56,6 @@ def cells(filters: Filter | Sequence[object], space: ContentSpace) -> IntArray:
     make of those, unless several choices must be made about one key at once. A prefix or a
     suffix says nothing about the hash of a text, so it leaves every bucket; so does an
     expression that computes.
-
-    Parameters
-    ----------
-    filters
-        A filter, or the array that `Filter.parse` reads.
-    space
-        The content space.
     """
     filter_ = filters if isinstance(filters, Filter) else Filter.parse(filters)
     return np.flatnonzero(_Cells(space).mask(filter_)).astype(np.int64)
@@ -92,13 +85,8 @@ class CellLists(NamedTuple):
 def cells_batch(subscriptions: pa.Table | pa.RecordBatch, space: ContentSpace) -> CellLists:
     """Return the cells of every subscription of a table, as `cells` gives them.
 
-    Parameters
-    ----------
-    subscriptions
-        With the columns `subscription_id` and `filters`, JSON as in `Filter.parse`; others
-        are not read. Needs pyarrow.
-    space
-        The content space.
+    The columns `subscription_id` and `filters` are read, the latter JSON as in
+    `Filter.parse`. Needs pyarrow.
 
     Raises
     ------

@@ -60,10 +60,7 @@ class Search:
     def consistent(self, *formulas: Formula) -> bool:
         """Can the formulas hold together? No is certain; what cannot be told is yes.
 
-        Raises
-        ------
-        GaveUp
-            When the steps are used up.
+        Raises `GaveUp` when the steps are used up.
         """
         lines = [_Line(list(formulas))]
         while lines:

@@ -21,13 +21,6 @@ def covers(a: Filter, b: Filter) -> bool:
 
     Yes is certain. No may be said of a pair that does cover: where CESQL computes with
     attributes or compares them with each other, and in filters whose alternatives multiply.
-
-    Parameters
-    ----------
-    a
-        The wider filter.
-    b
-        The narrower filter.
     """
     if all(part in b.parts for part in a.parts):
         # All parts of a filter must hold. However long a search would take, more of them

@@ -32,15 +32,7 @@ class EvaluationError:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The outcome of evaluating an expression on an event.
-
-    Attributes
-    ----------
-    value
-        The value of the expression, errors or not.
-    errors
-        The errors, each once, in the order in which they were met.
-    """
+    """The value of an expression on an event, and its errors: each once, in the order met."""
 
     value: Value
     errors: tuple[EvaluationError, ...] = ()

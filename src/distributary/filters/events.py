@@ -34,14 +34,8 @@ def events_of(
 ) -> Events:
     """Return publications as events, a row for each.
 
-    Parameters
-    ----------
-    publications
-        The events.
-    keys
-        The number of every key that a filter reads.
-    numeric
-        The attributes that filters read as numbers.
+    `keys` numbers the keys that filters read, and `numeric` are the attributes among them
+    that are read as numbers.
     """
     pieces: list[bytes] = []
     text_places: list[int] = []

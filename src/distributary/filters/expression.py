@@ -22,18 +22,10 @@ __all__ = ["Expression", "evaluate", "parse_expression"]
 
 
 class Expression:
-    """A CESQL expression. Nothing about it can fail once it is made.
+    """A CESQL expression, as written and as a tree, with the functions that it can call.
 
-    Two expressions are equal when they have the same tree and the same functions.
-
-    Attributes
-    ----------
-    text
-        The expression as it was written.
-    root
-        Its tree.
-    functions
-        What it can call.
+    Nothing about it can fail once it is made. Two expressions are equal when they have the
+    same tree and the same functions.
     """
 
     def __init__(self, text: str, root: SqlNode, functions: Functions) -> None:
@@ -64,11 +56,8 @@ class Expression:
     def evaluate(self, attributes: Mapping[str, object]) -> Evaluation:
         """Return the value for an event with those attributes, and the errors met.
 
-        Parameters
-        ----------
-        attributes
-            Attributes by name. None stands for an attribute that is not there; a value that
-            is no String, Integer or Boolean is seen as a String.
+        None stands for an attribute that is not there; a value that is no String, Integer or
+        Boolean is seen as a String.
         """
         errors: Errors = []
         value = self._step(attributes, errors)
@@ -100,17 +89,8 @@ def evaluate(
     """Return the value of the expression for the event, and the errors met.
 
     Nothing is raised: a malformed expression has the value false, and a parse error. To
-    evaluate one expression on many events, parse it once with `parse_expression`.
-
-    Parameters
-    ----------
-    expression
-        Text of the expression.
-    event
-        The event's attributes by name, as in the JSON format of CloudEvents; its `data` is
-        not seen.
-    functions
-        What the expression can call.
+    evaluate one expression on many events, parse it once with `parse_expression`. `event` has
+    the attributes by name, as in the JSON format of CloudEvents; its `data` is not seen.
     """
     try:
         parsed = parse_expression(expression, functions=functions)

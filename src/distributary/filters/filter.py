@@ -36,13 +36,7 @@ _Test: TypeAlias = Callable[[PublicationView], bool]
 
 @dataclass(frozen=True)
 class Filter:
-    """What a subscription asks for: all of its parts hold; without parts, always.
-
-    Attributes
-    ----------
-    parts
-        The filters of the array, in its order.
-    """
+    """What a subscription asks for: all of its parts hold; without parts, always."""
 
     parts: tuple[Node, ...] = ()
 
@@ -52,14 +46,8 @@ class Filter:
     ) -> Filter:
         """Return the filter that an array of the CloudEvents Subscriptions API describes.
 
-        Parameters
-        ----------
-        filters
-            A JSON value from an untrusted document: a list of objects, one dialect each.
-        place
-            What messages call it.
-        functions
-            What SQL expressions can call.
+        It is a JSON value from an untrusted document, which messages call `place`: a list of
+        objects, one dialect each. SQL expressions can call `functions`.
 
         Raises
         ------

@@ -13,14 +13,15 @@ _T = TypeVar("_T", bound=np.generic)
 
 
 def grown(array: NDArray[_T], used: int, needed: int) -> NDArray[_T]:
-    """Return an array with room for `needed` items whose first `used` are those of `array`.
+    """Return an array with room for `needed` rows whose first `used` are those of `array`.
 
     It is `array` itself when that has the room, and half as large again otherwise, so that
     adding one at a time costs little in the long run.
     """
     if needed <= len(array):
         return array
-    larger = np.empty(max(needed, len(array) * 3 // 2), array.dtype)
+    size = max(needed, len(array) * 3 // 2)
+    larger = np.empty((size, *array.shape[1:]), array.dtype)
     larger[:used] = array[:used]
     return larger
 

@@ -43,10 +43,7 @@ _PLACES_MAX = 4_000_000
 class Index:
     """Subscriptions by id, and the events that match them.
 
-    Parameters
-    ----------
-    functions
-        What SQL expressions can call, in filters that come as JSON.
+    SQL expressions, in filters that come as JSON, can call `functions`.
     """
 
     def __init__(self, *, functions: Functions = BUILT_INS) -> None:
@@ -67,24 +64,12 @@ class Index:
         return isinstance(subscription_id, str) and self._slot(subscription_id) >= 0
 
     def add(self, subscription: Subscription) -> None:
-        """Add a subscription.
-
-        Raises
-        ------
-        BadInput
-            When its id is taken, or its filters break the rules.
-        """
+        """Add a subscription, or refuse it: its id is taken, or its filters break the rules."""
         filter_ = Filter.parse(list(subscription.filters), functions=self._functions)
         self.add_filter(subscription.id, filter_)
 
     def add_filter(self, subscription_id: str, filter_: Filter) -> None:
-        """Add a subscription of which only the filter is known.
-
-        Raises
-        ------
-        BadInput
-            When the id is not a text, or is taken.
-        """
+        """Add a subscription of which only the filter is known."""
         self.add_all([(subscription_id, filter_)])
 
     def add_all(self, subscriptions: Iterable[tuple[str, Filter]]) -> None:
@@ -108,13 +93,7 @@ class Index:
         self._place()
 
     def remove(self, subscription_id: str) -> None:
-        """Remove a subscription.
-
-        Raises
-        ------
-        BadInput
-            When there is none with that id.
-        """
+        """Remove a subscription, which must be there."""
         slot = self._slot(subscription_id)
         if slot < 0:
             raise BadInput("subscription", f"{quoted(subscription_id)} is not there")
@@ -124,12 +103,9 @@ class Index:
     def match(self, publication: PublicationView) -> list[str]:
         """Return the ids of the subscriptions that the publication matches, sorted.
 
-        Parameters
-        ----------
-        publication
-            A `Publication`, or anything that can be read like one: it has `attributes`,
-            `numbers` and `texts`. `Publication.parse` makes one of a mapping, an event in
-            the JSON format of CloudEvents that is already read; `parse_event` of a text.
+        It is a `Publication`, or anything that can be read like one. `Publication.parse` makes
+        one of a mapping, an event in the JSON format of CloudEvents that is already read;
+        `parse_event` of a text.
         """
         _, slots = self._store.match_publications((publication,))
         return sorted(self._store.ids.texts(self._store.ids_of(slots)))
@@ -162,11 +138,8 @@ class Index:
     def add_batch(self, subscriptions: pa.Table | pa.RecordBatch) -> None:
         """Add the subscriptions of a table, or none of them when one cannot be added.
 
-        Parameters
-        ----------
-        subscriptions
-            With the columns `subscription_id` and `filters`, JSON as in `Filter.parse`;
-            others are not read.
+        Its columns `subscription_id` and `filters` are read, the latter JSON as in
+        `Filter.parse`.
 
         Raises
         ------
@@ -192,16 +165,9 @@ class Index:
     def match_batch(self, publications: pa.RecordBatch) -> pa.RecordBatch:
         """Return who gets what, for a batch of the table `publications`.
 
-        Parameters
-        ----------
-        publications
-            With the columns that `publication_table.to_arrow` gives; `attributes`, `numbers`
-            and `texts` are read.
-
-        Returns
-        -------
-            The columns `event_index`, the row of the publication, and `subscription_id`;
-            sorted by the first.
+        Of the columns that `publication_table.to_arrow` gives, `attributes`, `numbers` and
+        `texts` are read. The result has the columns `event_index`, the row of the publication,
+        and `subscription_id`, sorted by the first.
         """
         from distributary.filters.arrow_batches import match_table
 

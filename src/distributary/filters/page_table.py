@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from distributary.filters._decision_kernels import Decisions
 from distributary.filters._page_kernels import (
     BUCKETS,
     FREE,
+    HEAD,
     HULLS,
     LANE_SLOTS,
     LANES,
@@ -25,8 +25,6 @@ from distributary.filters._page_kernels import (
 from distributary.filters.growth import grown
 
 __all__ = ["PAGE_SLOTS_MIN", "PageTable"]
-
-_T = TypeVar("_T", bound=np.generic)
 
 PAGE_SLOTS_MIN = 256
 """How many subscriptions are worth a page; fewer are walked through one by one."""
@@ -49,23 +47,16 @@ class PageTable:
     def __init__(self) -> None:
         self.count = 0
         self.arrays = Pages(
+            heads=np.empty(0, HEAD),
             bits=np.empty(0, np.uint64),
-            bases=np.empty(0, np.int64),
-            lanes=np.empty(0, np.int32),
-            key_starts=np.empty(0, np.int64),
-            key_counts=np.empty(0, np.int32),
             keys=np.empty(0, np.int32),
-            slot_starts=np.empty(0, np.int64),
-            slot_counts=np.empty(0, np.int32),
             slots=np.empty(0, np.int32),
-            bounds=np.empty(0, np.uint8),
-            bound_starts=np.empty(0, np.int64),
             simple=np.empty(0, np.uint8),
+            bounds=np.empty(0, np.uint8),
             hull_keys=np.empty((0, LANES, HULLS), np.int32),
             hull_lows=np.empty((0, LANES, HULLS), np.uint8),
             hull_highs=np.empty((0, LANES, HULLS), np.uint8),
             first=np.full(1, -1, np.int32),
-            following=np.empty(0, np.int32),
             edges=np.empty((0, BUCKETS - 1)),
             edge_places=np.full(1, -1, np.int32),
         )
@@ -131,14 +122,16 @@ class PageTable:
         paged = np.zeros(len(pages.edge_places), np.uint8)
         paged[keys[kept]] = 1
         kernels.mark_simple(decisions, slots[members], paged, pages.simple[self._slots_used :])
-        pages.bases[page] = self._bits_used
-        pages.lanes[page] = lanes
-        pages.key_starts[page] = self._keys_used
-        pages.key_counts[page] = len(kept)
-        pages.slot_starts[page] = self._slots_used
-        pages.slot_counts[page] = len(members)
-        pages.bound_starts[page] = self._bounds_used
-        pages.following[page] = pages.first[group]
+        pages.heads[page] = (
+            self._bits_used,
+            self._keys_used,
+            self._slots_used,
+            self._bounds_used,
+            lanes,
+            len(kept),
+            len(members),
+            pages.first[group],
+        )
         pages.first[group] = page
         self._bits_used += len(bits)
         self._keys_used += len(kept)
@@ -149,26 +142,16 @@ class PageTable:
     def _reserve(self, bits: int, keys: int, slots: int) -> None:
         pages = self.arrays
         count = self.count
-        self.arrays = Pages(
+        self.arrays = pages._replace(
+            heads=grown(pages.heads, count, count + 1),
             bits=grown(pages.bits, self._bits_used, self._bits_used + bits),
-            bases=_one_more(pages.bases, count),
-            lanes=_one_more(pages.lanes, count),
-            key_starts=_one_more(pages.key_starts, count),
-            key_counts=_one_more(pages.key_counts, count),
             keys=grown(pages.keys, self._keys_used, self._keys_used + keys),
-            slot_starts=_one_more(pages.slot_starts, count),
-            slot_counts=_one_more(pages.slot_counts, count),
             slots=grown(pages.slots, self._slots_used, self._slots_used + slots),
-            bounds=grown(pages.bounds, self._bounds_used, self._bounds_used + 2 * keys * slots),
-            bound_starts=_one_more(pages.bound_starts, count),
             simple=grown(pages.simple, self._slots_used, self._slots_used + slots),
-            hull_keys=_one_more(pages.hull_keys, count),
-            hull_lows=_one_more(pages.hull_lows, count),
-            hull_highs=_one_more(pages.hull_highs, count),
-            first=pages.first,
-            following=_one_more(pages.following, count),
-            edges=pages.edges,
-            edge_places=pages.edge_places,
+            bounds=grown(pages.bounds, self._bounds_used, self._bounds_used + 2 * keys * slots),
+            hull_keys=grown(pages.hull_keys, count, count + 1),
+            hull_lows=grown(pages.hull_lows, count, count + 1),
+            hull_highs=grown(pages.hull_highs, count, count + 1),
         )
 
     def _choose_edges(
@@ -212,13 +195,4 @@ def _filled(array: NDArray[np.int32], needed: int) -> NDArray[np.int32]:
     larger = grown(array, known, needed)
     if larger is not array:
         larger[known:] = -1
-    return larger
-
-
-def _one_more(array: NDArray[_T], used: int) -> NDArray[_T]:
-    """Return the array with room for one more row."""
-    if used < len(array):
-        return array
-    larger = np.zeros((max(16, 2 * used), *array.shape[1:]), array.dtype)
-    larger[:used] = array[:used]
     return larger

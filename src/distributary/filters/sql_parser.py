@@ -47,13 +47,7 @@ _ATTRIBUTE_NAME = re.compile(r"[A-Za-z0-9]+")
 
 
 def parse_tree(text: str) -> SqlNode:
-    """Return the tree of the expression.
-
-    Raises
-    ------
-    BadInput
-        The expression breaks the grammar or a limit; the place names the character.
-    """
+    """Return the tree of the expression, or refuse it, naming the character at fault."""
     if len(text) > EXPRESSION_CHARACTERS_MAX:
         raise BadInput(
             "expression",

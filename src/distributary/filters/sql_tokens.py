@@ -68,13 +68,7 @@ def fault(start: int, problem: str, *, hint: str | None = None) -> BadInput:
 
 
 def tokens(text: str) -> list[Token]:
-    """Return the tokens of the expression, with one for its end.
-
-    Raises
-    ------
-    BadInput
-        A character or a string literal is none of the language's.
-    """
+    """Return the tokens of the expression, with one for its end."""
     found: list[Token] = []
     position = 0
     while True:

@@ -111,12 +111,8 @@ class Store:
     ) -> int:
         """Add subscriptions and return the first of their slots; `place` makes them matter.
 
-        Parameters
-        ----------
-        ids
-            The numbers of their ids, which must be new.
-        steps, counts, required
-            Their decisions; see `DecisionTable.append`.
+        `ids` are the numbers of their ids, which must be new; the rest are their decisions, as
+        `DecisionTable.append` takes them.
         """
         if len(self.keys) > KEYS_MAX:
             raise BadInput(
@@ -195,12 +191,7 @@ class Store:
     ) -> tuple[IntArray, IntArray]:
         """Return who gets what: rows of events, sorted, and slots.
 
-        Parameters
-        ----------
-        events
-            What compiled loops read.
-        publication_at
-            Gives the event of a row to the filters that compiled loops left open.
+        `publication_at` gives the event of a row to the filters that compiled loops left open.
         """
         pairs = match_events(self._structure, events)
         rows, slots = pairs >> 32, (pairs >> 1) & 0x7FFFFFFF

@@ -21,10 +21,7 @@ _TABLE_MIN = 64
 class TextTable:
     """Texts by number and numbers by text, in arrays: no Python object for any of them.
 
-    Parameters
-    ----------
-    seed
-        Where hashes begin. It decides nothing but the time that lookups take.
+    Hashes begin at `seed`, which decides nothing but the time that lookups take.
     """
 
     def __init__(self, seed: int) -> None:
@@ -88,12 +85,8 @@ class TextTable:
     ) -> NDArray[np.int32]:
         """Return the numbers of the texts at those places of `data`, added as needed.
 
-        Parameters
-        ----------
-        data, begins, lengths
-            The texts; a negative length is none, and gets -1.
-        backwards
-            Which of them are stored from their last byte to their first; none, by default.
+        A negative length is no text, and gets -1. Those with `backwards` set are stored from
+        their last byte to their first.
         """
         if backwards is None:
             backwards = np.zeros(len(begins), np.uint8)
