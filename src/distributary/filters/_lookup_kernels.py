@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from distributary.arrays import IntArray, UintArray
 from distributary.filters._decision_kernels import Decisions
-from distributary.filters._text_kernels import Texts
+from distributary.filters._text_kernels import Texts, enter
 from distributary.filters.decision import ENDS, EQUALS, STARTS
 from distributary.kernels import kernel
 
@@ -86,16 +86,16 @@ def code_of_step(step: np.void) -> np.uint64:
 
 
 @kernel
-def _place(code: np.uint64, mask: np.uint64) -> np.uint64:
+def _mixed(code: np.uint64) -> np.uint64:
     mixed = code * _MIX
-    return (mixed ^ (mixed >> _SHIFT)) & mask
+    return mixed ^ (mixed >> _SHIFT)
 
 
 @kernel
 def find_lookup(lookups: Lookups, code: np.uint64) -> int:
     """Return the number of a lookup, or -1."""
     mask = np.uint64(lookups.table.shape[0] - 1)
-    place = _place(code, mask)
+    place = _mixed(code) & mask
     while True:
         found = lookups.table[place]
         if found < 0 or lookups.codes[found] == code:
@@ -106,12 +106,8 @@ def find_lookup(lookups: Lookups, code: np.uint64) -> int:
 @kernel
 def rehash_lookups(lookups: Lookups) -> None:
     """Enter all lookups into a fresh table."""
-    mask = np.uint64(lookups.table.shape[0] - 1)
     for lookup in range(1, lookups.used[0]):
-        place = _place(lookups.codes[lookup], mask)
-        while lookups.table[place] >= 0:
-            place = (place + np.uint64(1)) & mask
-        lookups.table[place] = lookup
+        enter(lookups.table, _mixed(lookups.codes[lookup]), lookup)
 
 
 @kernel
@@ -131,7 +127,6 @@ def enter_lookups(
     decisions: Decisions, first: int, end: int, lookups: Lookups, keys: Keys, texts: Texts
 ) -> None:
     """Enter all lookups of the clauses of some slots; there must be room for them."""
-    mask = np.uint64(lookups.table.shape[0] - 1)
     for slot in range(first, end):
         start = decisions.starts[slot]
         for place in range(start, start + decisions.required[slot]):
@@ -145,10 +140,7 @@ def enter_lookups(
                 lookups.used[0] = lookup + 1
                 lookups.codes[lookup] = code
                 lookups.users[lookup] = 0
-                free = _place(code, mask)
-                while lookups.table[free] >= 0:
-                    free = (free + np.uint64(1)) & mask
-                lookups.table[free] = lookup
+                enter(lookups.table, _mixed(code), lookup)
                 length = texts.starts[step.text + 1] - texts.starts[step.text]
                 bit = np.uint64(1) << (np.uint64(length) & _BITS)
                 if step.op == EQUALS:

@@ -18,6 +18,7 @@ from distributary.kernels import kernel
 __all__ = [
     "MISSING",
     "Texts",
+    "enter",
     "find",
     "find_hashed",
     "find_spans",
@@ -114,6 +115,16 @@ def find_spans(
 
 
 @kernel
+def enter(table: NDArray[np.int32], hashed: np.uint64, number: int) -> None:
+    """Put a number into a hash table, at the first free place from its hash on."""
+    mask = np.uint64(table.shape[0] - 1)
+    place = hashed & mask
+    while table[place] >= 0:
+        place = (place + np.uint64(1)) & mask
+    table[place] = number
+
+
+@kernel
 def intern(
     texts: Texts,
     data: NDArray[np.uint8],
@@ -127,7 +138,6 @@ def intern(
     Texts with `backwards` set are stored from their last byte to their first. A negative
     length is no text, and gets MISSING. There must be room for all of them.
     """
-    mask = np.uint64(texts.table.shape[0] - 1)
     for i in range(begins.shape[0]):
         length = lengths[i]
         if length < 0:
@@ -146,22 +156,15 @@ def intern(
                 texts.arena[start + j] = data[first + step * j]
             texts.starts[text + 1] = start + length
             texts.hashes[text] = hashed
-            place = hashed & mask
-            while texts.table[place] >= 0:
-                place = (place + np.uint64(1)) & mask
-            texts.table[place] = text
+            enter(texts.table, hashed, text)
         found[i] = text
 
 
 @kernel
 def rehash(table: NDArray[np.int32], hashes: UintArray, count: int) -> None:
     """Enter all texts into a fresh table."""
-    mask = np.uint64(table.shape[0] - 1)
     for text in range(count):
-        place = hashes[text] & mask
-        while table[place] >= 0:
-            place = (place + np.uint64(1)) & mask
-        table[place] = text
+        enter(table, hashes[text], text)
 
 
 @kernel

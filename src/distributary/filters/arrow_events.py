@@ -20,6 +20,7 @@ from distributary.filters import _arrow_kernels as kernels
 from distributary.filters._decision_kernels import Events
 from distributary.filters._text_kernels import Texts
 from distributary.filters.events import empty_events
+from distributary.filters.growth import read_only
 from distributary.filters.sql_casts import integer_of
 
 if TYPE_CHECKING:
@@ -64,6 +65,10 @@ class _Map(NamedTuple):
     entries: IntArray
     present: BoolArray
     keys: Column
+
+    def rows(self, first: int, end: int) -> tuple[IntArray, BoolArray]:
+        """Return `entries` and `present` of some rows."""
+        return self.entries[first : end + 1], self.present[first:end]
 
     def entries_of(self, row: int) -> slice:
         """Return where the entries of a row are."""
@@ -112,56 +117,28 @@ class EventTable:
     def _events(
         self, first: int, end: int, keys: Texts, key_count: int, numeric: NDArray[np.bool_]
     ) -> Events:
-        parts = []
-        shifts = []
+        text_maps = (
+            (self._attributes, self._attribute_column, False),
+            (self._texts, self._text_column, True),
+        )
+        spans = [column.offsets[maps.entries[[first, end]]] for maps, column, _ in text_maps]
+        parts = zip(text_maps, spans, strict=True)
+        data = np.concatenate([column.data[slice(*span)] for (_, column, _), span in parts])
+        events = empty_events(end - first, key_count, data)
         size = 0
-        for maps, column in (
-            (self._attributes, self._attribute_column),
-            (self._texts, self._text_column),
-        ):
-            begin = int(column.offsets[maps.entries[first]])
-            stop = int(column.offsets[maps.entries[end]])
-            parts.append(column.data[begin:stop])
-            shifts.append(size - begin)
+        for (maps, column, pointers), (begin, stop) in zip(text_maps, spans, strict=True):
+            entries, present = maps.rows(first, end)
+            found = _found(maps, first, end, keys, pointers=pointers)
+            shift = int(size - begin)
+            kernels.fill_texts(events, entries, present, found, column.offsets, column.valid, shift)
             size += stop - begin
-        events = empty_events(end - first, key_count, np.concatenate(parts))
-        found = _found(self._attributes, first, end, keys, pointers=False)
-        self._fill_texts(
-            events, self._attributes, self._attribute_column, first, end, found, shifts[0]
-        )
-        self._fill_attribute_numbers(events, first, end, found, numeric)
-        found = _found(self._texts, first, end, keys, pointers=True)
-        self._fill_texts(events, self._texts, self._text_column, first, end, found, shifts[1])
+            if not pointers:
+                self._fill_attribute_numbers(events, first, end, found, numeric)
+        entries, present = self._numbers.rows(first, end)
         found = _found(self._numbers, first, end, keys, pointers=True)
-        entries = self._numbers.entries[first : end + 1]
-        kernels.fill_numbers(
-            events.numbers,
-            entries,
-            self._numbers.present[first:end],
-            found,
-            self._number_values[entries[0] : entries[-1]],
-        )
+        values = self._number_values[entries[0] : entries[-1]]
+        kernels.fill_numbers(events.numbers, entries, present, found, values)
         return events
-
-    def _fill_texts(
-        self,
-        events: Events,
-        maps: _Map,
-        column: Column,
-        first: int,
-        end: int,
-        found: NDArray[np.int32],
-        shift: int,
-    ) -> None:
-        kernels.fill_texts(
-            events,
-            maps.entries[first : end + 1],
-            maps.present[first:end],
-            found,
-            column.offsets,
-            column.valid,
-            shift,
-        )
 
     def _fill_attribute_numbers(
         self,
@@ -173,16 +150,14 @@ class EventTable:
     ) -> None:
         import pyarrow as pa
 
-        entries = self._attributes.entries[first : end + 1]
+        entries, present = self._attributes.rows(first, end)
         concerned = np.flatnonzero((found >= 0) & numeric[found])
         if not len(concerned):
             return
         values = np.full(len(found), np.nan)
         texts = self._attribute_texts.take(pa.array(concerned + entries[0]))
         values[concerned] = numbers_of(texts)
-        kernels.fill_numbers(
-            events.numbers, entries, self._attributes.present[first:end], found, values
-        )
+        kernels.fill_numbers(events.numbers, entries, present, found, read_only(values))
 
     def row(self, index: int) -> Row:
         """Return one publication as filters in Python read it."""
@@ -254,7 +229,7 @@ def _field(column: pa.MapArray, name: str) -> pa.Array:
 
 def _doubles(values: pa.Array) -> FloatArray:
     numbers = values.to_numpy(zero_copy_only=False)
-    return np.asarray(numbers, np.float64)
+    return read_only(np.asarray(numbers, np.float64))
 
 
 def _found(maps: _Map, first: int, end: int, keys: Texts, *, pointers: bool) -> NDArray[np.int32]:

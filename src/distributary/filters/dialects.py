@@ -8,27 +8,18 @@ from typing import TypeAlias
 from distributary.filters.expression import Expression
 from distributary.filters.interval import Interval
 
-__all__ = ["All", "AnyOf", "Exact", "Node", "Not", "Prefix", "Range", "Sql", "Suffix"]
+__all__ = ["All", "AnyOf", "Node", "Not", "Range", "Sql", "TextFilter"]
 
 
 @dataclass(frozen=True)
-class Exact:
-    """Every key, an attribute or a JSON Pointer into `data`, has exactly its text."""
+class TextFilter:
+    """Every key, an attribute or a JSON Pointer into `data`, has a text that fits.
 
-    entries: tuple[tuple[str, str], ...]
+    In the dialect `exact` it is the text given, in `prefix` and `suffix` it starts or ends
+    with that.
+    """
 
-
-@dataclass(frozen=True)
-class Prefix:
-    """Every key has a text that starts with the one given."""
-
-    entries: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Suffix:
-    """Every key has a text that ends with the one given."""
-
+    dialect: str
     entries: tuple[tuple[str, str], ...]
 
 
@@ -67,4 +58,4 @@ class Sql:
     expression: Expression
 
 
-Node: TypeAlias = Exact | Prefix | Suffix | Range | All | AnyOf | Not | Sql
+Node: TypeAlias = TextFilter | Range | All | AnyOf | Not | Sql

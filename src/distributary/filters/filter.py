@@ -1,6 +1,6 @@
 """A subscription's filters: the dialects, read from untrusted JSON and compiled.
 
-A filter is data (`Exact`, `Range`, `AnyOf`, ...) that the index, `covers` and `cells` read,
+A filter is data (`TextFilter`, `Range`, `AnyOf`, ...) that the index, `covers` and `cells` read,
 and a chain of small functions that answers for one publication. Nothing about a filter can
 fail once it is made: whatever is wrong with it is said by `Filter.parse`, with its place.
 """
@@ -13,17 +13,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from distributary.content.reading import PublicationView, number_at, text_at
-from distributary.filters.dialects import (
-    All,
-    AnyOf,
-    Exact,
-    Node,
-    Not,
-    Prefix,
-    Range,
-    Sql,
-    Suffix,
-)
+from distributary.filters.dialects import All, AnyOf, Node, Not, Range, Sql, TextFilter
 from distributary.filters.filter_parser import parse_filters
 from distributary.filters.interval import Interval
 from distributary.filters.sql_built_ins import BUILT_INS
@@ -76,12 +66,8 @@ class Filter:
 def _test(node: Node) -> _Test:
     """Return the function that answers for `node`; the depth of a filter is limited."""
     match node:
-        case Exact(entries):
-            return _all_of([_is_text(key, text) for key, text in entries])
-        case Prefix(entries):
-            return _all_of([_starts_with(key, text) for key, text in entries])
-        case Suffix(entries):
-            return _all_of([_ends_with(key, text) for key, text in entries])
+        case TextFilter(dialect, entries):
+            return _all_of([_TEXT_TESTS[dialect](key, text) for key, text in entries])
         case Range(entries):
             return _all_of([_lies_in(key, interval) for key, interval in entries])
         case All(parts):
@@ -138,6 +124,13 @@ def _ends_with(key: str, text: str) -> _Test:
     return ends_with
 
 
+_TEXT_TESTS: dict[str, Callable[[str, str], _Test]] = {
+    "exact": _is_text,
+    "prefix": _starts_with,
+    "suffix": _ends_with,
+}
+
+
 def _lies_in(key: str, interval: Interval) -> _Test:
     low, high = interval.low, interval.high
 
@@ -150,12 +143,8 @@ def _lies_in(key: str, interval: Interval) -> _Test:
 
 def _document(node: Node) -> object:
     match node:
-        case Exact(entries):
-            return {"exact": dict(entries)}
-        case Prefix(entries):
-            return {"prefix": dict(entries)}
-        case Suffix(entries):
-            return {"suffix": dict(entries)}
+        case TextFilter(dialect, entries):
+            return {dialect: dict(entries)}
         case Range(entries):
             return {"range": {key: interval.document() for key, interval in entries}}
         case All(parts):

@@ -5,17 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from distributary.filters.atoms import Ends, Numbers, Starts, Texts
-from distributary.filters.dialects import (
-    All,
-    AnyOf,
-    Exact,
-    Node,
-    Not,
-    Prefix,
-    Range,
-    Sql,
-    Suffix,
-)
+from distributary.filters.dialects import All, AnyOf, Node, Not, Range, Sql, TextFilter
 from distributary.filters.filter import Filter
 from distributary.filters.formula import FALSE, Fact, Formula, complement, conjunction, disjunction
 from distributary.filters.spans import joined
@@ -35,12 +25,11 @@ def filter_formula(filter_: Filter) -> Formula:
 def _formula(node: Node) -> Formula:
     """Return the formula of a node; the depth of a filter is limited."""
     match node:
-        case Exact(entries):
+        case TextFilter("exact", entries):
             return conjunction(Fact(Texts(key, frozenset((text,)))) for key, text in entries)
-        case Prefix(entries):
-            return conjunction(Fact(Starts(key, text)) for key, text in entries)
-        case Suffix(entries):
-            return conjunction(Fact(Ends(key, text)) for key, text in entries)
+        case TextFilter(dialect, entries):
+            atom = Starts if dialect == "prefix" else Ends
+            return conjunction(Fact(atom(key, text)) for key, text in entries)
         case Range(entries):
             if any(span.empty for _, span in entries):
                 return FALSE

@@ -9,17 +9,7 @@ from collections.abc import Mapping
 from distributary.content.fields import described
 from distributary.content.json_pointer import checked_pointer
 from distributary.errors import BadInput, quoted
-from distributary.filters.dialects import (
-    All,
-    AnyOf,
-    Exact,
-    Node,
-    Not,
-    Prefix,
-    Range,
-    Sql,
-    Suffix,
-)
+from distributary.filters.dialects import All, AnyOf, Node, Not, Range, Sql, TextFilter
 from distributary.filters.expression import parse_expression
 from distributary.filters.interval import Interval
 from distributary.filters.sql_functions import Functions
@@ -43,12 +33,7 @@ KEY_CHARACTERS_MAX = 1024
 TEXT_CHARACTERS_MAX = 8192
 """How long a text, or an expression, may be."""
 
-_TEXT_DIALECTS: Mapping[str, type[Exact] | type[Prefix] | type[Suffix]] = {
-    "exact": Exact,
-    "prefix": Prefix,
-    "suffix": Suffix,
-}
-_DIALECTS = (*_TEXT_DIALECTS, "range", "all", "any", "not", "sql")
+_DIALECTS = ("exact", "prefix", "suffix", "range", "all", "any", "not", "sql")
 _BOUNDS = ("min", "max", "min_exclusive", "max_exclusive")
 _KEY_SHOWN_MAX = 60
 
@@ -126,7 +111,7 @@ class _Parser:
                 raise BadInput(inside, "must not be empty")
             _check_text(text, inside)
             entries.append((key, text))
-        return _TEXT_DIALECTS[dialect](tuple(entries))
+        return TextFilter(dialect, tuple(entries))
 
     def ranges(self, body: object, place: str) -> Range:
         return Range(

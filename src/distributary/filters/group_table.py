@@ -75,22 +75,15 @@ class GroupTable:
         return np.flatnonzero(self.list_counts[1 : 2 * self.count : 2] >= slots_min)
 
     def _extend_keys(self, key_count: int) -> None:
-        known = len(self.keys.equals)
-        if key_count <= known:
-            return
         keys = self.keys
+        known = len(keys.equals)
         self.keys = Keys(
-            grown(keys.equals, known, key_count),
-            grown(keys.starts, known, key_count),
-            grown(keys.ends, known, key_count),
-            grown(keys.starts_max, known, key_count),
-            grown(keys.ends_max, known, key_count),
+            grown(keys.equals, known, key_count, fill=0),
+            grown(keys.starts, known, key_count, fill=0),
+            grown(keys.ends, known, key_count, fill=0),
+            grown(keys.starts_max, known, key_count, fill=-1),
+            grown(keys.ends_max, known, key_count, fill=-1),
         )
-        self.keys.equals[known:] = 0
-        self.keys.starts[known:] = 0
-        self.keys.ends[known:] = 0
-        self.keys.starts_max[known:] = -1
-        self.keys.ends_max[known:] = -1
 
     def _extend_lookups(self, more: int) -> None:
         table, codes, users, used = self.lookups
@@ -109,13 +102,9 @@ class GroupTable:
 
     def _extend_lists(self) -> None:
         known, needed = len(self.list_starts), 2 * self.count
-        if needed <= known:
-            return
-        self.list_starts = grown(self.list_starts, known, needed)
-        self.list_counts = grown(self.list_counts, known, needed)
-        self._list_rooms = grown(self._list_rooms, known, needed)
-        for array in (self.list_starts, self.list_counts, self._list_rooms):
-            array[known:] = 0
+        self.list_starts = grown(self.list_starts, known, needed, fill=0)
+        self.list_counts = grown(self.list_counts, known, needed, fill=0)
+        self._list_rooms = grown(self._list_rooms, known, needed, fill=0)
 
     def _make_room(self, lists: NDArray[np.int32], count: int) -> None:
         added = np.zeros(len(self.list_starts), np.int32)

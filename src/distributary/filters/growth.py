@@ -12,17 +12,19 @@ __all__ = ["grown", "read_only"]
 _T = TypeVar("_T", bound=np.generic)
 
 
-def grown(array: NDArray[_T], used: int, needed: int) -> NDArray[_T]:
+def grown(array: NDArray[_T], used: int, needed: int, *, fill: int | None = None) -> NDArray[_T]:
     """Return an array with room for `needed` rows whose first `used` are those of `array`.
 
     It is `array` itself when that has the room, and half as large again otherwise, so that
-    adding one at a time costs little in the long run.
+    adding one at a time costs little in the long run. `fill` is in the rows that are new.
     """
     if needed <= len(array):
         return array
     size = max(needed, len(array) * 3 // 2)
     larger = np.empty((size, *array.shape[1:]), array.dtype)
     larger[:used] = array[:used]
+    if fill is not None:
+        larger[used:] = fill
     return larger
 
 

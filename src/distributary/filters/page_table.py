@@ -65,9 +65,10 @@ class PageTable:
     def extend(self, *, key_count: int, group_count: int) -> None:
         """Make room for so many keys and groups."""
         pages = self.arrays
-        first = _filled(pages.first, group_count)
-        edge_places = _filled(pages.edge_places, key_count)
-        self.arrays = pages._replace(first=first, edge_places=edge_places)
+        self.arrays = pages._replace(
+            first=grown(pages.first, len(pages.first), group_count, fill=-1),
+            edge_places=grown(pages.edge_places, len(pages.edge_places), key_count, fill=-1),
+        )
 
     def add(self, decisions: Decisions, slots: NDArray[np.int32], group: int) -> None:
         """Put slots of a group into pages."""
@@ -187,12 +188,3 @@ def _useful_columns(lows: NDArray[np.uint8], highs: NDArray[np.uint8]) -> NDArra
     widths = np.where(free, BUCKETS, highs.astype(np.int64) - lows + 1).sum(axis=0)
     useful = np.flatnonzero(restricted * _KEY_SHARE_MIN >= len(lows))
     return useful[np.argsort(widths[useful], kind="stable")].astype(np.int32)
-
-
-def _filled(array: NDArray[np.int32], needed: int) -> NDArray[np.int32]:
-    """Return the array with room for `needed` items; -1 is in the new ones."""
-    known = len(array)
-    larger = grown(array, known, needed)
-    if larger is not array:
-        larger[known:] = -1
-    return larger

@@ -16,6 +16,7 @@ chain is long.
 from __future__ import annotations
 
 from distributary.errors import quoted
+from distributary.filters import sql_tree as sql
 from distributary.filters.evaluation import ErrorKind, EvaluationError
 from distributary.filters.like_pattern import LikePattern
 from distributary.filters.program_chains import arithmetic_step, logic_step
@@ -31,21 +32,7 @@ from distributary.filters.sql_casts import (
     to_string,
 )
 from distributary.filters.sql_functions import Function, FunctionFailed, Functions
-from distributary.filters.sql_tree import (
-    Arithmetic,
-    Attribute,
-    Call,
-    Comparison,
-    Exists,
-    In,
-    Like,
-    Literal,
-    Logic,
-    Negation,
-    Not,
-    SqlNode,
-    Value,
-)
+from distributary.filters.sql_tree import SqlNode, Value
 
 __all__ = ["compile_tree"]
 
@@ -57,27 +44,27 @@ def compile_tree(node: SqlNode, functions: Functions) -> Step:
         return compile_tree(part, functions)
 
     match node:
-        case Literal(_, value):
+        case sql.Literal(_, value):
             return lambda event, errors: value
-        case Attribute(name):
+        case sql.Attribute(name):
             return _attribute_step(name)
-        case Exists(name):
+        case sql.Exists(name):
             return _exists_step(name)
-        case Not(operand):
+        case sql.Not(operand):
             return _not_step(compiled(operand))
-        case Negation(operand):
+        case sql.Negation(operand):
             return _negation_step(compiled(operand))
-        case Comparison(operator, left, right):
+        case sql.Comparison(operator, left, right):
             return comparison_step(operator, left, right, compiled(left), compiled(right))
-        case Like(operand, pattern, negated):
+        case sql.Like(operand, pattern, negated):
             return _like_step(operand, compiled(operand), pattern, negated)
-        case In(operand, items, negated):
+        case sql.In(operand, items, negated):
             return member_step(items, negated, compiled(operand), compiled)
-        case Arithmetic(operators, operands):
+        case sql.Arithmetic(operators, operands):
             return arithmetic_step(operators, [compiled(part) for part in operands])
-        case Logic(operators, operands):
+        case sql.Logic(operators, operands):
             return logic_step(operators, [compiled(part) for part in operands])
-        case Call(name, arguments):
+        case sql.Call(name, arguments):
             function = functions.find(name, len(arguments))
             if function is None:
                 return _missing_function_step(name, len(arguments))
@@ -158,7 +145,7 @@ def _like_step(node: SqlNode, operand: Step, pattern: str, negated: bool) -> Ste
             return False
         return matches(to_string(value, errors)) is not negated
 
-    if not isinstance(node, Attribute) or node.name == PAYLOAD:
+    if not isinstance(node, sql.Attribute) or node.name == PAYLOAD:
         return like
     name = node.name
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from distributary.filters import sql_tree as sql
 from distributary.filters.atoms import Outcome, outcome, present
 from distributary.filters.expression import Expression
 from distributary.filters.formula import (
@@ -36,27 +37,12 @@ from distributary.filters.sql_cases import (
     truth_cases,
 )
 from distributary.filters.sql_functions import Functions
-from distributary.filters.sql_tree import (
-    Arithmetic,
-    Attribute,
-    Call,
-    Comparison,
-    Exists,
-    In,
-    Like,
-    Literal,
-    Logic,
-    Negation,
-    Not,
-    SqlNode,
-    Value,
-    ValueType,
-)
+from distributary.filters.sql_tree import SqlNode, Value, ValueType
 
 __all__ = ["always_read", "sql_formula"]
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_BOOLEAN_NODES = (Exists, Not, Comparison, Like, In, Logic)
+_BOOLEAN_NODES = (sql.Exists, sql.Not, sql.Comparison, sql.Like, sql.In, sql.Logic)
 
 # What a formula may grow to before a part is taken as it is, unseen.
 _DEPTH_MAX = 48
@@ -68,7 +54,7 @@ def sql_formula(expression: Expression) -> Formula:
     root, functions = expression.root, expression.functions
     if not _names(root):
         return TRUE if expression.passes({}) else FALSE
-    if isinstance(root, Attribute):
+    if isinstance(root, sql.Attribute):
         # By itself an attribute is not cast: it has to be the Boolean true.
         return Fact(Outcome(root.name, root, functions, True))
     if isinstance(root, _BOOLEAN_NODES):
@@ -93,30 +79,30 @@ class _Reader:
 
     def _known(self, node: SqlNode) -> Cases | None:
         match node:
-            case Exists(name):
+            case sql.Exists(name):
                 return self._exists(name)
-            case Attribute(name):
+            case sql.Attribute(name):
                 return self._guarded(name, truth_cases(name))
-            case Not(operand) if isinstance(operand, _BOOLEAN_NODES):
+            case sql.Not(operand) if isinstance(operand, _BOOLEAN_NODES):
                 return self.cases(operand).swapped
-            case Comparison(operator, left, right):
+            case sql.Comparison(operator, left, right):
                 return self._comparison(operator, left, right)
-            case Like(Attribute(name), pattern, negated):
+            case sql.Like(sql.Attribute(name), pattern, negated):
                 return self._guarded(name, swapped_if(negated, like_cases(name, pattern)))
-            case In(Attribute(name), items, negated):
+            case sql.In(sql.Attribute(name), items, negated):
                 literals = [self._literal(item) for item in items]
                 known = tuple(literal for literal in literals if literal is not None)
                 if len(known) < len(literals):
                     return None
                 return self._guarded(name, swapped_if(negated, member_cases(name, known)))
-            case Logic(operators, operands):
+            case sql.Logic(operators, operands):
                 return self._logic(operators, operands)
             case _:
                 return None
 
     def _exists(self, name: str) -> Cases:
-        absent = outcome(Exists(name), self._functions, {})
-        there = outcome(Exists(name), self._functions, {name: "a"})
+        absent = outcome(sql.Exists(name), self._functions, {})
+        there = outcome(sql.Exists(name), self._functions, {name: "a"})
         if absent is there:
             return constant(there)
         fact = Fact(present(name))
@@ -125,33 +111,33 @@ class _Reader:
     def _guarded(self, name: str, cases: Cases) -> Cases:
         """Return the cases, or none at all for an attribute that CESQL never sees."""
         errors: Errors = []
-        compile_tree(Attribute(name), self._functions)({name: "a"}, errors)
+        compile_tree(sql.Attribute(name), self._functions)({name: "a"}, errors)
         return NEVER if errors else cases
 
-    def _literal(self, node: SqlNode) -> Literal | None:
+    def _literal(self, node: SqlNode) -> sql.Literal | None:
         """Return the value of a node that is the same for every event and meets no error."""
-        if isinstance(node, Literal):
+        if isinstance(node, sql.Literal):
             return node
         if _names(node):
             return None
         errors: Errors = []
         value: Value = compile_tree(node, self._functions)({}, errors)
-        return None if errors else Literal(ValueType.of(value), value)
+        return None if errors else sql.Literal(ValueType.of(value), value)
 
     def _comparison(self, operator: str, left: SqlNode, right: SqlNode) -> Cases | None:
-        if isinstance(left, Attribute):
+        if isinstance(left, sql.Attribute):
             name, literal = left.name, self._literal(right)
-        elif isinstance(right, Attribute):
+        elif isinstance(right, sql.Attribute):
             name, literal = right.name, self._literal(left)
         else:
             return None
         if literal is None:
             return None
         if operator not in ("=", "!="):
-            if not isinstance(left, Attribute):
+            if not isinstance(left, sql.Attribute):
                 operator = _MIRRORED[operator]
             return self._guarded(name, order_cases(name, operator, literal.value))
-        if isinstance(left, Attribute):
+        if isinstance(left, sql.Attribute):
             found = equality_cases(name, literal)
         else:
             # The right operand decides the type, so the literal is cast to the attribute's.
@@ -230,7 +216,7 @@ def _opaque(node: SqlNode, functions: Functions, *, as_condition: bool) -> Cases
     names = _names(node)
     condition: SqlNode = node
     if as_condition and not isinstance(node, _BOOLEAN_NODES):
-        condition = Logic(("AND",), (Literal(ValueType.BOOLEAN, True), node))
+        condition = sql.Logic(("AND",), (sql.Literal(ValueType.BOOLEAN, True), node))
     key = next(iter(names)) if len(names) == 1 else ""
     true = Fact(Outcome(key, condition, functions, True))
     false = Fact(Outcome(key, condition, functions, False))
@@ -244,13 +230,13 @@ def _opaque(node: SqlNode, functions: Functions, *, as_condition: bool) -> Cases
 
 def _parts(node: SqlNode) -> tuple[SqlNode, ...]:
     match node:
-        case Not(operand) | Negation(operand) | Like(operand, _, _):
+        case sql.Not(operand) | sql.Negation(operand) | sql.Like(operand, _, _):
             return (operand,)
-        case Comparison(_, left, right):
+        case sql.Comparison(_, left, right):
             return (left, right)
-        case In(operand, items, _):
+        case sql.In(operand, items, _):
             return (operand, *items)
-        case Arithmetic(_, operands) | Logic(_, operands) | Call(_, operands):
+        case sql.Arithmetic(_, operands) | sql.Logic(_, operands) | sql.Call(_, operands):
             return operands
         case _:
             return ()
@@ -262,7 +248,7 @@ def _names(node: SqlNode) -> frozenset[str]:
     waiting = [node]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, Attribute | Exists):
+        if isinstance(part, sql.Attribute | sql.Exists):
             found.add(part.name)
         waiting.extend(_parts(part))
     return frozenset(found)
@@ -273,6 +259,6 @@ def always_read(node: SqlNode) -> Iterator[str]:
     waiting = [node]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, Attribute):
+        if isinstance(part, sql.Attribute):
             yield part.name
-        waiting.extend(part.operands[:1] if isinstance(part, Logic) else _parts(part))
+        waiting.extend(part.operands[:1] if isinstance(part, sql.Logic) else _parts(part))

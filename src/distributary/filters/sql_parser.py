@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 
 from distributary.errors import BadInput
+from distributary.filters import sql_tree as sql
 from distributary.filters.sql_casts import integer_of
 from distributary.filters.sql_stack import (
     COMPARISON,
@@ -24,19 +25,7 @@ from distributary.filters.sql_stack import (
     Operator,
 )
 from distributary.filters.sql_tokens import FUNCTION_NAME, Token, TokenKind, fault, tokens
-from distributary.filters.sql_tree import (
-    Attribute,
-    Call,
-    Comparison,
-    Exists,
-    In,
-    Like,
-    Literal,
-    Negation,
-    Not,
-    SqlNode,
-    ValueType,
-)
+from distributary.filters.sql_tree import SqlNode, ValueType
 
 __all__ = ["EXPRESSION_CHARACTERS_MAX", "NESTING_MAX", "parse_tree"]
 
@@ -102,18 +91,18 @@ class _Parser:
                     self._push(_integer(token.text, token.start), 1, token.start)
                     return
                 case TokenKind.STRING:
-                    self._push(Literal(ValueType.STRING, token.text), 1, token.start)
+                    self._push(sql.Literal(ValueType.STRING, token.text), 1, token.start)
                     return
                 case TokenKind.NAME:
                     if self._takes("("):
                         if self._open_call(token):
                             return
                     else:
-                        self._push(Attribute(_attribute_name(token)), 1, token.start)
+                        self._push(sql.Attribute(_attribute_name(token)), 1, token.start)
                         return
                 case TokenKind.KEYWORD if token.text in ("TRUE", "FALSE"):
                     value = token.text == "TRUE"
-                    self._push(Literal(ValueType.BOOLEAN, value), 1, token.start)
+                    self._push(sql.Literal(ValueType.BOOLEAN, value), 1, token.start)
                     return
                 case TokenKind.KEYWORD if token.text == "EXISTS":
                     name = self._take()
@@ -122,7 +111,7 @@ class _Parser:
                             name.start,
                             f"EXISTS needs the name of an attribute, not {name.described}",
                         )
-                    self._push(Exists(_attribute_name(name)), 1, token.start)
+                    self._push(sql.Exists(_attribute_name(name)), 1, token.start)
                     return
                 case TokenKind.SYMBOL if token.text in ("+", "-") and self._sign(token):
                     return
@@ -159,7 +148,7 @@ class _Parser:
             )
         function = name.text.upper()
         if self._takes(")"):
-            self._push(Call(function, ()), 1, name.start)
+            self._push(sql.Call(function, ()), 1, name.start)
             return True
         self._open(Bracket(name, function))
         return False
@@ -202,7 +191,7 @@ class _Parser:
                 raise fault(
                     pattern.start, f"the pattern of LIKE is a string, not {pattern.described}"
                 )
-            node = Like(operand.node(), pattern.text, negated)
+            node = sql.Like(operand.node(), pattern.text, negated)
             self._push(node, operand.depth + 1, token.start)
             return False
         if operator.kind is not TokenKind.KEYWORD or operator.text != "IN":
@@ -237,11 +226,11 @@ class _Parser:
         items = tuple(bracket.items)
         self._bracket = self._outer.pop()
         if bracket.function is not None:
-            node: SqlNode = Call(bracket.function, items)
+            node: SqlNode = sql.Call(bracket.function, items)
             depth = bracket.items_depth
         else:
             assert bracket.member is not None
-            node = In(bracket.member.node(), items, bracket.negated)
+            node = sql.In(bracket.member.node(), items, bracket.negated)
             depth = max(bracket.member.depth, bracket.items_depth)
         self._push(node, depth + 1, bracket.opened.start)
 
@@ -260,13 +249,13 @@ class _Parser:
         operands = self._bracket.operands
         right = operands.pop()
         if operator.precedence == UNARY:
-            kind = Not if operator.text == "NOT" else Negation
+            kind = sql.Not if operator.text == "NOT" else sql.Negation
             self._push(kind(right.node()), right.depth + 1, operator.start)
             return
         left = operands.pop()
         if operator.precedence == COMPARISON:
             symbol = "!=" if operator.text == "<>" else operator.text
-            node = Comparison(symbol, left.node(), right.node())
+            node = sql.Comparison(symbol, left.node(), right.node())
             self._push(node, max(left.depth, right.depth) + 1, operator.start)
             return
         chain = left.content
@@ -287,11 +276,11 @@ def _too_deep(start: int) -> BadInput:
     return fault(start, f"operators or brackets are nested more than {NESTING_MAX} deep here")
 
 
-def _integer(text: str, start: int) -> Literal:
+def _integer(text: str, start: int) -> sql.Literal:
     value = integer_of(text)
     if value is None:
         raise fault(start, f"the integer {text[:20]} does not fit into 32 bits")
-    return Literal(ValueType.INTEGER, value)
+    return sql.Literal(ValueType.INTEGER, value)
 
 
 def _attribute_name(token: Token) -> str:

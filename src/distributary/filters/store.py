@@ -205,10 +205,7 @@ class Store:
         return rows[kept], slots[kept]
 
     def _extend_ids(self) -> None:
-        known, needed = len(self._slot_of), len(self.ids)
-        if needed > known:
-            self._slot_of = grown(self._slot_of, known, needed)
-            self._slot_of[known:] = _NONE
+        self._slot_of = grown(self._slot_of, len(self._slot_of), len(self.ids), fill=_NONE)
 
     def _note_keys(self, first: int, end: int) -> None:
         """Remember keys by name, and which attributes are read as numbers."""
