@@ -18,10 +18,10 @@ from itertools import product
 from typing import TypeAlias
 
 from distributary.content.attributes import AttributeValue, attribute_number, attribute_text
+from distributary.filters.evaluation import Errors, Step
+from distributary.filters.interval import Spans
 from distributary.filters.like_pattern import LikePattern
 from distributary.filters.program import compile_tree
-from distributary.filters.program_steps import Errors, Step
-from distributary.filters.spans import Spans
 from distributary.filters.sql_casts import (
     CASTS,
     attribute_value,

@@ -28,9 +28,8 @@ from distributary.filters.atoms import (
 from distributary.filters.filter import Filter
 from distributary.filters.filter_formula import filter_formula
 from distributary.filters.formula import Complement, Conjunction, Fact, Formula
-from distributary.filters.interval import Interval
+from distributary.filters.interval import EVERY_NUMBER, Interval, Spans, common, joined
 from distributary.filters.like_pattern import LikePattern
-from distributary.filters.spans import EVERY_NUMBER, Spans, common, joined
 from distributary.filters.sql_casts import integer_of
 from distributary.filters.sql_formula import always_read
 from distributary.filters.sql_tree import Literal

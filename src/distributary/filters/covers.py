@@ -1,19 +1,37 @@
 """Whether one filter covers another: every event that matches the second matches the first.
 
 A covers B when nothing matches B and not A. Both filters become formulas over the same atoms
-(`formula`, `atoms`), and a search tries to make the one hold and the other not
-(`consistency`). If it is certain that it cannot, A covers B. If it can, or if the search
-grows too long, the answer is no, which may be a pair missed but never a pair made up.
+(`formula`, `atoms`), and a search tries to make the one hold and the other not: facts are
+gathered by key, alternatives are tried one after the other, and a line of search ends when
+the facts on some key contradict each other. If it is certain that none is left, A covers B.
+If one is, or if the search grows too long, the answer is no, which may be a pair missed but
+never a pair made up.
 """
 
 from __future__ import annotations
 
-from distributary.filters.consistency import GaveUp, Search
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from distributary.filters.atoms import Like
 from distributary.filters.filter import Filter
 from distributary.filters.filter_formula import filter_formula
-from distributary.filters.formula import Conjunction, complement
+from distributary.filters.formula import (
+    Complement,
+    Conjunction,
+    Disjunction,
+    Fact,
+    Formula,
+    complement,
+)
+from distributary.filters.region import Literals, is_empty
 
-__all__ = ["covers"]
+__all__ = ["STEPS_MAX", "covers"]
+
+STEPS_MAX = 20_000
+"""How many facts a search looks at before it gives up: some tenths of a second."""
+# Comparing patterns takes that many times longer than looking at any other fact.
+_PATTERN_STEPS = 16
 
 
 def covers(a: Filter, b: Filter) -> bool:
@@ -30,8 +48,131 @@ def covers(a: Filter, b: Filter) -> bool:
     # Part by part: an alternative of `b` is often ruled out by one part of `a`, and putting
     # all of them to the search at once would multiply the alternatives first.
     parts = wide.parts if isinstance(wide, Conjunction) else (wide,)
-    search = Search()
+    search = _Search()
     try:
         return not any(search.consistent(complement(part), narrow) for part in parts)
-    except GaveUp:
+    except _GaveUp:
         return False
+
+
+class _GaveUp(Exception):
+    """The search has taken all the steps it may."""
+
+
+@dataclass
+class _Line:
+    """One line of search: what is known by key, and what is still to be brought in.
+
+    Attributes
+    ----------
+    agenda
+        Formulas that must hold and are not looked at yet.
+    choices
+        Alternatives of which one must hold.
+    known
+        The facts, by key. Tuples: lines that split share them.
+    """
+
+    agenda: list[Formula]
+    choices: list[tuple[Formula, ...]] = field(default_factory=list)
+    known: dict[str, Literals] = field(default_factory=dict)
+
+
+class _Search:
+    """Looks for a way in which formulas hold together, within `STEPS_MAX` steps in all."""
+
+    def __init__(self) -> None:
+        self._left = STEPS_MAX
+
+    def consistent(self, *formulas: Formula) -> bool:
+        """Can the formulas hold together? No is certain; what cannot be told is yes.
+
+        Raises `_GaveUp` when the steps are used up.
+        """
+        lines = [_Line(list(formulas))]
+        while lines:
+            line = lines.pop()
+            if not self._settle(line):
+                continue
+            if not line.choices:
+                return True
+            lines.extend(_split(line))
+        return False
+
+    def _settle(self, line: _Line) -> bool:
+        """Bring in all that must hold; return False if it contradicts itself."""
+        while True:
+            while line.agenda:
+                if not self._take(line, line.agenda.pop()):
+                    return False
+            waiting, line.choices = line.choices, []
+            for choice in waiting:
+                possible = [part for part in choice if self._may_hold(part, line)]
+                if not possible:
+                    return False
+                if len(possible) == 1:
+                    line.agenda.append(possible[0])
+                elif not any(self._must_hold(part, line) for part in possible):
+                    line.choices.append(tuple(possible))
+            if not line.agenda:
+                return True
+
+    def _take(self, line: _Line, formula: Formula) -> bool:
+        match formula:
+            case Fact():
+                literals = self._with(line, formula)
+                line.known[formula.atom.key] = literals
+                return not is_empty(literals)
+            case Conjunction(parts):
+                line.agenda.extend(parts)
+            case Disjunction(parts):
+                line.choices.append(parts)
+            case Complement(Conjunction(parts)):
+                line.choices.append(tuple(complement(part) for part in parts))
+            case Complement(Disjunction(parts)):
+                line.agenda.extend(complement(part) for part in parts)
+        return True
+
+    def _with(self, line: _Line, fact: Fact) -> Literals:
+        """Return what is known about the fact's key, with the fact; this counts as work."""
+        known = line.known.get(fact.atom.key, ())
+        literal = (fact.atom, fact.sign)
+        literals = known if literal in known else (*known, literal)
+        patterns = sum(isinstance(atom, Like) for atom, _ in literals)
+        self._left -= len(literals) + _PATTERN_STEPS * patterns
+        if self._left < 0:
+            raise _GaveUp
+        return literals
+
+    def _may_hold(self, formula: Formula, line: _Line) -> bool:
+        """May an alternative hold? A look at each of its facts alone, to save lines."""
+        return not any(is_empty(self._with(line, fact)) for fact in _facts(formula))
+
+    def _must_hold(self, formula: Formula, line: _Line) -> bool:
+        """Does a fact follow from what is known? Then its alternatives do not matter."""
+        if not isinstance(formula, Fact):
+            return False
+        return is_empty(self._with(line, Fact(formula.atom, not formula.sign)))
+
+
+def _facts(formula: Formula) -> Iterator[Fact]:
+    """Yield facts that hold if the formula does."""
+    match formula:
+        case Fact():
+            yield formula
+        case Conjunction(parts):
+            yield from (part for part in parts if isinstance(part, Fact))
+        case Complement(Disjunction(parts)):
+            yield from (Fact(part.atom, not part.sign) for part in parts if isinstance(part, Fact))
+
+
+def _split(line: _Line) -> Iterator[_Line]:
+    """Yield a line for every alternative of the smallest choice."""
+    choice = min(line.choices, key=len)
+    rest = [other for other in line.choices if other is not choice]
+    ruled_out: list[Formula] = []
+    for part in choice:
+        yield _Line([*ruled_out, part], list(rest), dict(line.known))
+        if isinstance(part, Fact):
+            # The lines to come need not look at what this one has looked at.
+            ruled_out.append(complement(part))

@@ -20,7 +20,7 @@ from distributary.filters.clauses import Clause, conditions
 from distributary.filters.filter import Filter
 from distributary.filters.filter_formula import filter_formula
 from distributary.filters.formula import Complement, Conjunction, Disjunction, Fact, Formula
-from distributary.filters.interval import EVERY_NUMBER, Interval
+from distributary.filters.interval import Interval
 
 __all__ = [
     "ACCEPT",
@@ -37,6 +37,8 @@ __all__ = [
     "Step",
     "decision",
 ]
+
+_EVERY_NUMBER = Interval()
 
 EQUALS, STARTS, ENDS, WITHIN, UNKNOWN, NEVER = range(6)
 ACCEPT, REJECT = -1, -2
@@ -69,7 +71,7 @@ class Step(NamedTuple):
     on_false: int
     key: str = ""
     text: str = ""
-    interval: Interval = EVERY_NUMBER
+    interval: Interval = _EVERY_NUMBER
 
 
 @dataclass(frozen=True)
@@ -215,7 +217,7 @@ class _Builder:
         no: int,
         key: str = "",
         text: str = "",
-        interval: Interval = EVERY_NUMBER,
+        interval: Interval = _EVERY_NUMBER,
     ) -> int:
         self.steps.append(Step(op, yes, no, key, text, interval))
         return len(self.steps) - 1

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import IntArray
 from distributary.filters._decision_kernels import DEAD, Decisions
 from distributary.filters.decision import ENDS, STEP, WITHIN, Decision
 from distributary.filters.growth import grown
@@ -20,24 +19,21 @@ class DecisionTable:
     """Decisions by slot. Slots are given out in order and never again."""
 
     def __init__(self) -> None:
-        self._steps: NDArray[np.void] = np.empty(0, STEP)
-        self._starts: IntArray = np.zeros(1, np.int64)
-        self._counts: NDArray[np.int32] = np.empty(0, np.int32)
-        self._required: NDArray[np.int32] = np.empty(0, np.int32)
+        self.arrays = Decisions(
+            np.empty(0, STEP), np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.int32)
+        )
         self.slots = 0
-
-    @property
-    def arrays(self) -> Decisions:
-        """The arrays, for compiled loops."""
-        return Decisions(self._steps, self._starts, self._counts, self._required)
 
     def reserve(self, slots: int, steps: int) -> None:
         """Make room for so many more."""
-        used = int(self._starts[self.slots])
-        self._steps = grown(self._steps, used, used + steps)
-        self._starts = grown(self._starts, self.slots + 1, self.slots + 1 + slots)
-        self._counts = grown(self._counts, self.slots, self.slots + slots)
-        self._required = grown(self._required, self.slots, self.slots + slots)
+        arrays, first = self.arrays, self.slots
+        used = int(arrays.starts[first])
+        self.arrays = Decisions(
+            grown(arrays.steps, used, used + steps),
+            grown(arrays.starts, first + 1, first + 1 + slots),
+            grown(arrays.counts, first, first + slots),
+            grown(arrays.required, first, first + slots),
+        )
 
     def append(
         self,
@@ -48,29 +44,29 @@ class DecisionTable:
         """Add decisions, one after the other in `steps`, and return the first of their slots."""
         self.reserve(len(counts), len(steps))
         first, end = self.slots, self.slots + len(counts)
-        used = int(self._starts[first])
-        self._steps[used : used + len(steps)] = steps
-        np.cumsum(counts, out=self._starts[first + 1 : end + 1])
-        self._starts[first + 1 : end + 1] += used
-        self._counts[first:end] = counts
-        self._required[first:end] = required
+        used = int(self.arrays.starts[first])
+        self.arrays.steps[used : used + len(steps)] = steps
+        np.cumsum(counts, out=self.arrays.starts[first + 1 : end + 1])
+        self.arrays.starts[first + 1 : end + 1] += used
+        self.arrays.counts[first:end] = counts
+        self.arrays.required[first:end] = required
         self.slots = end
         return first
 
     def remove(self, slots: NDArray[np.int32]) -> None:
         """Make the decisions of these slots reject everything."""
-        self._counts[slots] = DEAD
-        self._required[slots] = 0
+        self.arrays.counts[slots] = DEAD
+        self.arrays.required[slots] = 0
 
     def copied(
         self, slots: NDArray[np.int32]
     ) -> tuple[NDArray[np.void], NDArray[np.int32], NDArray[np.int32]]:
         """Return what `append` takes to add the decisions of these slots again."""
-        counts = self._counts[slots]
+        counts = self.arrays.counts[slots]
         ends = np.cumsum(counts)
         places = np.arange(int(ends[-1]) if len(ends) else 0)
-        places += np.repeat(self._starts[slots] - (ends - counts), counts)
-        return self._steps[places], counts, self._required[slots]
+        places += np.repeat(self.arrays.starts[slots] - (ends - counts), counts)
+        return self.arrays.steps[places], counts, self.arrays.required[slots]
 
 
 def encoded(

@@ -1,13 +1,30 @@
-"""What evaluating a CESQL expression comes to: a value, always, and the errors met."""
+"""What evaluating a CESQL expression reads, and comes to: a value, always, and the errors met."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
 from distributary.filters.sql_tree import Value
 
-__all__ = ["ErrorKind", "Evaluation", "EvaluationError"]
+__all__ = [
+    "ALWAYS_THERE",
+    "PAYLOAD",
+    "ErrorKind",
+    "Errors",
+    "Evaluation",
+    "EvaluationError",
+    "Event",
+    "Step",
+]
+
+ALWAYS_THERE = frozenset(("id", "source", "specversion", "type"))
+"""What exists in every event: the specification takes events to be valid."""
+
+PAYLOAD = "data"
+"""No attribute, though it stands among them in the JSON format of events."""
 
 
 class ErrorKind(StrEnum):
@@ -28,6 +45,16 @@ class EvaluationError:
 
     kind: ErrorKind
     message: str
+
+
+Event: TypeAlias = Mapping[str, object]
+"""Attributes by name."""
+
+Errors: TypeAlias = list[EvaluationError]
+"""The errors met so far; a step adds its own, and never removes any."""
+
+Step: TypeAlias = Callable[[Event, Errors], Value]
+"""Evaluates a node of a tree on an event."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from distributary.errors import BadInput
-from distributary.filters.evaluation import ErrorKind, Evaluation, EvaluationError
+from distributary.filters.evaluation import ErrorKind, Errors, Evaluation, EvaluationError, Step
 from distributary.filters.program import compile_tree
-from distributary.filters.program_steps import Errors, Step
 from distributary.filters.sql_built_ins import BUILT_INS
 from distributary.filters.sql_functions import Functions
 from distributary.filters.sql_parser import parse_tree

@@ -8,7 +8,7 @@ from distributary.filters.atoms import Ends, Numbers, Starts, Texts
 from distributary.filters.dialects import All, AnyOf, Node, Not, Range, Sql, TextFilter
 from distributary.filters.filter import Filter
 from distributary.filters.formula import FALSE, Fact, Formula, complement, conjunction, disjunction
-from distributary.filters.spans import joined
+from distributary.filters.interval import joined
 from distributary.filters.sql_formula import sql_formula
 
 __all__ = ["filter_formula"]

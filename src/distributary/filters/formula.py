@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from distributary.filters.atoms import Atom, Numbers, Texts
-from distributary.filters.spans import joined
+from distributary.filters.interval import joined
 
 __all__ = [
     "FALSE",

@@ -17,11 +17,18 @@ from __future__ import annotations
 
 from distributary.errors import quoted
 from distributary.filters import sql_tree as sql
-from distributary.filters.evaluation import ErrorKind, EvaluationError
+from distributary.filters.evaluation import (
+    ALWAYS_THERE,
+    PAYLOAD,
+    ErrorKind,
+    Errors,
+    EvaluationError,
+    Event,
+    Step,
+)
 from distributary.filters.like_pattern import LikePattern
 from distributary.filters.program_chains import arithmetic_step, logic_step
 from distributary.filters.program_comparisons import comparison_step, member_step
-from distributary.filters.program_steps import ALWAYS_THERE, PAYLOAD, Errors, Event, Step
 from distributary.filters.sql_casts import (
     CASTS,
     INTEGER_MAX,

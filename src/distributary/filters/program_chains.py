@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from distributary.filters.evaluation import ErrorKind, EvaluationError
-from distributary.filters.program_steps import Errors, Event, Step
+from distributary.filters.evaluation import ErrorKind, Errors, EvaluationError, Event, Step
 from distributary.filters.sql_casts import INTEGER_MAX, INTEGER_MIN, to_boolean, to_integer
 from distributary.filters.sql_tree import Value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator as operators
 from collections.abc import Callable
 
-from distributary.filters.program_steps import PAYLOAD, Errors, Event, Step
+from distributary.filters.evaluation import PAYLOAD, Errors, Event, Step
 from distributary.filters.sql_casts import CASTS, to_integer
 from distributary.filters.sql_tree import Attribute, Literal, SqlNode, Value, ValueType
 

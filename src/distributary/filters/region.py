@@ -23,8 +23,14 @@ from distributary.filters.atoms import (
     Starts,
     is_pointer,
 )
-from distributary.filters.interval import Interval
-from distributary.filters.spans import EVERY_NUMBER, Spans, common, whole_numbers, without
+from distributary.filters.interval import (
+    EVERY_NUMBER,
+    Interval,
+    Spans,
+    common,
+    whole_numbers,
+    without,
+)
 from distributary.filters.sql_casts import INTEGER_MAX, INTEGER_MIN
 from distributary.filters.text_language import (
     includes,

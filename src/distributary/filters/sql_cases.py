@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from distributary.content.attributes import attribute_text
 from distributary.filters.atoms import Ends, Integers, Like, Member, Starts, Texts, Truth, present
+from distributary.filters.evaluation import Errors
 from distributary.filters.formula import (
     FALSE,
     TRUE,
@@ -15,10 +16,8 @@ from distributary.filters.formula import (
     conjunction,
     disjunction,
 )
-from distributary.filters.interval import Interval
+from distributary.filters.interval import Interval, Spans, joined, without
 from distributary.filters.like_pattern import LikePattern
-from distributary.filters.program_steps import Errors
-from distributary.filters.spans import Spans, joined, without
 from distributary.filters.sql_casts import INTEGER_MAX, INTEGER_MIN, integer_of, to_integer
 from distributary.filters.sql_tree import Literal, Value
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from distributary.content.attributes import attribute_text
 from distributary.errors import quoted
-from distributary.filters.evaluation import ErrorKind, EvaluationError
+from distributary.filters.evaluation import ErrorKind, Errors, EvaluationError
 from distributary.filters.sql_tree import Value, ValueType
 
 __all__ = [
@@ -42,12 +42,12 @@ def integer_of(text: str) -> int | None:
     return value if INTEGER_MIN <= value <= INTEGER_MAX else None
 
 
-def to_string(value: Value, errors: list[EvaluationError]) -> str:
+def to_string(value: Value, errors: Errors) -> str:
     """Return the value as a String, which always succeeds."""
     return value if type(value) is str else attribute_text(value)
 
 
-def to_integer(value: Value, errors: list[EvaluationError]) -> int:
+def to_integer(value: Value, errors: Errors) -> int:
     """Return the value as an Integer: 0, and an error, for a text that is none."""
     if isinstance(value, int):
         return int(value)
@@ -58,7 +58,7 @@ def to_integer(value: Value, errors: list[EvaluationError]) -> int:
     return 0
 
 
-def to_boolean(value: Value, errors: list[EvaluationError]) -> bool:
+def to_boolean(value: Value, errors: Errors) -> bool:
     """Return the value as a Boolean: false, and an error, for a text that is none."""
     if isinstance(value, int):
         return bool(value)
@@ -70,7 +70,7 @@ def to_boolean(value: Value, errors: list[EvaluationError]) -> bool:
     return False
 
 
-CASTS: dict[ValueType, Callable[[Value, list[EvaluationError]], Value]] = {
+CASTS: dict[ValueType, Callable[[Value, Errors], Value]] = {
     ValueType.STRING: to_string,
     ValueType.INTEGER: to_integer,
     ValueType.BOOLEAN: to_boolean,

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from distributary.filters import sql_tree as sql
 from distributary.filters.atoms import Outcome, outcome, present
+from distributary.filters.evaluation import Errors
 from distributary.filters.expression import Expression
 from distributary.filters.formula import (
     FALSE,
@@ -24,7 +25,6 @@ from distributary.filters.formula import (
     disjunction,
 )
 from distributary.filters.program import compile_tree
-from distributary.filters.program_steps import Errors
 from distributary.filters.sql_cases import (
     NEVER,
     Cases,
