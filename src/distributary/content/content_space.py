@@ -214,9 +214,7 @@ class ContentSpace:
 
 
 def _dimension_from(entry: Record) -> Dimension:
-    for key in entry.keys:
-        if key not in ("name", "edges", "buckets"):
-            raise BadInput(entry.place(key), "is not a field of a dimension")
+    entry.check_keys(("name", "edges", "buckets"), "a dimension")
     name = _dimension_name(entry)
     if ("edges" in entry) == ("buckets" in entry):
         raise BadInput(

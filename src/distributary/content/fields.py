@@ -54,6 +54,12 @@ class Record:
         """The keys of the object, known or not, in the document's order."""
         return self._fields.keys()
 
+    def check_keys(self, known: Collection[str], kind: str) -> None:
+        """Refuse a key that is not in `known`."""
+        for key in self.keys:
+            if key not in known:
+                raise BadInput(self.place(key), f"is not a field of {kind}")
+
     def place(self, key: str | None = None) -> str:
         """Return where this record, or its field `key`, is in the document."""
         here = self._section if self._index is None else f"{self._section}[{self._index}]"

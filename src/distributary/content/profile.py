@@ -106,9 +106,7 @@ class DeviceProfile:
     @classmethod
     def from_record(cls, record: Record) -> DeviceProfile:
         """Return the profile in one object of a larger document."""
-        for key in record.keys:
-            if key not in ("accept", "screen", "bandwidth_kbps"):
-                raise BadInput(record.place(key), "is not a field of a profile")
+        record.check_keys(("accept", "screen", "bandwidth_kbps"), "a profile")
         bandwidth = None
         if record.given("bandwidth_kbps"):
             bandwidth = record.number("bandwidth_kbps", positive=True)

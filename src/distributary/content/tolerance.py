@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from distributary.content.divergence import DIVERGENCES, Divergence, Version
 from distributary.content.fields import Record, no_such_name
 from distributary.content.json_pointer import checked_pointer
-from distributary.errors import BadInput
 
 __all__ = ["EffectiveTolerance", "ForwardingRule", "Tolerance", "outside"]
 
@@ -50,9 +49,7 @@ class Tolerance:
         cls, record: Record, *, divergences: Mapping[str, Divergence] = DIVERGENCES
     ) -> Tolerance:
         """Return the tolerance in one object of a larger document."""
-        for key in record.keys:
-            if key not in ("value", "divergence", "amount"):
-                raise BadInput(record.place(key), "is not a field of a tolerance")
+        record.check_keys(("value", "divergence", "amount"), "a tolerance")
         pointer = checked_pointer(record.place("value"), record.value("value"))
         name = record.name("divergence")
         if name not in divergences:
