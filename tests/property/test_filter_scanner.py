@@ -15,7 +15,7 @@ from distributary.content.arrow_columns import text_column
 from distributary.content.documents import parse_document
 from distributary.errors import BadInput
 from distributary.filters.arrow_subscriptions import scanned
-from distributary.filters.clauses import conditions
+from distributary.filters.clauses import clause_set
 from distributary.filters.decision import ENDS, decision
 from distributary.filters.filter import Filter
 from distributary.filters.index import Index
@@ -74,7 +74,7 @@ def test_plain_filters_become_the_conditions_that_python_finds(
     simple = all(set(item) <= {"exact", "prefix", "suffix", "range"} for item in filters)
     awkward = any("\n" in text or "~" in text for text in _strings(filters))
     parsed = Filter.parse(filters)
-    hopeless = any(conditions(Filter((part,))).never for part in parsed.parts)
+    hopeless = any(clause_set(Filter((part,))).never for part in parsed.parts)
     assert bool(found.plain[0]) == (simple and not awkward and not hopeless)
     if found.plain[0]:
         read = {

@@ -13,7 +13,7 @@ from tests.strategies_filters import FILTERS, Filters, publications
 
 from distributary.content.publication import Publication
 from distributary.content.publication_table import to_arrow
-from distributary.filters.clauses import conditions
+from distributary.filters.clauses import clause_set
 from distributary.filters.filter import Filter
 from distributary.filters.index import Index
 
@@ -55,7 +55,7 @@ def test_conditions_say_no_more_than_the_filter(
     filters: Filters, events: list[Publication]
 ) -> None:
     """A filter that holds has all of its clauses hold; if they are complete, also vice versa."""
-    needed = conditions(Filter.parse(filters))
+    needed = clause_set(Filter.parse(filters))
     for event in events:
         holds = not needed.never and all(
             any(condition_holds(condition, event) for condition in clause)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.filters._decision_kernels import Events
-from distributary.filters._text_kernels import Texts, find
+from distributary.filters._text_kernels import TextArrays, find
 from distributary.kernels import kernel
 
 __all__ = ["fill_numbers", "fill_texts", "find_keys"]
@@ -17,7 +17,7 @@ _SLASH = 47
 
 @kernel
 def find_keys(
-    keys: Texts,
+    keys: TextArrays,
     data: NDArray[np.uint8],
     offsets: IntArray,
     valid: BoolArray,

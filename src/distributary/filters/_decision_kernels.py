@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distributary.arrays import FloatArray, IntArray
-from distributary.filters._text_kernels import Texts, find
+from distributary.filters._text_kernels import TextArrays, find
 from distributary.filters.decision import (
     ACCEPT,
     ENDS,
@@ -103,7 +103,7 @@ def is_required_interval(decisions: Decisions, start: int, place: int) -> bool:
 
 
 @kernel
-def find_texts(events: Events, texts: Texts) -> None:
+def find_texts(events: Events, texts: TextArrays) -> None:
     """Look up every text of the events in the index's table."""
     for event in range(events.lengths.shape[0]):
         for key in range(events.lengths.shape[1]):
@@ -141,7 +141,7 @@ def _touch(decisions: Decisions, candidates: IntArray) -> int:
 @kernel
 def decide(
     decisions: Decisions,
-    texts: Texts,
+    texts: TextArrays,
     events: Events,
     candidates: IntArray,
     pairs: IntArray,

@@ -14,7 +14,7 @@ from distributary.arrays import IntArray
 from distributary.content._hash_kernels import finished, with_byte
 from distributary.filters._decision_kernels import DEAD, Decisions, Events, with_room
 from distributary.filters._lookup_kernels import Keys, Lookups, code_of, code_of_step, find_lookup
-from distributary.filters._text_kernels import Texts, find_hashed
+from distributary.filters._text_kernels import TextArrays, find_hashed
 from distributary.filters.decision import ENDS, EQUALS, NEVER, REJECT, STARTS, WITHIN
 from distributary.kernels import kernel
 
@@ -32,7 +32,7 @@ def choose_groups(
     first: int,
     end: int,
     lookups: Lookups,
-    texts: Texts,
+    texts: TextArrays,
     groups: NDArray[np.int32],
     slots: NDArray[np.int32],
 ) -> int:
@@ -153,7 +153,7 @@ def append_members(
 
 
 @kernel
-def groups_of(events: Events, lookups: Lookups, keys: Keys, texts: Texts) -> IntArray:
+def groups_of(events: Events, lookups: Lookups, keys: Keys, texts: TextArrays) -> IntArray:
     """Return pairs of a group and an event that may match in it: `group << 32 | event`.
 
     Every event may match in group 0, and in those whose text it has. One pass over each

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from distributary.arrays import IntArray, UintArray
 from distributary.filters._decision_kernels import Decisions
-from distributary.filters._text_kernels import Texts, enter
+from distributary.filters._text_kernels import TextArrays, enter
 from distributary.filters.decision import ENDS, EQUALS, STARTS
 from distributary.kernels import kernel
 
@@ -124,7 +124,7 @@ def count_lookups(decisions: Decisions, first: int, end: int) -> int:
 
 @kernel
 def enter_lookups(
-    decisions: Decisions, first: int, end: int, lookups: Lookups, keys: Keys, texts: Texts
+    decisions: Decisions, first: int, end: int, lookups: Lookups, keys: Keys, texts: TextArrays
 ) -> None:
     """Enter all lookups of the clauses of some slots; there must be room for them."""
     for slot in range(first, end):

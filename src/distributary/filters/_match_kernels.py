@@ -11,9 +11,9 @@ from distributary.arrays import IntArray
 from distributary.filters._decision_kernels import Decisions, Events, decide, find_texts
 from distributary.filters._group_kernels import groups_of
 from distributary.filters._lookup_kernels import Keys, Lookups
-from distributary.filters._page_kernels import Pages, bucket_events
-from distributary.filters._page_match_kernels import page_candidates
-from distributary.filters._text_kernels import Texts
+from distributary.filters._page_kernels import Pages
+from distributary.filters._page_match_kernels import bucket_events, page_candidates
+from distributary.filters._text_kernels import TextArrays
 from distributary.kernels import kernel
 
 __all__ = ["Structure", "match_events"]
@@ -34,7 +34,7 @@ class Structure(NamedTuple):
     """
 
     decisions: Decisions
-    texts: Texts
+    texts: TextArrays
     lookups: Lookups
     keys: Keys
     pages: Pages

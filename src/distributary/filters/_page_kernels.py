@@ -36,7 +36,6 @@ __all__ = [
     "ROWS",
     "WORDS",
     "Pages",
-    "bucket_events",
     "bucket_of",
     "count_keys",
     "fill_page",
@@ -125,24 +124,6 @@ def bucket_of(edges: FloatArray, row: int, number: float) -> int:
         else:
             high = middle
     return low
-
-
-@kernel
-def bucket_events(
-    numbers: FloatArray,
-    edges: FloatArray,
-    edge_places: NDArray[np.int32],
-    buckets: NDArray[np.uint8],
-) -> None:
-    """Write the bucket of every number of every event."""
-    for event in range(numbers.shape[0]):
-        for key in range(numbers.shape[1]):
-            number = numbers[event, key]
-            row = edge_places[key]
-            if row >= 0 and number == number:
-                buckets[event, key] = bucket_of(edges, row, number)
-            else:
-                buckets[event, key] = ABSENT
 
 
 @kernel

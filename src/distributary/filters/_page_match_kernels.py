@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import IntArray
+from distributary.arrays import FloatArray, IntArray
 from distributary.filters._decision_kernels import with_room
 from distributary.filters._page_kernels import (
+    ABSENT,
     BUCKET_BITS,
     FREE,
     HULLS,
@@ -15,14 +16,33 @@ from distributary.filters._page_kernels import (
     ROWS,
     WORDS,
     Pages,
+    bucket_of,
 )
 from distributary.kernels import kernel
 
-__all__ = ["page_candidates"]
+__all__ = ["bucket_events", "page_candidates"]
 
 # Rows of a page are and-ed this many at a time before looking whether anything is left.
 _ROWS_AT_ONCE = 4
 _WORD_BITS = 64
+
+
+@kernel
+def bucket_events(
+    numbers: FloatArray,
+    edges: FloatArray,
+    edge_places: NDArray[np.int32],
+    buckets: NDArray[np.uint8],
+) -> None:
+    """Write the bucket of every number of every event."""
+    for event in range(numbers.shape[0]):
+        for key in range(numbers.shape[1]):
+            number = numbers[event, key]
+            row = edge_places[key]
+            if row >= 0 and number == number:
+                buckets[event, key] = bucket_of(edges, row, number)
+            else:
+                buckets[event, key] = ABSENT
 
 
 @kernel
@@ -73,12 +93,12 @@ def page_candidates(
         bound_start = head.bound_start
         for i in range(concerned.shape[0]):
             event = concerned[i]
-            bucket_of = buckets[event]
+            event_buckets = buckets[event]
             anything = np.uint64(0)
             for lane in range(lanes):
                 inside = ~np.uint64(0)
                 for hull in range(HULLS):
-                    bucket = bucket_of[hull_keys[page, lane, hull]]
+                    bucket = event_buckets[hull_keys[page, lane, hull]]
                     if (
                         bucket < hull_lows[page, lane, hull]
                         or bucket > hull_highs[page, lane, hull]
@@ -92,7 +112,7 @@ def page_candidates(
             place = 0
             while anything != 0 and place < key_count:
                 for _ in range(min(_ROWS_AT_ONCE, key_count - place)):
-                    bucket = bucket_of[keys[key_start + place]]
+                    bucket = event_buckets[keys[key_start + place]]
                     at = base + int(bucket >> BUCKET_BITS) * words
                     row = bits[at : at + words]
                     # All lanes, those outside of their hulls too: one long loop compiles to
@@ -120,7 +140,7 @@ def page_candidates(
                     holds = True
                     certain = pages.simple[slot_start + member] != 0
                     for place in range(key_start, key_start + key_count):
-                        bucket = bucket_of[keys[place]]
+                        bucket = event_buckets[keys[place]]
                         low = bounds[bound]
                         high = bounds[bound + 1]
                         bound += 2

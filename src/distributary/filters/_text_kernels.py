@@ -1,6 +1,6 @@
 """Texts as numbers: a hash table over bytes that compiled loops can read and fill.
 
-Layout of a `Texts`: text `i` is `arena[starts[i]:starts[i + 1]]`, its hash is `hashes[i]`,
+Layout of a `TextArrays`: text `i` is `arena[starts[i]:starts[i + 1]]`, its hash is `hashes[i]`,
 and `table` holds the numbers of texts at `hash & mask` or the next free place after it.
 """
 
@@ -17,7 +17,7 @@ from distributary.kernels import kernel
 
 __all__ = [
     "MISSING",
-    "Texts",
+    "TextArrays",
     "enter",
     "find",
     "find_hashed",
@@ -31,7 +31,7 @@ __all__ = [
 MISSING = -1
 
 
-class Texts(NamedTuple):
+class TextArrays(NamedTuple):
     """The arrays of a table of texts.
 
     Attributes
@@ -68,7 +68,12 @@ def hash_of(
 
 @kernel
 def find_hashed(
-    texts: Texts, hashed: np.uint64, data: NDArray[np.uint8], begin: int, length: int, step: int
+    texts: TextArrays,
+    hashed: np.uint64,
+    data: NDArray[np.uint8],
+    begin: int,
+    length: int,
+    step: int,
 ) -> int:
     """Return the number of the text with these bytes, or MISSING.
 
@@ -94,7 +99,7 @@ def find_hashed(
 
 
 @kernel
-def find(texts: Texts, data: NDArray[np.uint8], begin: int, length: int) -> int:
+def find(texts: TextArrays, data: NDArray[np.uint8], begin: int, length: int) -> int:
     """Return the number of the text with the bytes `data[begin:begin + length]`, or MISSING."""
     forwards = np.int64(1)
     hashed = hash_of(data, begin, length, forwards, texts.seed[0])
@@ -103,7 +108,7 @@ def find(texts: Texts, data: NDArray[np.uint8], begin: int, length: int) -> int:
 
 @kernel
 def find_spans(
-    texts: Texts,
+    texts: TextArrays,
     data: NDArray[np.uint8],
     begins: IntArray,
     lengths: IntArray,
@@ -126,7 +131,7 @@ def enter(table: NDArray[np.int32], hashed: np.uint64, number: int) -> None:
 
 @kernel
 def intern(
-    texts: Texts,
+    texts: TextArrays,
     data: NDArray[np.uint8],
     begins: IntArray,
     lengths: IntArray,

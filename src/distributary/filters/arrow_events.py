@@ -18,7 +18,7 @@ from distributary.content.attributes import AttributeValue
 from distributary.errors import BadInput, quoted
 from distributary.filters import _arrow_kernels as kernels
 from distributary.filters._decision_kernels import Events
-from distributary.filters._text_kernels import Texts
+from distributary.filters._text_kernels import TextArrays
 from distributary.filters.events import empty_events
 from distributary.filters.growth import read_only
 from distributary.filters.sql_casts import integer_of
@@ -102,7 +102,7 @@ class EventTable:
         return int(self._batch.num_rows)
 
     def chunks(
-        self, keys: Texts, key_count: int, numeric: NDArray[np.bool_]
+        self, keys: TextArrays, key_count: int, numeric: NDArray[np.bool_]
     ) -> Iterator[tuple[int, Events]]:
         """Yield the events, so many at a time that they fit into a cache, with the first's row.
 
@@ -115,7 +115,7 @@ class EventTable:
             yield first, self._events(first, end, keys, key_count, numeric)
 
     def _events(
-        self, first: int, end: int, keys: Texts, key_count: int, numeric: NDArray[np.bool_]
+        self, first: int, end: int, keys: TextArrays, key_count: int, numeric: NDArray[np.bool_]
     ) -> Events:
         text_maps = (
             (self._attributes, self._attribute_column, False),
@@ -232,7 +232,9 @@ def _doubles(values: pa.Array) -> FloatArray:
     return read_only(np.asarray(numbers, np.float64))
 
 
-def _found(maps: _Map, first: int, end: int, keys: Texts, *, pointers: bool) -> NDArray[np.int32]:
+def _found(
+    maps: _Map, first: int, end: int, keys: TextArrays, *, pointers: bool
+) -> NDArray[np.int32]:
     """Return the number of the key of each entry of some rows."""
     begin, stop = int(maps.entries[first]), int(maps.entries[end])
     found = np.empty(stop - begin, np.int32)

@@ -18,7 +18,7 @@ from itertools import product
 from typing import TypeAlias
 
 from distributary.content.attributes import AttributeValue, attribute_number, attribute_text
-from distributary.filters.evaluation import Errors, Step
+from distributary.filters.evaluation import Errors, Evaluator
 from distributary.filters.interval import Spans
 from distributary.filters.like_pattern import LikePattern
 from distributary.filters.program import compile_tree
@@ -267,7 +267,7 @@ class Outcome(_Question):
     def holds(self, value: Found) -> bool:
         """Return whether an event with that value, and nothing else, has this outcome."""
         errors: Errors = []
-        result = self._step({} if value is None else {self.key: value}, errors)
+        result = self._evaluator({} if value is None else {self.key: value}, errors)
         return result is self.expected and not errors
 
     def support(self, kind: Kind, sign: bool) -> tuple[Found, ...] | None:
@@ -275,7 +275,7 @@ class Outcome(_Question):
         return () if sign and isinstance(self.node, Attribute) else None
 
     @cached_property
-    def _step(self) -> Step:
+    def _evaluator(self) -> Evaluator:
         return compile_tree(self.node, self.functions)
 
 

@@ -34,7 +34,7 @@ from distributary.filters.sql_casts import integer_of
 from distributary.filters.sql_formula import always_read
 from distributary.filters.sql_tree import Literal
 
-__all__ = ["NEVER", "Clause", "Condition", "Conditions", "conditions"]
+__all__ = ["NEVER", "Clause", "ClauseSet", "Condition", "clause_set"]
 
 Condition: TypeAlias = Texts | Starts | Ends | Numbers
 """An atom that compiled loops can test."""
@@ -42,7 +42,7 @@ Clause: TypeAlias = tuple[Condition, ...]
 
 
 @dataclass(frozen=True)
-class Conditions:
+class ClauseSet:
     """What must hold for a filter to match.
 
     Attributes
@@ -61,26 +61,26 @@ class Conditions:
     never: bool = False
 
 
-NEVER = Conditions(never=True)
-_UNKNOWN = Conditions(complete=False)
+NEVER = ClauseSet(never=True)
+_UNKNOWN = ClauseSet(complete=False)
 
 
-def conditions(filter_: Filter) -> Conditions:
+def clause_set(filter_: Filter) -> ClauseSet:
     """Return what must hold for the filter to match."""
-    return _conditions(filter_formula(filter_), True, {})
+    return _clause_set(filter_formula(filter_), True, {})
 
 
-_Seen: TypeAlias = dict[tuple[Formula, bool], Conditions]
+_Seen: TypeAlias = dict[tuple[Formula, bool], ClauseSet]
 
 
-def _conditions(formula: Formula, sign: bool, seen: _Seen) -> Conditions:
+def _clause_set(formula: Formula, sign: bool, seen: _Seen) -> ClauseSet:
     """Return what must hold for the formula to hold or, without `sign`, not to.
 
     Formulas share parts, and `seen` keeps every part from being looked at twice. The depth
     of a formula is limited.
     """
     if isinstance(formula, Complement):
-        return _conditions(formula.part, not sign, seen)
+        return _clause_set(formula.part, not sign, seen)
     found = seen.get((formula, sign))
     if found is None:
         if isinstance(formula, Fact):
@@ -88,12 +88,12 @@ def _conditions(formula: Formula, sign: bool, seen: _Seen) -> Conditions:
             found = _of_atom(formula.atom) if formula.sign is sign else _UNKNOWN
         else:
             combined = _all_of if isinstance(formula, Conjunction) is sign else _any_of
-            found = combined(_conditions(part, sign, seen) for part in formula.parts)
+            found = combined(_clause_set(part, sign, seen) for part in formula.parts)
         seen[formula, sign] = found
     return found
 
 
-def _of_atom(atom: Atom) -> Conditions:
+def _of_atom(atom: Atom) -> ClauseSet:
     """Return what must hold for the atom to hold.
 
     Integers cannot be looked up: the texts `7`, `+7` and `007` all read as 7, and so does no
@@ -101,16 +101,16 @@ def _of_atom(atom: Atom) -> Conditions:
     """
     match atom:
         case Texts() | Starts() | Ends() | Numbers():
-            return Conditions(((atom,),))
+            return ClauseSet(((atom,),))
         case Like(key, pattern):
-            return Conditions(tuple((end,) for end in _ends_of(key, pattern)), complete=False)
+            return ClauseSet(tuple((end,) for end in _ends_of(key, pattern)), complete=False)
         case Member(key, items, True):
             texts = frozenset(text for item in items for text in _texts_of(item))
-            return Conditions(((Texts(key, texts),),), complete=False)
+            return ClauseSet(((Texts(key, texts),),), complete=False)
         case Integers(key) | Truth(key) | Member(key):
-            return Conditions(((present(key),),), complete=False)
+            return ClauseSet(((present(key),),), complete=False)
         case Outcome(key, node) if key in always_read(node):
-            return Conditions(((present(key),),), complete=False)
+            return ClauseSet(((present(key),),), complete=False)
         case Outcome():
             return _UNKNOWN
 
@@ -141,7 +141,7 @@ def _texts_of(literal: Literal) -> set[str]:
             return texts
 
 
-def _all_of(parts: Iterable[Conditions]) -> Conditions:
+def _all_of(parts: Iterable[ClauseSet]) -> ClauseSet:
     """Return what must hold for all of the parts to hold."""
     clauses: list[Clause] = []
     complete = True
@@ -153,7 +153,7 @@ def _all_of(parts: Iterable[Conditions]) -> Conditions:
     return _merged(clauses, complete)
 
 
-def _any_of(parts: Iterable[Conditions]) -> Conditions:
+def _any_of(parts: Iterable[ClauseSet]) -> ClauseSet:
     """Return what must hold for at least one of the parts to hold."""
     possible = [part for part in parts if not part.never]
     if not possible:
@@ -163,14 +163,14 @@ def _any_of(parts: Iterable[Conditions]) -> Conditions:
     free = [part for part in possible if not part.clauses]
     if free:
         # One of the parts can hold with nothing to look up, so nothing must hold.
-        return Conditions(complete=any(part.complete for part in free))
+        return ClauseSet(complete=any(part.complete for part in free))
     choice = _union(min(part.clauses, key=_expense) for part in possible)
     if all(part.complete and len(part.clauses) == 1 for part in possible):
         return _merged([choice], complete=True)
     return _merged([choice, *_common(possible)], complete=False)
 
 
-def _merged(clauses: Iterable[Clause], complete: bool) -> Conditions:
+def _merged(clauses: Iterable[Clause], complete: bool) -> ClauseSet:
     """Return the conjunction of `clauses`, with one condition of a kind for each key."""
     numbers: dict[str, Spans] = {}
     texts: dict[str, frozenset[str]] = {}
@@ -185,7 +185,7 @@ def _merged(clauses: Iterable[Clause], complete: bool) -> Conditions:
                 others[clause] = None
     if not (all(numbers.values()) and all(texts.values())):
         return NEVER
-    return Conditions(
+    return ClauseSet(
         (
             *((Texts(key, choice),) for key, choice in texts.items()),
             *((Numbers(key, spans),) for key, spans in numbers.items()),
@@ -216,7 +216,7 @@ def _union(clauses: Iterable[Clause]) -> Clause:
     )
 
 
-def _common(parts: list[Conditions]) -> list[Clause]:
+def _common(parts: list[ClauseSet]) -> list[Clause]:
     """Return what must hold whichever part holds, for keys that all of them restrict."""
     alone = [[clause[0] for clause in part.clauses if len(clause) == 1] for part in parts]
     texts = [{c.key: c.texts for c in part if isinstance(c, Texts)} for part in alone]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distributary.filters.atoms import Atom, Ends, Numbers, Starts, Texts
-from distributary.filters.clauses import Clause, conditions
+from distributary.filters.clauses import Clause, clause_set
 from distributary.filters.filter import Filter
 from distributary.filters.filter_formula import filter_formula
 from distributary.filters.formula import Complement, Conjunction, Disjunction, Fact, Formula
@@ -97,7 +97,7 @@ class Decision:
 
 def decision(filter_: Filter) -> Decision:
     """Return the steps that decide the filter."""
-    needed = conditions(filter_)
+    needed = clause_set(filter_)
     if needed.never:
         return Decision((Step(NEVER, REJECT, REJECT),), required=1)
     builder = _Builder()

@@ -12,12 +12,12 @@ from distributary.filters.sql_tree import Value
 __all__ = [
     "ALWAYS_THERE",
     "PAYLOAD",
+    "Attributes",
     "ErrorKind",
     "Errors",
     "Evaluation",
     "EvaluationError",
-    "Event",
-    "Step",
+    "Evaluator",
 ]
 
 ALWAYS_THERE = frozenset(("id", "source", "specversion", "type"))
@@ -47,13 +47,13 @@ class EvaluationError:
     message: str
 
 
-Event: TypeAlias = Mapping[str, object]
+Attributes: TypeAlias = Mapping[str, object]
 """Attributes by name."""
 
 Errors: TypeAlias = list[EvaluationError]
-"""The errors met so far; a step adds its own, and never removes any."""
+"""The errors met so far; an evaluator adds its own, and never removes any."""
 
-Step: TypeAlias = Callable[[Event, Errors], Value]
+Evaluator: TypeAlias = Callable[[Attributes, Errors], Value]
 """Evaluates a node of a tree on an event."""
 
 

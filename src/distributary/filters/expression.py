@@ -10,7 +10,13 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from distributary.errors import BadInput
-from distributary.filters.evaluation import ErrorKind, Errors, Evaluation, EvaluationError, Step
+from distributary.filters.evaluation import (
+    ErrorKind,
+    Errors,
+    Evaluation,
+    EvaluationError,
+    Evaluator,
+)
 from distributary.filters.program import compile_tree
 from distributary.filters.sql_built_ins import BUILT_INS
 from distributary.filters.sql_functions import Functions
@@ -45,10 +51,10 @@ class Expression:
 
     def __getstate__(self) -> dict[str, object]:
         # What was compiled is made of closures, which stay in this process.
-        return {name: value for name, value in self.__dict__.items() if name != "_step"}
+        return {name: value for name, value in self.__dict__.items() if name != "_evaluator"}
 
     @cached_property
-    def _step(self) -> Step:
+    def _evaluator(self) -> Evaluator:
         # Compiled on first use: most expressions of an index are never evaluated.
         return compile_tree(self.root, self.functions)
 
@@ -59,13 +65,13 @@ class Expression:
         Boolean is seen as a String.
         """
         errors: Errors = []
-        value = self._step(attributes, errors)
+        value = self._evaluator(attributes, errors)
         return Evaluation(value, tuple(dict.fromkeys(errors)) if errors else ())
 
     def passes(self, attributes: Mapping[str, object]) -> bool:
         """Tell whether an event passes: the value is true, and there is no error."""
         errors: Errors = []
-        return self._step(attributes, errors) is True and not errors
+        return self._evaluator(attributes, errors) is True and not errors
 
 
 def parse_expression(text: str, *, functions: Functions = BUILT_INS) -> Expression:

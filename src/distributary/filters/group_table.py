@@ -10,7 +10,7 @@ from distributary.filters import _group_kernels as kernels
 from distributary.filters import _lookup_kernels
 from distributary.filters._decision_kernels import Decisions
 from distributary.filters._lookup_kernels import Keys, Lookups
-from distributary.filters._text_kernels import Texts
+from distributary.filters._text_kernels import TextArrays
 from distributary.filters.growth import grown
 
 __all__ = ["GroupTable"]
@@ -47,7 +47,7 @@ class GroupTable:
         return int(self.lookups.used[0])
 
     def place(
-        self, decisions: Decisions, first: int, end: int, *, key_count: int, texts: Texts
+        self, decisions: Decisions, first: int, end: int, *, key_count: int, texts: TextArrays
     ) -> None:
         """Let the slots from `first` to `end` join the groups through which they are found."""
         self._extend_keys(key_count)

@@ -1,6 +1,6 @@
 """CESQL trees compiled to functions, so that an event costs about a microsecond.
 
-Every node becomes a `Step`: a function of the attributes and of a list that it adds errors
+Every node becomes an `Evaluator`: a function of the attributes and of a list that it adds errors
 to. Two rules say what an error does to values:
 
 - An operator or function with an operand whose evaluation met an error returns the zero
@@ -9,7 +9,7 @@ to. Two rules say what an error does to values:
 - A cast that fails is an error of the operator that asked for it. It goes on with 0 or
   false, which is what the specification says the cast returns.
 
-Steps call each other as deep as the tree is, which the parser limits, never as deep as a
+They call each other as deep as the tree is, which the parser limits, never as deep as a
 chain is long.
 """
 
@@ -20,15 +20,15 @@ from distributary.filters import sql_tree as sql
 from distributary.filters.evaluation import (
     ALWAYS_THERE,
     PAYLOAD,
+    Attributes,
     ErrorKind,
     Errors,
     EvaluationError,
-    Event,
-    Step,
+    Evaluator,
 )
 from distributary.filters.like_pattern import LikePattern
-from distributary.filters.program_chains import arithmetic_step, logic_step
-from distributary.filters.program_comparisons import comparison_step, member_step
+from distributary.filters.program_chains import arithmetic_evaluator, logic_evaluator
+from distributary.filters.program_comparisons import comparison_evaluator, member_evaluator
 from distributary.filters.sql_casts import (
     CASTS,
     INTEGER_MAX,
@@ -44,50 +44,50 @@ from distributary.filters.sql_tree import SqlNode, Value
 __all__ = ["compile_tree"]
 
 
-def compile_tree(node: SqlNode, functions: Functions) -> Step:
+def compile_tree(node: SqlNode, functions: Functions) -> Evaluator:
     """Return the function that evaluates `node`."""
 
-    def compiled(part: SqlNode) -> Step:
+    def compiled(part: SqlNode) -> Evaluator:
         return compile_tree(part, functions)
 
     match node:
         case sql.Literal(_, value):
             return lambda event, errors: value
         case sql.Attribute(name):
-            return _attribute_step(name)
+            return _attribute_evaluator(name)
         case sql.Exists(name):
-            return _exists_step(name)
+            return _exists_evaluator(name)
         case sql.Not(operand):
-            return _not_step(compiled(operand))
+            return _not_evaluator(compiled(operand))
         case sql.Negation(operand):
-            return _negation_step(compiled(operand))
+            return _negation_evaluator(compiled(operand))
         case sql.Comparison(operator, left, right):
-            return comparison_step(operator, left, right, compiled(left), compiled(right))
+            return comparison_evaluator(operator, left, right, compiled(left), compiled(right))
         case sql.Like(operand, pattern, negated):
-            return _like_step(operand, compiled(operand), pattern, negated)
+            return _like_evaluator(operand, compiled(operand), pattern, negated)
         case sql.In(operand, items, negated):
-            return member_step(items, negated, compiled(operand), compiled)
+            return member_evaluator(items, negated, compiled(operand), compiled)
         case sql.Arithmetic(operators, operands):
-            return arithmetic_step(operators, [compiled(part) for part in operands])
+            return arithmetic_evaluator(operators, [compiled(part) for part in operands])
         case sql.Logic(operators, operands):
-            return logic_step(operators, [compiled(part) for part in operands])
+            return logic_evaluator(operators, [compiled(part) for part in operands])
         case sql.Call(name, arguments):
             function = functions.find(name, len(arguments))
             if function is None:
-                return _missing_function_step(name, len(arguments))
-            return _call_step(function, [compiled(part) for part in arguments])
+                return _missing_function_evaluator(name, len(arguments))
+            return _call_evaluator(function, [compiled(part) for part in arguments])
 
 
-def _attribute_step(name: str) -> Step:
+def _attribute_evaluator(name: str) -> Evaluator:
     missing = EvaluationError(
         ErrorKind.MISSING_ATTRIBUTE, f"the event has no attribute {quoted(name)}"
     )
 
-    def absent(event: Event, errors: Errors) -> Value:
+    def absent(event: Attributes, errors: Errors) -> Value:
         errors.append(missing)
         return False
 
-    def attribute(event: Event, errors: Errors) -> Value:
+    def attribute(event: Attributes, errors: Errors) -> Value:
         found = event.get(name)
         if type(found) is str:
             return found
@@ -100,15 +100,15 @@ def _attribute_step(name: str) -> Step:
     return absent if name == PAYLOAD else attribute
 
 
-def _exists_step(name: str) -> Step:
+def _exists_evaluator(name: str) -> Evaluator:
     if name in ALWAYS_THERE or name == PAYLOAD:
         there = name != PAYLOAD
         return lambda event, errors: there
     return lambda event, errors: event.get(name) is not None
 
 
-def _not_step(operand: Step) -> Step:
-    def negated(event: Event, errors: Errors) -> Value:
+def _not_evaluator(operand: Evaluator) -> Evaluator:
+    def negated(event: Attributes, errors: Errors) -> Value:
         before = len(errors)
         value = operand(event, errors)
         if len(errors) != before:
@@ -125,8 +125,8 @@ def _not_step(operand: Step) -> Step:
     return negated
 
 
-def _negation_step(operand: Step) -> Step:
-    def negation(event: Event, errors: Errors) -> Value:
+def _negation_evaluator(operand: Evaluator) -> Evaluator:
+    def negation(event: Attributes, errors: Errors) -> Value:
         before = len(errors)
         value = operand(event, errors)
         if len(errors) != before:
@@ -142,10 +142,10 @@ def _negation_step(operand: Step) -> Step:
     return negation
 
 
-def _like_step(node: SqlNode, operand: Step, pattern: str, negated: bool) -> Step:
+def _like_evaluator(node: SqlNode, operand: Evaluator, pattern: str, negated: bool) -> Evaluator:
     matches = LikePattern.parse(pattern).matcher()
 
-    def like(event: Event, errors: Errors) -> Value:
+    def like(event: Attributes, errors: Errors) -> Value:
         before = len(errors)
         value = operand(event, errors)
         if len(errors) != before:
@@ -156,7 +156,7 @@ def _like_step(node: SqlNode, operand: Step, pattern: str, negated: bool) -> Ste
         return like
     name = node.name
 
-    def attribute_like(event: Event, errors: Errors) -> Value:
+    def attribute_like(event: Attributes, errors: Errors) -> Value:
         value = event.get(name)
         if type(value) is str:
             return matches(value) is not negated
@@ -165,26 +165,26 @@ def _like_step(node: SqlNode, operand: Step, pattern: str, negated: bool) -> Ste
     return attribute_like
 
 
-def _missing_function_step(name: str, count: int) -> Step:
+def _missing_function_evaluator(name: str, count: int) -> Evaluator:
     error = EvaluationError(
         ErrorKind.MISSING_FUNCTION,
         f"there is no function {quoted(name)} for {count} argument{'' if count == 1 else 's'}",
     )
 
-    def missing_function(event: Event, errors: Errors) -> Value:
+    def missing_function(event: Attributes, errors: Errors) -> Value:
         errors.append(error)
         return False
 
     return missing_function
 
 
-def _call_step(function: Function, arguments: list[Step]) -> Step:
+def _call_evaluator(function: Function, arguments: list[Evaluator]) -> Evaluator:
     types = [function.parameter(index) for index in range(len(arguments))]
     casts = [None if type_ is None else CASTS[type_] for type_ in types]
     name, call, zero = function.name, function.call, function.returns.zero
     failed = ErrorKind.FUNCTION_EVALUATION
 
-    def called(event: Event, errors: Errors) -> Value:
+    def called(event: Attributes, errors: Errors) -> Value:
         before = len(errors)
         values = [step(event, errors) for step in arguments]
         if len(errors) != before:

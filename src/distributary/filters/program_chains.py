@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from distributary.filters.evaluation import ErrorKind, Errors, EvaluationError, Event, Step
+from distributary.filters.evaluation import (
+    Attributes,
+    ErrorKind,
+    Errors,
+    EvaluationError,
+    Evaluator,
+)
 from distributary.filters.sql_casts import INTEGER_MAX, INTEGER_MIN, to_boolean, to_integer
 from distributary.filters.sql_tree import Value
 
-__all__ = ["arithmetic_step", "logic_step"]
+__all__ = ["arithmetic_evaluator", "logic_evaluator"]
 
 
-def logic_step(operators: tuple[str, ...], operands: list[Step]) -> Step:
-    """Return the step for a chain of `AND`, `OR` and `XOR`."""
+def logic_evaluator(operators: tuple[str, ...], operands: list[Evaluator]) -> Evaluator:
+    """Return the evaluator for a chain of `AND`, `OR` and `XOR`."""
     if set(operators) == {"AND"}:
-        return _conjunction_step(operands)
+        return _conjunction_evaluator(operands)
     first, rest = operands[0], list(zip(operators, operands[1:], strict=True))
 
-    def logic(event: Event, errors: Errors) -> Value:
+    def logic(event: Attributes, errors: Errors) -> Value:
         before = len(errors)
         result = first(event, errors)
         for operator, operand in rest:
@@ -38,15 +44,15 @@ def logic_step(operators: tuple[str, ...], operands: list[Step]) -> Step:
     return logic
 
 
-def _conjunction_step(operands: list[Step]) -> Step:
-    """Return the step for a chain of `AND` alone, the commonest, in fewer steps.
+def _conjunction_evaluator(operands: list[Evaluator]) -> Evaluator:
+    """Return the evaluator for a chain of `AND` alone, the commonest, in fewer turns.
 
     A false operand settles the value with or without an error, and an error makes it false.
     Only the first operand may fail and be true, and the second still be evaluated.
     """
     first = operands[0]
 
-    def conjunction(event: Event, errors: Errors) -> Value:
+    def conjunction(event: Attributes, errors: Errors) -> Value:
         before = len(errors)
         for operand in operands:
             value = operand(event, errors)
@@ -61,11 +67,11 @@ def _conjunction_step(operands: list[Step]) -> Step:
     return conjunction
 
 
-def arithmetic_step(operators: tuple[str, ...], operands: list[Step]) -> Step:
-    """Return the step for a chain of `+` and `-`, or of `*`, `/` and `%`."""
+def arithmetic_evaluator(operators: tuple[str, ...], operands: list[Evaluator]) -> Evaluator:
+    """Return the evaluator for a chain of `+` and `-`, or of `*`, `/` and `%`."""
     first, rest = operands[0], list(zip(operators, operands[1:], strict=True))
 
-    def arithmetic(event: Event, errors: Errors) -> Value:
+    def arithmetic(event: Attributes, errors: Errors) -> Value:
         before = len(errors)
         result = first(event, errors)
         for operator, operand in rest:

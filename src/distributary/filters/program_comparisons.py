@@ -5,11 +5,11 @@ from __future__ import annotations
 import operator as operators
 from collections.abc import Callable
 
-from distributary.filters.evaluation import PAYLOAD, Errors, Event, Step
+from distributary.filters.evaluation import PAYLOAD, Attributes, Errors, Evaluator
 from distributary.filters.sql_casts import CASTS, to_integer
 from distributary.filters.sql_tree import Attribute, Literal, SqlNode, Value, ValueType
 
-__all__ = ["comparison_step", "member_step"]
+__all__ = ["comparison_evaluator", "member_evaluator"]
 
 _ORDERS: dict[str, Callable[[int, int], bool]] = {
     "<": operators.lt,
@@ -19,21 +19,23 @@ _ORDERS: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def comparison_step(
-    operator: str, left_node: SqlNode, right_node: SqlNode, left: Step, right: Step
-) -> Step:
-    """Return the step for `left operator right`."""
+def comparison_evaluator(
+    operator: str, left_node: SqlNode, right_node: SqlNode, left: Evaluator, right: Evaluator
+) -> Evaluator:
+    """Return the evaluator for `left operator right`."""
     if operator in _ORDERS:
-        return _order_step(_ORDERS[operator], left, right)
+        return _order_evaluator(_ORDERS[operator], left, right)
     negated = operator == "!="
     match left_node, right_node:
         case Attribute(name), Literal(ValueType.STRING, text) if name != PAYLOAD:
-            return _attribute_is_step(name, text, negated, _equality_step(negated, left, right))
-    return _equality_step(negated, left, right)
+            return _attribute_is_evaluator(
+                name, text, negated, _equality_evaluator(negated, left, right)
+            )
+    return _equality_evaluator(negated, left, right)
 
 
-def _equality_step(negated: bool, left: Step, right: Step) -> Step:
-    def equality(event: Event, errors: Errors) -> Value:
+def _equality_evaluator(negated: bool, left: Evaluator, right: Evaluator) -> Evaluator:
+    def equality(event: Attributes, errors: Errors) -> Value:
         before = len(errors)
         left_value = left(event, errors)
         right_value = right(event, errors)
@@ -47,10 +49,12 @@ def _equality_step(negated: bool, left: Step, right: Step) -> Step:
     return equality
 
 
-def _attribute_is_step(name: str, text: Value, negated: bool, otherwise: Step) -> Step:
-    """Return the step for an attribute and a text, the commonest comparison, in one call."""
+def _attribute_is_evaluator(
+    name: str, text: Value, negated: bool, otherwise: Evaluator
+) -> Evaluator:
+    """Return the evaluator for an attribute and a text, the commonest comparison, in one call."""
 
-    def attribute_is(event: Event, errors: Errors) -> Value:
+    def attribute_is(event: Attributes, errors: Errors) -> Value:
         value = event.get(name)
         if type(value) is str:
             return (value == text) is not negated
@@ -59,8 +63,10 @@ def _attribute_is_step(name: str, text: Value, negated: bool, otherwise: Step) -
     return attribute_is
 
 
-def _order_step(compare: Callable[[int, int], bool], left: Step, right: Step) -> Step:
-    def order(event: Event, errors: Errors) -> Value:
+def _order_evaluator(
+    compare: Callable[[int, int], bool], left: Evaluator, right: Evaluator
+) -> Evaluator:
+    def order(event: Attributes, errors: Errors) -> Value:
         before = len(errors)
         left_value = left(event, errors)
         right_value = right(event, errors)
@@ -75,19 +81,19 @@ def _order_step(compare: Callable[[int, int], bool], left: Step, right: Step) ->
     return order
 
 
-def member_step(
+def member_evaluator(
     items: tuple[SqlNode, ...],
     negated: bool,
-    operand: Step,
-    compiled: Callable[[SqlNode], Step],
-) -> Step:
-    """Return the step for `operand IN (items)`."""
+    operand: Evaluator,
+    compiled: Callable[[SqlNode], Evaluator],
+) -> Evaluator:
+    """Return the evaluator for `operand IN (items)`."""
     if all(isinstance(item, Literal) for item in items):
         values = [item.value for item in items if isinstance(item, Literal)]
-        return _literal_member_step(values, negated, operand)
+        return _literal_member_evaluator(values, negated, operand)
     steps = [compiled(item) for item in items]
 
-    def member(event: Event, errors: Errors) -> Value:
+    def member(event: Attributes, errors: Errors) -> Value:
         before = len(errors)
         value = operand(event, errors)
         elements = [step(event, errors) for step in steps]
@@ -101,15 +107,15 @@ def member_step(
     return member
 
 
-def _literal_member_step(values: list[Value], negated: bool, operand: Step) -> Step:
-    """Return the step for a set of literals: cast once, and looked up by hashing."""
+def _literal_member_evaluator(values: list[Value], negated: bool, operand: Evaluator) -> Evaluator:
+    """Return the evaluator for a set of literals: cast once, and looked up by hashing."""
     sets: dict[type, tuple[frozenset[Value], Errors]] = {}
     for type_ in ValueType:
         faults: Errors = []
         elements = frozenset(CASTS[type_](value, faults) for value in values)
         sets[type(type_.zero)] = elements, faults
 
-    def literal_member(event: Event, errors: Errors) -> Value:
+    def literal_member(event: Attributes, errors: Errors) -> Value:
         before = len(errors)
         value = operand(event, errors)
         if len(errors) != before:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from distributary.arrays import IntArray
 from distributary.filters import _text_kernels as kernels
-from distributary.filters._text_kernels import MISSING, Texts
+from distributary.filters._text_kernels import MISSING, TextArrays
 from distributary.filters.growth import grown, read_only
 
 __all__ = ["TextTable"]
@@ -25,7 +25,7 @@ class TextTable:
     """
 
     def __init__(self, seed: int) -> None:
-        self.arrays = Texts(
+        self.arrays = TextArrays(
             np.full(_TABLE_MIN, -1, np.int32),
             np.empty(0, np.uint64),
             np.zeros(1, np.int64),
@@ -117,4 +117,4 @@ class TextTable:
                 size *= 2
             table = np.full(size, -1, np.int32)
             kernels.rehash(table, hashes, count)
-        self.arrays = Texts(table, hashes, starts, arena, arrays.used, arrays.seed)
+        self.arrays = TextArrays(table, hashes, starts, arena, arrays.used, arrays.seed)

@@ -15,7 +15,7 @@ from distributary.content.publication import Publication
 from distributary.content.publication_table import to_arrow
 from distributary.errors import BadInput
 from distributary.filters.cells import cells
-from distributary.filters.clauses import conditions
+from distributary.filters.clauses import clause_set
 from distributary.filters.covers import covers
 from distributary.filters.filter import Filter
 from distributary.filters.filter_parser import CONDITIONS_MAX, DEPTH_MAX, FILTERS_MAX
@@ -206,7 +206,7 @@ def test_bounds_that_leave_no_number_match_nothing(bounds: dict[str, float]) -> 
         assert one.match(event) == ["always"]
         assert two.match(event) == []
     assert two.match_batch(to_arrow(events)).num_rows == 0
-    assert conditions(never).never
+    assert clause_set(never).never
     assert covers(Filter.parse([{"exact": {"type": "t"}}]), never)
     assert not covers(never, Filter.parse([{"exact": {"type": "t"}}]))
     space = ContentSpace.parse({"dimensions": [{"name": "type", "buckets": 4}]})
