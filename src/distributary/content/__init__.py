@@ -1,7 +1,7 @@
 """The nouns of distributary: events, formats, spaces, profiles, subscriptions, tolerances.
 
-They are loaded when they are first asked for: some bring compiled code along, and a
-process that only reads a media type should start at once.
+They are loaded when they are first asked for: a process that only reads a media type should
+start at once, without NumPy.
 """
 
 from __future__ import annotations
@@ -45,25 +45,18 @@ __all__ = [
     "parse_event",
 ]
 
-_HOMES = {
-    "AdaptationGraph": "adaptation_graph",
-    "ContentSpace": "content_space",
-    "DeviceProfile": "profile",
-    "EffectiveTolerance": "tolerance",
-    "FormatChoice": "format_choice",
-    "ForwardingRule": "tolerance",
-    "MediaType": "media_type",
-    "NoFormat": "format_choice",
-    "Publication": "publication",
-    "Subscription": "subscription",
-    "Tolerance": "tolerance",
-    "Version": "divergence",
-    "choices": "format_choice",
-    "choose_format": "format_choice",
-    "delivered": "publication",
-    "outside": "tolerance",
-    "parse_event": "publication",
+_NAMES = {
+    "adaptation_graph": ("AdaptationGraph",),
+    "content_space": ("ContentSpace",),
+    "divergence": ("Version",),
+    "format_choice": ("FormatChoice", "NoFormat", "choices", "choose_format"),
+    "media_type": ("MediaType",),
+    "profile": ("DeviceProfile",),
+    "publication": ("Publication", "delivered", "parse_event"),
+    "subscription": ("Subscription",),
+    "tolerance": ("EffectiveTolerance", "ForwardingRule", "Tolerance", "outside"),
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:

@@ -21,7 +21,6 @@ __all__ = [
     "Lookups",
     "code_of",
     "code_of_step",
-    "count_lookups",
     "enter_lookups",
     "find_lookup",
     "rehash_lookups",
@@ -108,18 +107,6 @@ def rehash_lookups(lookups: Lookups) -> None:
     """Enter all lookups into a fresh table."""
     for lookup in range(1, lookups.used[0]):
         enter(lookups.table, _mixed(lookups.codes[lookup]), lookup)
-
-
-@kernel
-def count_lookups(decisions: Decisions, first: int, end: int) -> int:
-    """Return how many lookups the clauses of the slots from `first` to `end` have."""
-    count = 0
-    for slot in range(first, end):
-        start = decisions.starts[slot]
-        for place in range(start, start + decisions.required[slot]):
-            if decisions.steps[place].op <= ENDS:
-                count += 1
-    return count
 
 
 @kernel

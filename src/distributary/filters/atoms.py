@@ -95,16 +95,26 @@ class _Question:
         return None
 
 
+class _TextQuestion(_Question):
+    """A question about the text at the key; where there is none, the answer is no."""
+
+    def holds(self, value: Found) -> bool:
+        text = text_of(value)
+        return text is not None and self._fits(text)
+
+    def _fits(self, text: str) -> bool:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class Texts(_Question):
+class Texts(_TextQuestion):
     """The text at `key` is one of `texts`."""
 
     key: str
     texts: frozenset[str]
 
-    def holds(self, value: Found) -> bool:
-        """Return whether the value's text is one of them."""
-        return text_of(value) in self.texts
+    def _fits(self, text: str) -> bool:
+        return text in self.texts
 
     def support(self, kind: Kind, sign: bool) -> tuple[Found, ...] | None:
         """Return the texts, as they are or as Integers."""
@@ -114,16 +124,14 @@ class Texts(_Question):
 
 
 @dataclass(frozen=True)
-class Starts(_Question):
+class Starts(_TextQuestion):
     """There is a text at `key`, and it starts with `text`."""
 
     key: str
     text: str
 
-    def holds(self, value: Found) -> bool:
-        """Return whether the value's text starts so."""
-        text = text_of(value)
-        return text is not None and text.startswith(self.text)
+    def _fits(self, text: str) -> bool:
+        return text.startswith(self.text)
 
     def support(self, kind: Kind, sign: bool) -> tuple[Found, ...] | None:
         """Return none if there always is such a text, and say nothing otherwise."""
@@ -131,29 +139,25 @@ class Starts(_Question):
 
 
 @dataclass(frozen=True)
-class Ends(_Question):
+class Ends(_TextQuestion):
     """There is a text at `key`, and it ends with `text`."""
 
     key: str
     text: str
 
-    def holds(self, value: Found) -> bool:
-        """Return whether the value's text ends so."""
-        text = text_of(value)
-        return text is not None and text.endswith(self.text)
+    def _fits(self, text: str) -> bool:
+        return text.endswith(self.text)
 
 
 @dataclass(frozen=True)
-class Like(_Question):
+class Like(_TextQuestion):
     """There is a text at `key`, and it matches a pattern with several wildcards."""
 
     key: str
     pattern: LikePattern
 
-    def holds(self, value: Found) -> bool:
-        """Return whether the value's text matches."""
-        text = text_of(value)
-        return text is not None and self.pattern.matches(text)
+    def _fits(self, text: str) -> bool:
+        return self.pattern.matches(text)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from distributary.filters import _lookup_kernels
 from distributary.filters._decision_kernels import Decisions
 from distributary.filters._lookup_kernels import Keys, Lookups
 from distributary.filters._text_kernels import TextArrays
+from distributary.filters.decision import ENDS
 from distributary.filters.growth import grown
 
 __all__ = ["GroupTable"]
@@ -51,7 +52,8 @@ class GroupTable:
     ) -> None:
         """Let the slots from `first` to `end` join the groups through which they are found."""
         self._extend_keys(key_count)
-        lookup_count = _lookup_kernels.count_lookups(decisions, first, end)
+        steps = decisions.steps[decisions.starts[first] : decisions.starts[end]]
+        lookup_count = int(np.count_nonzero(steps["op"] <= ENDS))
         self._extend_lookups(lookup_count)
         _lookup_kernels.enter_lookups(decisions, first, end, self.lookups, self.keys, texts)
         lists = np.empty(lookup_count + end - first, np.int32)

@@ -186,7 +186,7 @@ def _call_evaluator(function: Function, arguments: list[Evaluator]) -> Evaluator
 
     def called(event: Attributes, errors: Errors) -> Value:
         before = len(errors)
-        values = [step(event, errors) for step in arguments]
+        values = [argument(event, errors) for argument in arguments]
         if len(errors) != before:
             return zero
         values = [

@@ -91,12 +91,12 @@ def member_evaluator(
     if all(isinstance(item, Literal) for item in items):
         values = [item.value for item in items if isinstance(item, Literal)]
         return _literal_member_evaluator(values, negated, operand)
-    steps = [compiled(item) for item in items]
+    evaluators = [compiled(item) for item in items]
 
     def member(event: Attributes, errors: Errors) -> Value:
         before = len(errors)
         value = operand(event, errors)
-        elements = [step(event, errors) for step in steps]
+        elements = [evaluate(event, errors) for evaluate in evaluators]
         if len(errors) != before:
             return False
         # The left operand says which type is meant. All elements are cast before any is

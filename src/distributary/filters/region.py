@@ -62,10 +62,11 @@ _TRIED_MAX = 64
 
 # How a text can begin and end that reads as a number, or as an Integer of CESQL, and the
 # characters that it may have.
-_NUMBER_START = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?)?")
-_NUMBER_END = re.compile(r"(?:[-+0-9.eE]*[0-9])?")
-_INTEGER_START = re.compile(r"[+-]?[0-9]*")
-_INTEGER_END = re.compile(r"(?:[+-]?[0-9]+)?")
+_NUMBER = (
+    re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?)?"),
+    re.compile(r"(?:[-+0-9.eE]*[0-9])?"),
+)
+_INTEGER = (re.compile(r"[+-]?[0-9]*"), re.compile(r"(?:[+-]?[0-9]+)?"))
 _NUMBER_CHARACTERS = frozenset("0123456789+-.eE")
 
 
@@ -76,22 +77,12 @@ class _TextEnds(NamedTuple):
     suffix: str
     characters: frozenset[str]
 
-    @property
-    def fit_number(self) -> bool:
-        """Can a number be written so?"""
+    def fit(self, start: re.Pattern[str], end: re.Pattern[str]) -> bool:
+        """Can a number be written so that starts and ends like this?"""
         return (
             self.characters <= _NUMBER_CHARACTERS
-            and _NUMBER_START.fullmatch(self.prefix) is not None
-            and _NUMBER_END.fullmatch(self.suffix) is not None
-        )
-
-    @property
-    def fit_integer(self) -> bool:
-        """Can an Integer be written so?"""
-        return (
-            self.characters <= _NUMBER_CHARACTERS
-            and _INTEGER_START.fullmatch(self.prefix) is not None
-            and _INTEGER_END.fullmatch(self.suffix) is not None
+            and start.fullmatch(self.prefix) is not None
+            and end.fullmatch(self.suffix) is not None
         )
 
 
@@ -181,7 +172,7 @@ def _left(spans: Spans, literals: Literals, *kinds: type[Numbers] | type[Integer
 
 def _integers(ends: _TextEnds, literals: Literals) -> Sequence[Found] | None:
     """Return the Integers in the ranges, when they are few or cannot be written so."""
-    if not ends.fit_integer:
+    if not ends.fit(*_INTEGER):
         return ()
     return whole_numbers(_left(_INTEGERS, literals, Numbers, Integers), count_max=_TRIED_MAX)
 
@@ -196,7 +187,7 @@ def _strings(ends: _TextEnds, literals: Literals) -> Sequence[Found] | None:
     numeric, integral = is_asserted(literals, Numbers), is_asserted(literals, Integers)
     if is_pointer(literals[0][0].key):
         return () if numeric else None
-    if (numeric and not ends.fit_number) or (integral and not ends.fit_integer):
+    if (numeric and not ends.fit(*_NUMBER)) or (integral and not ends.fit(*_INTEGER)):
         return ()
     if numeric and integral:
         numbers = whole_numbers(_left(_INTEGERS, literals, Numbers, Integers), count_max=_TRIED_MAX)
