@@ -1,29 +1,20 @@
-"""From the text of a CESQL expression to its tree.
+"""From the text of a CESQL expression to its tree, by precedence climbing.
 
 Precedence, tightest first: function calls; `NOT` and unary `-`; `LIKE`; `EXISTS`; `IN`;
 `* / %`; `+ -`; comparisons; `AND OR XOR`. Operators of one precedence go from left to right.
 
-Operands and operators wait on stacks of our own, one pair for every open bracket. Recursive
-descent is shorter, but the text then decides how deep Python's stack grows.
+Only brackets and operators that bind tighter make the parser call itself, and both are
+limited: a sender does not decide how deep Python's stack grows.
 """
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from distributary.errors import BadInput
 from distributary.filters import sql_tree as sql
 from distributary.filters.sql_casts import integer_of
-from distributary.filters.sql_stack import (
-    COMPARISON,
-    LOGIC,
-    PRECEDENCE,
-    UNARY,
-    Bracket,
-    Chain,
-    Operand,
-    Operator,
-)
 from distributary.filters.sql_tokens import FUNCTION_NAME, Token, TokenKind, fault, tokens
 from distributary.filters.sql_tree import SqlNode, ValueType
 
@@ -32,6 +23,13 @@ __all__ = ["EXPRESSION_CHARACTERS_MAX", "NESTING_MAX", "parse_tree"]
 EXPRESSION_CHARACTERS_MAX = 65_536
 NESTING_MAX = 64
 
+_LOGIC, _COMPARISON, _SUM, _PRODUCT = range(1, 5)
+_PRECEDENCE = {
+    **dict.fromkeys(("AND", "OR", "XOR"), _LOGIC),
+    **dict.fromkeys(("=", "!=", "<>", "<", "<=", ">", ">="), _COMPARISON),
+    **dict.fromkeys(("+", "-"), _SUM),
+    **dict.fromkeys(("*", "/", "%"), _PRODUCT),
+}
 _ATTRIBUTE_NAME = re.compile(r"[A-Za-z0-9]+")
 
 
@@ -45,155 +43,151 @@ def parse_tree(text: str) -> SqlNode:
     return _Parser(tokens(text)).parse()
 
 
+class _Operand(NamedTuple):
+    """A node, and how many nodes deep it is."""
+
+    node: SqlNode
+    depth: int
+
+
 class _Parser:
     """One pass over the tokens; every token is looked at a bounded number of times."""
 
     def __init__(self, found: list[Token]) -> None:
         self._tokens = found
         self._next = 0
-        self._bracket = Bracket()
-        self._outer: list[Bracket] = []
+        self._brackets = 0
 
     def parse(self) -> SqlNode:
-        while True:
-            # Between these two lines stands one complete operand.
-            self._read_operand()
-            if self._read_after_operand():
-                return self._finished().node()
+        operand = self._expression(_LOGIC)
+        self._end()
+        return operand.node
 
     def _take(self) -> Token:
         token = self._tokens[self._next]
         self._next += 1
         return token
 
-    def _peek(self) -> Token:
-        return self._tokens[self._next]
+    def _is_next(self, *texts: str) -> bool:
+        """Is the next token one of these symbols or keywords?"""
+        token = self._tokens[self._next]
+        return token.text in texts and token.kind in (TokenKind.SYMBOL, TokenKind.KEYWORD)
 
-    def _takes(self, text: str) -> bool:
-        """Take the next token if it is the symbol or keyword `text`."""
-        token = self._peek()
-        if token.text != text or token.kind not in (TokenKind.SYMBOL, TokenKind.KEYWORD):
+    def _precedence(self) -> int:
+        """Return the precedence of the operator that comes next; 0 if there is none."""
+        token = self._tokens[self._next]
+        if token.kind in (TokenKind.SYMBOL, TokenKind.KEYWORD):
+            return _PRECEDENCE.get(token.text, 0)
+        return 0
+
+    def _expression(self, lowest: int) -> _Operand:
+        """Read operands and the operators between them that bind at least so tightly."""
+        left = self._operand()
+        while (precedence := self._precedence()) >= lowest:
+            if precedence == _COMPARISON:
+                operator = self._take()
+                right = self._expression(_COMPARISON + 1)
+                symbol = "!=" if operator.text == "<>" else operator.text
+                node = sql.Comparison(symbol, left.node, right.node)
+                left = _above(node, max(left.depth, right.depth), operator)
+            else:
+                left = self._chain(left, precedence)
+        return left
+
+    def _chain(self, first: _Operand, precedence: int) -> _Operand:
+        """Read a chain of operators of one precedence, of which the first operand is read."""
+        operators: list[str] = []
+        operands = [first.node]
+        depth = first.depth
+        while self._precedence() == precedence:
+            operator = self._take()
+            right = self._expression(precedence + 1)
+            operators.append(operator.text)
+            operands.append(right.node)
+            depth = max(depth, right.depth)
+            if depth == NESTING_MAX:
+                raise _too_deep(operator)
+        kind = sql.Logic if precedence == _LOGIC else sql.Arithmetic
+        return _Operand(kind(tuple(operators), tuple(operands)), depth + 1)
+
+    def _operand(self) -> _Operand:
+        """Read an operand with what binds tightest: `NOT` and `-` before it, `LIKE` and `IN`."""
+        unary: list[Token] = []
+        while self._is_next("NOT", "-") and not self._is_number():
+            unary.append(self._take())
+        operand = self._value()
+        for token in reversed(unary):
+            kind = sql.Not if token.text == "NOT" else sql.Negation
+            operand = _above(kind(operand.node), operand.depth, token)
+        while self._is_next("NOT", "LIKE", "IN"):
+            operand = self._suffixed(operand)
+        return operand
+
+    def _is_number(self) -> bool:
+        """Is a sign next that belongs to a number? No blank comes between them."""
+        if not self._is_next("+", "-"):
             return False
-        self._next += 1
-        return True
+        sign, digits = self._tokens[self._next : self._next + 2]
+        return digits.kind is TokenKind.NUMBER and digits.start == sign.start + 1
 
-    def _push(self, node: SqlNode, depth: int, start: int) -> None:
-        if depth > NESTING_MAX:
-            raise _too_deep(start)
-        self._bracket.operands.append(Operand(node, depth))
+    def _value(self) -> _Operand:
+        """Read a literal, an attribute, `EXISTS`, a call, or an expression in brackets."""
+        sign = self._take() if self._is_number() else None
+        token = self._take()
+        match token.kind, token.text:
+            case TokenKind.NUMBER, text if sign is not None:
+                return _Operand(_integer(sign.text + text, sign.start), 1)
+            case TokenKind.NUMBER, text:
+                return _Operand(_integer(text, token.start), 1)
+            case TokenKind.STRING, text:
+                return _Operand(sql.Literal(ValueType.STRING, text), 1)
+            case TokenKind.KEYWORD, "TRUE" | "FALSE" as text:
+                return _Operand(sql.Literal(ValueType.BOOLEAN, text == "TRUE"), 1)
+            case TokenKind.NAME, _ if self._is_next("("):
+                return self._call(token)
+            case TokenKind.NAME, _:
+                return _Operand(sql.Attribute(_attribute_name(token)), 1)
+            case TokenKind.KEYWORD, "EXISTS":
+                name = self._take()
+                if name.kind not in (TokenKind.NAME, TokenKind.NUMBER):
+                    raise fault(
+                        name.start, f"EXISTS needs the name of an attribute, not {name.described}"
+                    )
+                return _Operand(sql.Exists(_attribute_name(name)), 1)
+            case TokenKind.SYMBOL, "(":
+                self._open(token)
+                operand = self._expression(_LOGIC)
+                self._end(opened=True)
+                return operand
+            case _:
+                raise fault(token.start, f"a value is missing before {token.described}")
 
-    def _read_operand(self) -> None:
-        """Read prefix operators and open brackets up to, and with, the next operand."""
-        while True:
-            token = self._take()
-            match token.kind:
-                case TokenKind.NUMBER:
-                    self._push(_integer(token.text, token.start), 1, token.start)
-                    return
-                case TokenKind.STRING:
-                    self._push(sql.Literal(ValueType.STRING, token.text), 1, token.start)
-                    return
-                case TokenKind.NAME:
-                    if self._takes("("):
-                        if self._open_call(token):
-                            return
-                    else:
-                        self._push(sql.Attribute(_attribute_name(token)), 1, token.start)
-                        return
-                case TokenKind.KEYWORD if token.text in ("TRUE", "FALSE"):
-                    value = token.text == "TRUE"
-                    self._push(sql.Literal(ValueType.BOOLEAN, value), 1, token.start)
-                    return
-                case TokenKind.KEYWORD if token.text == "EXISTS":
-                    name = self._take()
-                    if name.kind not in (TokenKind.NAME, TokenKind.NUMBER):
-                        raise fault(
-                            name.start,
-                            f"EXISTS needs the name of an attribute, not {name.described}",
-                        )
-                    self._push(sql.Exists(_attribute_name(name)), 1, token.start)
-                    return
-                case TokenKind.SYMBOL if token.text in ("+", "-") and self._sign(token):
-                    return
-                case TokenKind.SYMBOL if token.text == "(":
-                    self._open(Bracket(token))
-                case _ if token.text in ("NOT", "-"):
-                    self._bracket.operators.append(Operator(token.text, UNARY, token.start))
-                case _:
-                    raise fault(token.start, f"a value is missing before {token.described}")
-
-    def _sign(self, sign: Token) -> bool:
-        """Read an integer literal with its sign: no blank comes between them."""
-        digits = self._peek()
-        if digits.kind is not TokenKind.NUMBER or digits.start != sign.start + 1:
-            return False
-        self._next += 1
-        self._push(_integer(sign.text + digits.text, sign.start), 1, sign.start)
-        return True
-
-    def _open(self, bracket: Bracket) -> None:
-        assert bracket.opened is not None
-        self._outer.append(self._bracket)
-        self._bracket = bracket
-        if len(self._outer) > NESTING_MAX:
-            raise _too_deep(bracket.opened.start)
-
-    def _open_call(self, name: Token) -> bool:
-        """Open the brackets of a function; return whether it closed at once, as an operand."""
+    def _call(self, name: Token) -> _Operand:
         if FUNCTION_NAME.fullmatch(name.text) is None:
             raise fault(
                 name.start,
                 f"{name.text} cannot be the name of a function",
                 hint="a function's name has letters and underscores, and starts with a letter",
             )
-        function = name.text.upper()
-        if self._takes(")"):
-            self._push(sql.Call(function, ()), 1, name.start)
-            return True
-        self._open(Bracket(name, function))
-        return False
+        self._take()
+        if self._is_next(")"):
+            self._take()
+            return _Operand(sql.Call(name.text.upper(), ()), 1)
+        arguments, depth = self._items(name)
+        return _above(sql.Call(name.text.upper(), arguments), depth, name)
 
-    def _read_after_operand(self) -> bool:
-        """Read up to the next operator that needs an operand; return whether all is read."""
-        while True:
-            token = self._take()
-            precedence = PRECEDENCE.get(token.text)
-            if token.kind in (TokenKind.SYMBOL, TokenKind.KEYWORD) and precedence is not None:
-                self._reduce(precedence)
-                operator = Operator(token.text, precedence, token.start)
-                self._bracket.operators.append(operator)
-                return False
-            match token.kind, token.text:
-                case TokenKind.KEYWORD, "NOT" | "LIKE" | "IN":
-                    if self._read_suffix(token):
-                        return False
-                case TokenKind.SYMBOL, ",":
-                    self._end_item(token)
-                    return False
-                case TokenKind.SYMBOL, ")":
-                    self._close(token)
-                case TokenKind.END, _:
-                    if self._bracket.opened is not None:
-                        raise fault(token.start, "a bracket is not closed")
-                    return True
-                case _:
-                    raise fault(token.start, f"an operator is missing before {token.described}")
-
-    def _read_suffix(self, token: Token) -> bool:
-        """Read `LIKE` or `IN`, with or without `NOT`; return whether a set was opened."""
-        self._reduce(UNARY)
+    def _suffixed(self, operand: _Operand) -> _Operand:
+        """Read `LIKE` or `IN`, with or without `NOT`, behind its operand."""
+        token = self._take()
         negated = token.text == "NOT"
         operator = self._take() if negated else token
-        operand = self._bracket.operands.pop()
         if operator.kind is TokenKind.KEYWORD and operator.text == "LIKE":
             pattern = self._take()
             if pattern.kind is not TokenKind.STRING:
                 raise fault(
                     pattern.start, f"the pattern of LIKE is a string, not {pattern.described}"
                 )
-            node = sql.Like(operand.node(), pattern.text, negated)
-            self._push(node, operand.depth + 1, token.start)
-            return False
+            return _above(sql.Like(operand.node, pattern.text, negated), operand.depth, token)
         if operator.kind is not TokenKind.KEYWORD or operator.text != "IN":
             raise fault(token.start, "NOT between values is followed by LIKE or IN")
         bracket = self._take()
@@ -201,79 +195,53 @@ class _Parser:
             raise fault(
                 bracket.start, f"IN is followed by a set in brackets, not {bracket.described}"
             )
-        self._open(Bracket(bracket, member=operand, negated=negated))
-        return True
+        items, depth = self._items(bracket)
+        return _above(sql.In(operand.node, items, negated), max(operand.depth, depth), bracket)
 
-    def _end_item(self, token: Token) -> None:
-        bracket = self._bracket
-        if bracket.function is None and bracket.member is None:
-            raise fault(token.start, "a comma separates arguments, or the elements of a set")
-        item = self._finished()
-        bracket.items.append(item.node())
-        bracket.items_depth = max(bracket.items_depth, item.depth)
+    def _items(self, opened: Token) -> tuple[tuple[SqlNode, ...], int]:
+        """Read the arguments or elements behind an open bracket, and how deep they are."""
+        self._open(opened)
+        items = [self._expression(_LOGIC)]
+        while self._end(opened=True, listed=True):
+            items.append(self._expression(_LOGIC))
+        return tuple(item.node for item in items), max(item.depth for item in items)
 
-    def _close(self, token: Token) -> None:
-        """Make an operand of what is in the brackets that `token` closes."""
-        bracket = self._bracket
-        if bracket.opened is None:
-            raise fault(token.start, "there is no open bracket to close")
-        if bracket.function is None and bracket.member is None:
-            operand = self._finished()
-            self._bracket = self._outer.pop()
-            self._bracket.operands.append(Operand(operand.node(), operand.depth))
-            return
-        self._end_item(token)
-        items = tuple(bracket.items)
-        self._bracket = self._outer.pop()
-        if bracket.function is not None:
-            node: SqlNode = sql.Call(bracket.function, items)
-            depth = bracket.items_depth
-        else:
-            assert bracket.member is not None
-            node = sql.In(bracket.member.node(), items, bracket.negated)
-            depth = max(bracket.member.depth, bracket.items_depth)
-        self._push(node, depth + 1, bracket.opened.start)
+    def _open(self, opened: Token) -> None:
+        self._brackets += 1
+        if self._brackets > NESTING_MAX:
+            raise _too_deep(opened)
 
-    def _finished(self) -> Operand:
-        """Return the one operand that is left when everything in the bracket is applied."""
-        self._reduce(LOGIC)
-        return self._bracket.operands.pop()
-
-    def _reduce(self, precedence: int) -> None:
-        """Apply the waiting operators that bind at least as tightly as `precedence`."""
-        operators = self._bracket.operators
-        while operators and operators[-1].precedence >= precedence:
-            self._apply(operators.pop())
-
-    def _apply(self, operator: Operator) -> None:
-        operands = self._bracket.operands
-        right = operands.pop()
-        if operator.precedence == UNARY:
-            kind = sql.Not if operator.text == "NOT" else sql.Negation
-            self._push(kind(right.node()), right.depth + 1, operator.start)
-            return
-        left = operands.pop()
-        if operator.precedence == COMPARISON:
-            symbol = "!=" if operator.text == "<>" else operator.text
-            node = sql.Comparison(symbol, left.node(), right.node())
-            self._push(node, max(left.depth, right.depth) + 1, operator.start)
-            return
-        chain = left.content
-        depth = right.depth + 1
-        if isinstance(chain, Chain) and chain.precedence == operator.precedence:
-            depth = max(left.depth, depth)
-        else:
-            chain = Chain(operator.precedence, left.node())
-            depth = max(left.depth + 1, depth)
-        if depth > NESTING_MAX:
-            raise _too_deep(operator.start)
-        chain.operators.append(operator.text)
-        chain.operands.append(right.node())
-        operands.append(Operand(chain, depth))
+    def _end(self, *, opened: bool = False, listed: bool = False) -> bool:
+        """Read what ends an expression; return whether it is a comma, and another follows."""
+        token = self._take()
+        match token.kind, token.text:
+            case TokenKind.SYMBOL, ",":
+                if not listed:
+                    problem = "a comma separates arguments, or the elements of a set"
+                    raise fault(token.start, problem)
+                return True
+            case TokenKind.SYMBOL, ")":
+                if not opened:
+                    raise fault(token.start, "there is no open bracket to close")
+                self._brackets -= 1
+                return False
+            case TokenKind.END, _:
+                if opened:
+                    raise fault(token.start, "a bracket is not closed")
+                return False
+            case _:
+                raise fault(token.start, f"an operator is missing before {token.described}")
 
 
-def _too_deep(start: int) -> BadInput:
-    return fault(start, f"operators or brackets are nested more than {NESTING_MAX} deep here")
+def _above(node: SqlNode, depth: int, token: Token) -> _Operand:
+    """Return a node as an operand, one deeper than the deepest of its own."""
+    if depth == NESTING_MAX:
+        raise _too_deep(token)
+    return _Operand(node, depth + 1)
+
+
+def _too_deep(token: Token) -> BadInput:
+    return fault(token.start, f"operators or brackets are nested more than {NESTING_MAX} deep here")
 
 
 def _integer(text: str, start: int) -> sql.Literal:
