@@ -34,6 +34,7 @@ _SLOT_BITS = 0x7FFFFFFF
 _TOUCHED_AHEAD = 64
 _TOUCHED_STEPS = 16
 _STEPS_A_LINE = 2
+_ROOM = 64
 
 DEAD = -1
 """The number of steps of a subscription that was removed."""
@@ -79,11 +80,11 @@ class Events(NamedTuple):
 
 
 @kernel
-def with_room(array: IntArray, used: int, more: int) -> IntArray:
-    """Return the array, or a larger copy when there is no room for `more` behind those used."""
-    if used + more <= array.shape[0]:
+def with_room(array: IntArray, used: int) -> IntArray:
+    """Return the array, or a larger copy when there is no room for 64 behind those used."""
+    if used + _ROOM <= array.shape[0]:
         return array
-    larger = np.empty(2 * array.shape[0] + more, np.int64)
+    larger = np.empty(2 * array.shape[0] + _ROOM, np.int64)
     # A loop: a copy of a slice takes longer to compile than all the rest of a small function.
     for i in range(used):
         larger[i] = array[i]
@@ -107,7 +108,7 @@ def find_texts(events: Events, texts: TextArrays) -> None:
     """Look up every text of the events in the index's table."""
     for event in range(events.lengths.shape[0]):
         for key in range(events.lengths.shape[1]):
-            length = np.int64(events.lengths[event, key])
+            length = int(np.int64(events.lengths[event, key]))
             if length >= 0:
                 events.texts[event, key] = find(
                     texts, events.data, events.begins[event, key], length
@@ -206,7 +207,7 @@ def decide(
             place = step.on_true if holds else step.on_false
         if place == REJECT:
             continue
-        pairs = with_room(pairs, count, np.int64(1))
+        pairs = with_room(pairs, count)
         pairs[count] = (event << 32) | (slot << 1) | (place != ACCEPT)
         count += 1
     return pairs, count

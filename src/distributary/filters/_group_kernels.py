@@ -160,7 +160,7 @@ def groups_of(events: Events, lookups: Lookups, keys: Keys, texts: TextArrays) -
     text, from its start and from its end, hashes all the parts that filters look for; so the
     time is linear in the length of the texts.
     """
-    count = np.int64(events.lengths.shape[0])
+    count = int(np.int64(events.lengths.shape[0]))
     pairs = np.empty(2 * count + 256, np.int64)
     for event in range(count):
         pairs[event] = event
@@ -172,10 +172,10 @@ def groups_of(events: Events, lookups: Lookups, keys: Keys, texts: TextArrays) -
             if length < 0:
                 continue
             if keys.equals[key] and events.texts[event, key] >= 0:
-                text = np.int64(events.texts[event, key])
-                group = find_lookup(lookups, code_of(np.int64(EQUALS), key, text))
+                text = int(np.int64(events.texts[event, key]))
+                group = find_lookup(lookups, code_of(int(np.int64(EQUALS)), key, text))
                 if group > 0:
-                    pairs = with_room(pairs, count, np.int64(1))
+                    pairs = with_room(pairs, count)
                     pairs[count] = (group << 32) | event
                     count += 1
             for way in (1, -1):
@@ -196,7 +196,7 @@ def groups_of(events: Events, lookups: Lookups, keys: Keys, texts: TextArrays) -
                         continue
                     group = find_lookup(lookups, code_of(op, key, text))
                     if group > 0:
-                        pairs = with_room(pairs, count, np.int64(1))
+                        pairs = with_room(pairs, count)
                         pairs[count] = (group << 32) | event
                         count += 1
     return pairs[:count]

@@ -5,7 +5,7 @@ It equals, starts with or ends with a text. Each lookup has a number, in a hash 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,9 +79,9 @@ def code_of(op: int, key: int, text: int) -> np.uint64:
 
 
 @kernel
-def code_of_step(step: np.void) -> np.uint64:
+def code_of_step(step: Any) -> np.uint64:
     """Return the lookup of a step of a decision."""
-    return code_of(np.int64(step.op), np.int64(step.key), np.int64(step.text))
+    return code_of(int(np.int64(step.op)), int(np.int64(step.key)), int(np.int64(step.text)))
 
 
 @kernel

@@ -53,7 +53,7 @@ def match_events(structure: Structure, events: Events) -> IntArray:
     buckets = np.empty(events.numbers.shape, np.uint8)
     bucket_events(events.numbers, structure.pages.edges, structure.pages.edge_places, buckets)
     pairs = np.empty(256, np.int64)
-    count = np.int64(0)
+    count = int(np.int64(0))  # A literal would be another signature.
     found_in = np.sort(groups_of(events, structure.lookups, structure.keys, structure.texts))
     begin = 0
     while begin < found_in.shape[0]:
@@ -101,7 +101,7 @@ def _match_group(
             pairs, count = decide(
                 structure.decisions, structure.texts, events, candidates, pairs, count
             )
-    page = np.int64(structure.pages.first[group])
+    page = int(np.int64(structure.pages.first[group]))
     while page >= 0:
         candidates, page = page_candidates(
             structure.pages, page, buckets, concerned, _CANDIDATES_MAX

@@ -129,7 +129,7 @@ def page_candidates(
             for word in range(words):
                 rest = left[word]
                 if rest != 0:
-                    candidates = with_room(candidates, count, np.int64(_WORD_BITS))
+                    candidates = with_room(candidates, count)
                 while rest != 0:
                     lowest = rest & (~rest + np.uint64(1))
                     rest ^= lowest
@@ -154,7 +154,7 @@ def page_candidates(
                         code = (event << 32) | (slot << 1) | np.int64(certain)
                         candidates[count] = code
                         count += 1
-        page = np.int64(head.following)
+        page = int(head.following)
     return candidates[:count], page
 
 

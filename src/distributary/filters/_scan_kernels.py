@@ -251,7 +251,7 @@ def scan(
     -------
         How many entries there are.
     """
-    total = np.int64(0)
+    total = int(np.int64(0))  # A literal would be another signature of `_row`.
     for row in range(counts.shape[0]):
         plain[row], count = _row(data, offsets[row], offsets[row + 1], entries, total)
         if count - total > entries_max:

@@ -101,7 +101,7 @@ def find_hashed(
 @kernel
 def find(texts: TextArrays, data: NDArray[np.uint8], begin: int, length: int) -> int:
     """Return the number of the text with the bytes `data[begin:begin + length]`, or MISSING."""
-    forwards = np.int64(1)
+    forwards = int(np.int64(1))  # A literal would be another signature.
     hashed = hash_of(data, begin, length, forwards, texts.seed[0])
     return find_hashed(texts, hashed, data, begin, length, forwards)
 

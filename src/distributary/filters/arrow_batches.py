@@ -6,6 +6,7 @@ Needs pyarrow, which is imported when a function is called.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,7 +90,7 @@ def matched_chunks(
     numeric = np.zeros(len(store.keys) + 1, bool)
     numeric[[store.key_numbers[name] for name in sorted(store.numeric)]] = True
     for first, events in table.chunks(store.keys.arrays, len(store.keys), numeric):
-        rows, slots = store.match(events, lambda row, first=first: table.row(first + row))
+        rows, slots = store.match(events, partial(table.row, first))
         yield first + rows, store.ids_of(slots)
 
 

@@ -159,9 +159,9 @@ class EventTable:
         values[concerned] = numbers_of(texts)
         kernels.fill_numbers(events.numbers, entries, present, found, read_only(values))
 
-    def row(self, index: int) -> Row:
-        """Return one publication as filters in Python read it."""
-        return Row(self, index)
+    def row(self, first: int, place: int) -> Row:
+        """Return the publication at a place of the chunk from `first` on, to be read in Python."""
+        return Row(self, first + place)
 
     def attributes_of(self, index: int) -> Mapping[str, AttributeValue]:
         """Return the attributes of one publication."""
