@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference import prefix_routing as reference
 
@@ -15,9 +15,6 @@ from distributary.topology import RoutingTables, shared_prefix_length
 # Three digits from few values make long shared prefixes and empty entries common.
 _IDENTIFIERS = st.text(alphabet="01237af", min_size=3, max_size=3)
 _KEYS = st.text(alphabet=reference.DIGITS, min_size=3, max_size=3)
-
-# The first call of a kernel compiles it, which no deadline for one example allows for.
-COMPILING = settings(deadline=None)
 
 
 @st.composite
@@ -37,62 +34,43 @@ def delays_from(tables: RoutingTables, delays: FloatArray, owner: str) -> dict[s
     return dict(zip(tables.identifiers, row.tolist(), strict=True))
 
 
-def named_entries(tables: RoutingTables, owner: str) -> list[list[str | None]]:
-    return [
-        [None if entry < 0 else tables.identifiers[entry] for entry in row]
-        for row in tables.entries[tables.index_of(owner)].tolist()
-    ]
-
-
 def hop_count_max(tables: RoutingTables) -> int:
     pairs = combinations(tables.identifiers, 2)
     return 1 + max((shared_prefix_length(one, other) for one, other in pairs), default=-1)
 
 
 @given(overlays())
-@COMPILING
 def test_every_entry_is_the_closest_broker_with_the_prefix_and_digit(
     overlay: tuple[RoutingTables, FloatArray],
 ) -> None:
     tables, delays = overlay
-    for owner in tables.identifiers:
-        expected = reference.table(owner, delays_from(tables, delays, owner))
-        assert named_entries(tables, owner) == expected
+    assert reference.named_entries(tables) == {
+        owner: reference.table(owner, delays_from(tables, delays, owner))
+        for owner in tables.identifiers
+    }
 
 
 @given(overlays(), st.lists(_KEYS, min_size=1, max_size=5))
-@COMPILING
-def test_every_start_finds_the_one_root_of_a_key(
+def test_every_start_finds_the_one_root_of_a_key_in_few_hops(
     overlay: tuple[RoutingTables, FloatArray], keys: list[str]
 ) -> None:
     tables, _ = overlay
+    named = reference.named_entries(tables)
     for key in keys:
         expected = reference.root_of_key(tables.identifiers, key)
-        assert {tables.root_of_key(key, start=start) for start in tables.identifiers} == {expected}
-
-
-@given(overlays(), _KEYS)
-@COMPILING
-def test_brokers_that_know_only_their_own_table_find_the_root_in_few_hops(
-    overlay: tuple[RoutingTables, FloatArray], key: str
-) -> None:
-    tables, _ = overlay
-    named = {owner: named_entries(tables, owner) for owner in tables.identifiers}
-    for start in tables.identifiers:
-        here, hops = start, 0
-        while (following := reference.next_hop(here, named[here], key)) is not None:
-            here, hops = following, hops + 1
-            assert hops <= hop_count_max(tables)
-        assert here == tables.root_of_key(key)
+        assert tables.root_of_key(key) == expected
+        for start in tables.identifiers:
+            path = reference.walk(named, start, key)
+            assert path[-1] == expected
+            assert len(path) - 1 <= hop_count_max(tables)
 
 
 @given(overlays())
-@COMPILING
 def test_routes_end_at_their_target_in_few_hops_and_match_the_reference(
     overlay: tuple[RoutingTables, FloatArray],
 ) -> None:
     tables, _ = overlay
-    named = {owner: named_entries(tables, owner) for owner in tables.identifiers}
+    named = reference.named_entries(tables)
     for start in tables.identifiers:
         for end in tables.identifiers:
             path = tables.route(start=start, end=end)
@@ -101,7 +79,6 @@ def test_routes_end_at_their_target_in_few_hops_and_match_the_reference(
 
 
 @given(overlays(), st.data())
-@COMPILING
 def test_the_union_of_routes_is_a_tree_of_exactly_their_links(
     overlay: tuple[RoutingTables, FloatArray], data: st.DataObject
 ) -> None:
@@ -126,14 +103,13 @@ def test_the_union_of_routes_is_a_tree_of_exactly_their_links(
 
 
 @given(overlays(), st.data())
-@COMPILING
 def test_brokers_that_split_receivers_on_their_own_unfold_the_same_tree(
     overlay: tuple[RoutingTables, FloatArray], data: st.DataObject
 ) -> None:
     tables, _ = overlay
     root = data.draw(st.sampled_from(tables.identifiers))
     members = data.draw(st.lists(st.sampled_from(tables.identifiers), max_size=10))
-    named = {owner: named_entries(tables, owner) for owner in tables.identifiers}
+    named = reference.named_entries(tables)
     unfolded: dict[str, str | None] = {root: None}
     waiting = [(root, set(members))]
     while waiting:

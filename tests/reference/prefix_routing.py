@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from distributary.topology import RoutingTables
+
 DIGITS = "0123456789abcdef"
 
 
@@ -33,6 +35,23 @@ def next_hop(owner: str, rows: list[list[str | None]], key: str) -> str | None:
         if entry != owner:
             return entry
     return None
+
+
+def walk(tables: Mapping[str, list[list[str | None]]], start: str, key: str) -> tuple[str, ...]:
+    """The brokers that a lookup passes when each knows only its own table."""
+    path = [start]
+    while (following := next_hop(path[-1], tables[path[-1]], key)) is not None:
+        assert following not in path
+        path.append(following)
+    return tuple(path)
+
+
+def named_entries(tables: RoutingTables) -> dict[str, list[list[str | None]]]:
+    """The tables that were built, in the form of `table`."""
+    return {
+        owner: [[None if entry < 0 else tables.identifiers[entry] for entry in row] for row in rows]
+        for owner, rows in zip(tables.identifiers, tables.entries.tolist(), strict=True)
+    }
 
 
 def root_of_key(identifiers: Sequence[str], key: str) -> str:

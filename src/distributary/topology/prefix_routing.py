@@ -31,10 +31,11 @@ import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
 from distributary.errors import BadInput, quoted
-from distributary.topology import _kernels
-from distributary.topology.identifiers import DIGIT_BASE, digits_of
+from distributary.topology.identifiers import DIGIT_BASE, digits_of, shared_prefix_length
 
 __all__ = ["RoutingTables", "narrowed", "root_among"]
+
+_EMPTY = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +65,9 @@ class RoutingTables:
     def build(cls, identifiers: Sequence[str], delays: FloatArray) -> RoutingTables:
         """Build every broker's table, complete and with the closest neighbours.
 
-        The time grows with the square of the number of brokers: ten milliseconds or so
-        for 1,024. Of two neighbours at the same delay the one with the smaller
-        identifier is taken, as a broker that builds its own table would.
+        The time grows with the square of the number of brokers: some ten milliseconds for
+        1,024. Of two neighbours at the same delay the one with the smaller identifier is
+        taken, as a broker that builds its own table would.
 
         Parameters
         ----------
@@ -78,23 +79,38 @@ class RoutingTables:
             raise BadInput("identifiers", "are none", hint="an overlay has at least one broker")
         if delays.shape != (len(names), len(names)):
             raise BadInput("delays", f"have the shape {delays.shape} for {len(names)} brokers")
-        _check_delays(delays)
+        if not np.isfinite(delays).all() or (delays < 0.0).any():
+            raise BadInput("delays", "must be finite and not negative")
         digits = digits_of(names)
         order = sorted(range(len(names)), key=names.__getitem__)
         for one, other in pairwise(order):
             if names[one] == names[other]:
                 raise BadInput("identifiers", f"{quoted(names[one])} is given twice")
-        entries = np.empty((*digits.shape, DIGIT_BASE), dtype=np.int64)
-        _kernels.fill_all_tables(digits, np.array(order), np.ascontiguousarray(delays), entries)
+        entries = np.full((*digits.shape, DIGIT_BASE), _EMPTY, dtype=np.int64)
+        levels = np.arange(digits.shape[1])
+        for own in order:
+            entries[own, levels, digits[own]] = own
+        # Brokers that share `level` digits, ascending: of two at the same delay, the first
+        # is found.
+        waiting = [(np.array(order), 0)]
+        while waiting:
+            group, level = waiting.pop()
+            for digit in np.unique(digits[group, level]).tolist():
+                inside = group[digits[group, level] == digit]
+                others = group[digits[group, level] != digit]
+                nearest = np.argmin(delays[np.ix_(others, inside)], axis=1)
+                entries[others, level, digit] = inside[nearest]
+                if len(inside) > 1:
+                    waiting.append((inside, level + 1))
         return cls(names, entries)
-
-    @cached_property
-    def _digits(self) -> IntArray:
-        return digits_of(self.identifiers)
 
     @cached_property
     def _index(self) -> dict[str, int]:
         return {identifier: v for v, identifier in enumerate(self.identifiers)}
+
+    @cached_property
+    def _ascending(self) -> tuple[str, ...]:
+        return tuple(sorted(self.identifiers))
 
     def index_of(self, broker: str) -> int:
         """Return the index of a broker."""
@@ -102,17 +118,20 @@ class RoutingTables:
             raise BadInput(f"broker {quoted(broker)}", "is not in the overlay")
         return self._index[broker]
 
-    def root_of_key(self, key: str, *, start: str | None = None) -> str:
+    def root_of_key(self, key: str) -> str:
         """Return the broker at which lookups of `key` end, the same from every start."""
-        (digits,) = digits_of([key], digits=self.entries.shape[1])
-        first = 0 if start is None else self.index_of(start)
-        return self.identifiers[int(_kernels.walk(self.entries, first, digits)[-1])]
+        digits_of([key], digits=len(self.identifiers[0]))
+        return root_among(self._ascending, key)
 
     def route(self, *, start: str, end: str) -> tuple[str, ...]:
         """Return the brokers that a message from `start` to `end` passes, both included."""
-        digits = self._digits[self.index_of(end)]
-        path = _kernels.walk(self.entries, self.index_of(start), digits)
-        return tuple(self.identifiers[v] for v in path)
+        here, last = self.index_of(start), self.index_of(end)
+        path = [start]
+        while here != last:
+            level = shared_prefix_length(path[-1], end)
+            here = int(self.entries[here, level, int(end[level], DIGIT_BASE)])
+            path.append(self.identifiers[here])
+        return tuple(path)
 
     def tree_of(self, root: str, brokers: Iterable[str]) -> dict[str, str | None]:
         """Return the union of the routes from `root` to `brokers`, as parents by broker.
@@ -128,14 +147,11 @@ class RoutingTables:
         The parent of every broker that some route passes, None for the root, in the
         order of the overlay's brokers.
         """
-        members = np.array(sorted({self.index_of(broker) for broker in brokers}), dtype=np.int64)
-        parents = _kernels.parents_in_tree(self.entries, self._digits, self.index_of(root), members)
-        return {
-            self.identifiers[v]: (
-                None if parents[v] == _kernels.NO_PARENT else self.identifiers[parents[v]]
-            )
-            for v in np.flatnonzero(parents != _kernels.NOT_IN_TREE)
-        }
+        parents: dict[str, str | None] = {root: None}
+        for broker in brokers:
+            route = self.route(start=root, end=broker)
+            parents.update({child: parent for parent, child in pairwise(route)})
+        return {broker: parents[broker] for broker in sorted(parents, key=self.index_of)}
 
 
 def narrowed(
@@ -176,9 +192,3 @@ def root_among(identifiers: Sequence[str], key: str) -> str:
         first, end = narrowed(identifiers, key[level], level=level, first=first, end=end)
         level += 1
     return identifiers[first]
-
-
-def _check_delays(delays: FloatArray) -> None:
-    """Refuse delays that cannot be compared or that would leave a table incomplete."""
-    if not np.isfinite(delays).all() or (delays < 0.0).any():
-        raise BadInput("delays", "must be finite and not negative")
