@@ -17,7 +17,7 @@ def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-c", _PROCESS, *arguments],
         text=True,
         check=False,
-        **{"capture_output": True, "timeout": 60, **options},
+        **{"capture_output": True, "timeout": 300, **options},
     )
 
 

@@ -68,7 +68,7 @@ def test_standard_input_and_output_carry_any_content() -> None:
         input=tiny("image/jpeg"),
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert ran.returncode == 0, ran.stderr
     with Image.open(io.BytesIO(ran.stdout)) as picture:

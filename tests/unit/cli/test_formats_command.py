@@ -123,7 +123,7 @@ def test_converters_without_their_packages_are_named_with_what_to_install() -> N
             [sys.executable, "-c", code, "formats", *arguments],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=True,
         ).stdout
 

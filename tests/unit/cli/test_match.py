@@ -111,7 +111,7 @@ def test_an_event_is_answered_while_the_next_is_awaited() -> None:
             running.stdin.flush()
             assert json.loads(running.stdout.readline())["event"] == expected
         running.stdin.close()
-        assert running.wait(timeout=60) == 0
+        assert running.wait(timeout=300) == 0
 
 
 def test_a_fault_on_a_late_line_leaves_standard_output_empty(
