@@ -186,7 +186,7 @@ def grow_level_one(
         distance[t] = tree.reach[terminal_node[t], terminal_format[t]]
     order = np.arange(t_count)
     sort(distance, order)
-    for t in order:
-        if distance[t] < np.inf:
-            join(graph, tree, terminal_node[t], terminal_format[t])
+    for nearest in order:
+        if distance[nearest] < np.inf:
+            join(graph, tree, terminal_node[nearest], terminal_format[nearest])
     return part_kept(graph.parents, tree.origin, terminal_node, terminal_format)

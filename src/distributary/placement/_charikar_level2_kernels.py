@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
@@ -26,7 +28,7 @@ __all__ = ["grow_level_two"]
 
 # A scalar of NumPy is a variable to the compiler; a literal 0 would have what it is given
 # to compiled once more.
-_FIRST = np.int64(0)
+_FIRST = cast(int, np.int64(0))
 
 
 @kernel

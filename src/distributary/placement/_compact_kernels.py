@@ -7,6 +7,8 @@ of which there are many, has no table: it receives one format, and makes the wis
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
@@ -27,7 +29,7 @@ __all__ = ["small_plan"]
 
 # The empty set of formats. A scalar of NumPy is a variable to the compiler; a literal 0
 # would have what it is given to compiled once more.
-_EMPTY = np.int64(0)
+_EMPTY = cast(int, np.int64(0))
 
 
 @kernel

@@ -289,11 +289,11 @@ def _divide(linked: FloatArray, made: FloatArray, link_free: float, input_there:
     # Move to the link first what gains most by it, until both end at the same moment.
     order = np.arange(share.shape[0])
     sort(share, order)
-    for index in order:
+    for job in order:
         ahead = (input_there + on_processor) - (link_free + on_link)
-        if share[index] == np.inf or ahead <= 0.0:
+        if share[job] == np.inf or ahead <= 0.0:
             break
-        part = min(1.0, ahead / (linked[index] + made[index]))
-        on_link += part * linked[index]
-        on_processor -= part * made[index]
+        part = min(1.0, ahead / (linked[job] + made[job]))
+        on_link += part * linked[job]
+        on_processor -= part * made[job]
     return float(min(best, max(link_free + on_link, input_there + on_processor)))

@@ -129,7 +129,7 @@ def _take_out(jobs: Jobs, draft: Draft, u: int, wishes_max: int) -> IntArray:
     while (
         draft.before[origin // m, origin % m] >= 0
         and not jobs.wanted[origin // m, origin % m]
-        and _followers(jobs, draft.before, origin, part, 0) == 0
+        and _followers(jobs, draft.before, origin, part, size) == size
     ):
         above = draft.before[origin // m, origin % m]
         draft.before[origin // m, origin % m] = ABSENT

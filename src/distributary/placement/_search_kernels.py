@@ -11,7 +11,7 @@ Shapes: `n` brokers, `m` formats, `e` conversions; vertices are `v * m + k`.
 from __future__ import annotations
 
 import heapq
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from distributary.placement.multilayer import MultilayerGraph
 __all__ = ["Arborescence", "arborescence_of", "improve"]
 
 # A scalar of NumPy is a variable to the compiler; of a literal -1 it would make `_put` twice.
-_OUT = np.int64(-1)
+_OUT = cast(int, np.int64(-1))
 # Moves must gain at least this share of the larger of the costs compared; less is rounding.
 _NOISE = 1e-12
 

@@ -57,16 +57,20 @@ _EXACT_BYTES_MAX = 2**29
 # What a second of work weighs against a second of delay when a wish is served. Without
 # any weight each wish takes the quickest way and the next one finds it busy.
 _WORKS = (0.0, 0.1, 0.3, 1.0, 3.0)
-# Vertices that all rounds together may look at, about; more rounds for smaller problems.
+# Rounds for each vertex (a format at a broker), and vertices that all rounds together may
+# look at, about.
+_ROUNDS_PER_VERTEX = 20
 _VERTICES_PER_SEARCH = 20_000_000
-_ROUNDS_MIN, _ROUNDS_MAX = 200, 5_000
+_ROUNDS_MIN, _ROUNDS_MAX = 200, 4_000
 # Parts with more wishes are moved as a whole, and not planned anew wish by wish.
-_WISHES_MAX = 64
+_WISHES_MAX = (0, 16, 400)
 # The share by which the last delivery may get later on the way.
-_TOLERANCE = 0.05
-# Savings go on for this many rounds, or until one saves less than this share.
+_TOLERANCE = 0.2
+# Savings go on for this many rounds, or until one saves less than this share, or until so
+# many vertices have been looked at, about.
 _SAVING_ROUNDS = 5
 _SAVING_SHARE = 1e-3
+_VERTICES_PER_SAVING = 1_000_000_000
 # Sums of other terms than a schedule adds may exceed it by rounding; and a plan whose
 # makespan is this close to the bound is the fastest.
 _ROUNDING = 1e-12
@@ -184,7 +188,8 @@ def fastest_plan(
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     if rounds is None:
         vertices = problem.node_count * problem.format_count
-        rounds = int(np.clip(_VERTICES_PER_SEARCH // vertices, _ROUNDS_MIN, _ROUNDS_MAX))
+        rounds_max = np.clip(_VERTICES_PER_SEARCH // vertices, _ROUNDS_MIN, _ROUNDS_MAX)
+        rounds = int(np.clip(_ROUNDS_PER_VERTEX * vertices, _ROUNDS_MIN, rounds_max))
     jobs = jobs_of(problem)
     bound = latest_delivery_bound(problem)
     quickest, ways_there = quickest_ways(jobs, problem.held.copy())
@@ -211,7 +216,7 @@ def fastest_plan(
         u = int(rng.choice(critical_path(jobs, now)))
         price = Price(1.0, float(rng.choice(_WORKS)), 0.0)
         order = farthest_first * rng.uniform(0.5, 1.5, len(farthest_first))
-        wishes_max = _WISHES_MAX * int(rng.integers(2))
+        wishes_max = int(rng.choice(_WISHES_MAX))
         now = replan(jobs, now, u, wishes_max, price, order, limit, np.inf)
         if now.makespan < best.makespan:
             best = now
@@ -240,29 +245,24 @@ def _starts(
         )
 
 
-def _save(
-    jobs: Jobs, found: ListSchedule, farthest_first: FloatArray, deadline: float
-) -> ListSchedule:
+def _save(jobs: Jobs, found: ListSchedule, order: FloatArray, deadline: float) -> ListSchedule:
     """Return a plan that costs less and is no later."""
     total = plan_cost(jobs, found.before)
+    price = Price(0.0, 0.0, 1.0)
+    tries = _VERTICES_PER_SAVING // found.before.size
     for _ in range(_SAVING_ROUNDS):
         before = total
         for u in np.flatnonzero(found.before >= 0)[::-1].tolist():
-            for wishes_max in (0, _WISHES_MAX):
-                if time.monotonic() > deadline:
+            for wishes_max in _WISHES_MAX[:2]:
+                if time.monotonic() > deadline or tries <= 0:
                     return found
+                tries -= 1
                 if found.before.flat[u] >= 0:
+                    cost_max = total * (1.0 - _ROUNDING)
                     found = replan(
-                        jobs,
-                        found,
-                        u,
-                        wishes_max,
-                        Price(0.0, 0.0, 1.0),
-                        farthest_first,
-                        found.makespan,
-                        total * (1.0 - _ROUNDING),
+                        jobs, found, u, wishes_max, price, order, found.makespan, cost_max
                     )
-            total = plan_cost(jobs, found.before)
+                    total = plan_cost(jobs, found.before)
         if before - total <= _SAVING_SHARE * before:
             break
     return found

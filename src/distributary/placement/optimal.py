@@ -12,6 +12,7 @@ something although nothing is: here the received set is empty exactly when nothi
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -62,7 +63,72 @@ def optimal(problem: PlacementProblem) -> Plan:
             seconds=seconds,
             memory_bytes=problem.node_count * 2.0**problem.format_count * 200.0,
         )
-    return _OptimalCCD(problem).plan()
+    plan = Plan.empty(problem)
+    if not problem.served[0]:
+        return plan
+    all_sets = range(1 << problem.format_count)
+    masks = [_mask(chosen, problem.format_count) for chosen in all_sets]
+    converter = Converter(problem.graph.costs)
+    makeable = [_bits(converter.chains.makeable_from(masks[have])) for have in all_sets]
+    wants = [_bits(row) for row in problem.wants]
+    children = [
+        [int(c) for c in problem.tree.children(v) if problem.served[c]]
+        for v in range(problem.node_count)
+    ]
+
+    @cache
+    def conversion_cost(received: int, missing: int) -> float:
+        """Return the paper's S(F_in -> F_out): the cheapest directed Steiner tree."""
+        return converter.cost(masks[received], masks[missing]).cost
+
+    @cache
+    def best_input(child: int, in_hand: int) -> int:
+        """Return the subset of `in_hand` with which the child's subtree is cheapest (line 10)."""
+        best, best_cost = _EMPTY, np.inf
+        received = in_hand
+        while received != _EMPTY:
+            cost = subplan(child, received).cost
+            if cost < best_cost:
+                best, best_cost = received, cost
+            received = (received - 1) & in_hand
+        return best
+
+    @cache
+    def subplan(v: int, received: int) -> _Subplan:
+        """Return the cheapest plan for the subtree of `v` (Algorithm 1, lines 4 to 20)."""
+        best = _Subplan(np.inf, _EMPTY, ())
+        for in_hand in all_sets:
+            # Only sets that hold what is wanted here, and that can be made at all.
+            if wants[v] & ~in_hand or in_hand & ~makeable[received]:
+                continue
+            cost = problem.node_weights[v] * conversion_cost(received, in_hand & ~received)
+            inputs = tuple(best_input(child, in_hand) for child in children[v])
+            cost += sum(
+                subplan(child, child_input).cost if child_input else np.inf
+                for child, child_input in zip(children[v], inputs, strict=True)
+            )
+            if cost < best.cost:
+                best = _Subplan(float(cost), in_hand, inputs)
+        if v == 0:
+            return best
+        sending = float(problem.link_weights[v] * problem.graph.sizes[masks[received]].sum())
+        return best._replace(cost=best.cost + sending)
+
+    # Children first, so that the recursion in `subplan` never goes deeper than one level.
+    for v in range(problem.node_count - 1, 0, -1):
+        if problem.served[v]:
+            for received in all_sets:
+                if received != _EMPTY:
+                    subplan(v, received)
+    waiting = [(0, _bits(problem.held))]
+    while waiting:
+        v, received = waiting.pop()
+        best = subplan(v, received)
+        if v > 0:
+            plan.receives[v] = masks[received]
+        plan.made_from[v] = converter.conversions(masks[received], masks[best.in_hand])
+        waiting += zip(children[v], best.inputs, strict=True)
+    return prune(problem, plan)
 
 
 def seconds_estimate(problem: PlacementProblem) -> float:
@@ -71,97 +137,9 @@ def seconds_estimate(problem: PlacementProblem) -> float:
     return pairs * (_SECONDS_PER_TREE + int(problem.served.sum()) * _SECONDS_PER_PAIR)
 
 
-class _OptimalCCD:
-    """One run of Algorithm 1, with everything it has found out so far."""
+def _bits(chosen: BoolArray) -> int:
+    return sum(1 << int(k) for k in np.flatnonzero(chosen))
 
-    def __init__(self, problem: PlacementProblem) -> None:
-        self.problem = problem
-        self.children = [
-            [int(c) for c in problem.tree.children(v) if problem.served[c]]
-            for v in range(problem.node_count)
-        ]
-        self.wants = [self._bits(row) for row in problem.wants]
-        self.all_sets = range(1 << problem.format_count)
-        self.converter = Converter(problem.graph.costs)
-        self.makeable = [
-            self._bits(self.converter.chains.makeable_from(self._mask(have)))
-            for have in self.all_sets
-        ]
-        self.conversion_costs: dict[tuple[int, int], float] = {}
-        self.subplans: dict[tuple[int, int], _Subplan] = {}
-        self.child_inputs: dict[tuple[int, int], int] = {}
 
-    def plan(self) -> Plan:
-        """Solve the problem and read the plan back, from the root down."""
-        problem = self.problem
-        plan = Plan.empty(problem)
-        if not problem.served[0]:
-            return plan
-        # Children first, so that the recursion in `subplan` never goes deeper than one level.
-        for v in range(problem.node_count - 1, 0, -1):
-            if problem.served[v]:
-                for received in self.all_sets:
-                    if received != _EMPTY:
-                        self.subplan(v, received)
-        waiting = [(0, self._bits(problem.held))]
-        while waiting:
-            v, received = waiting.pop()
-            best = self.subplan(v, received)
-            if v > 0:
-                plan.receives[v] = self._mask(received)
-            plan.made_from[v] = self.converter.conversions(
-                self._mask(received), self._mask(best.in_hand)
-            )
-            waiting += zip(self.children[v], best.inputs, strict=True)
-        return prune(problem, plan)
-
-    def subplan(self, v: int, received: int) -> _Subplan:
-        """Return the cheapest plan for the subtree of `v` (Algorithm 1, lines 4 to 20)."""
-        if (v, received) not in self.subplans:
-            best = _Subplan(np.inf, _EMPTY, ())
-            for in_hand in self.all_sets:
-                # Only sets that hold what is wanted here, and that can be made at all.
-                if self.wants[v] & ~in_hand or in_hand & ~self.makeable[received]:
-                    continue
-                cost = self.problem.node_weights[v] * self.conversion_cost(received, in_hand)
-                inputs = tuple(self.best_input(child, in_hand) for child in self.children[v])
-                cost += sum(
-                    self.subplan(child, child_input).cost if child_input else np.inf
-                    for child, child_input in zip(self.children[v], inputs, strict=True)
-                )
-                if cost < best.cost:
-                    best = _Subplan(float(cost), in_hand, inputs)
-            if v > 0:
-                size = self.problem.graph.sizes[self._mask(received)].sum()
-                sending = float(self.problem.link_weights[v] * size)
-                best = best._replace(cost=best.cost + sending)
-            self.subplans[v, received] = best
-        return self.subplans[v, received]
-
-    def best_input(self, child: int, in_hand: int) -> int:
-        """Return the subset of `in_hand` with which the child's subtree is cheapest (line 10)."""
-        if (child, in_hand) not in self.child_inputs:
-            best, best_cost = _EMPTY, np.inf
-            received = in_hand
-            while received != _EMPTY:
-                cost = self.subplan(child, received).cost
-                if cost < best_cost:
-                    best, best_cost = received, cost
-                received = (received - 1) & in_hand
-            self.child_inputs[child, in_hand] = best
-        return self.child_inputs[child, in_hand]
-
-    def conversion_cost(self, received: int, in_hand: int) -> float:
-        """Return the paper's S(F_in -> F_out): the cheapest directed Steiner tree."""
-        missing = in_hand & ~received
-        if (received, missing) not in self.conversion_costs:
-            self.conversion_costs[received, missing] = self.converter.cost(
-                self._mask(received), self._mask(missing)
-            ).cost
-        return self.conversion_costs[received, missing]
-
-    def _bits(self, chosen: BoolArray) -> int:
-        return sum(1 << int(k) for k in np.flatnonzero(chosen))
-
-    def _mask(self, chosen: int) -> BoolArray:
-        return np.asarray(chosen >> np.arange(self.problem.format_count) & 1, dtype=np.bool_)
+def _mask(chosen: int, format_count: int) -> BoolArray:
+    return np.asarray(chosen >> np.arange(format_count) & 1, dtype=np.bool_)
