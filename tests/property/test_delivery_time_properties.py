@@ -11,7 +11,7 @@ from tests.reference import delivery_time as reference
 from tests.strategies import placement_problems
 
 from distributary.content import AdaptationGraph
-from distributary.placement._makespan_kernels import ABSENT, list_schedule, quickest_ways
+from distributary.placement._makespan_kernels import list_schedule, quickest_ways
 from distributary.placement._makespan_search_kernels import (
     Draft,
     Price,
@@ -28,10 +28,9 @@ from distributary.placement.makespan import (
     jobs_of,
     latest_delivery,
     latest_delivery_bound,
-    predecessors,
     schedule,
 )
-from distributary.placement.plan import NOT_MADE, Plan, check, prune
+from distributary.placement.plan import ABSENT, NOT_MADE, Plan, check, prune
 from distributary.placement.problem import PlacementProblem
 from distributary.topology import DisseminationTree, TreeNode
 
@@ -109,7 +108,7 @@ def test_replanning_keeps_to_its_limits_and_leaves_the_old_plan_alone(
 ) -> None:
     jobs = jobs_of(problem)
     rng = np.random.default_rng(seed)
-    now = list_schedule(jobs, predecessors(problem, single_format(problem)), np.inf)
+    now = list_schedule(jobs, single_format(problem).arborescence(problem), np.inf)
     for _ in range(10):
         there = np.flatnonzero(now.before >= 0)
         if not len(there):
@@ -152,7 +151,7 @@ def test_the_best_way_into_a_vertex_is_found(
     jobs = jobs_of(problem)
     jobs.allowed[:] = True
     plan = single_format(problem)
-    before = predecessors(problem, plan)
+    before = plan.arborescence(problem)
     inputs = before[before >= 0]
     leaves = np.setdiff1d(np.flatnonzero(before >= 0), inputs).tolist()
     if not leaves:
@@ -164,7 +163,7 @@ def test_the_best_way_into_a_vertex_is_found(
     problem.wants[goal] = False
     rest = prune(problem, plan)
     problem.wants[goal] = True
-    found = list_schedule(jobs, predecessors(problem, rest), np.inf)
+    found = list_schedule(jobs, rest.arborescence(problem), np.inf)
     times = reference.times_in(problem, rest, found.start, found.arrival)
     expected = reference.best_way_in(problem, times, rest, goal, by_arrival=by_arrival)
     draft = Draft(

@@ -73,26 +73,13 @@ def steiner_by_terminals(
     """Return the tables of Dreyfus and Wagner, for trees that start at a given format.
 
     A hub that holds every format in hand stands at index `m`, so that one tree can start
-    from several formats.
+    from several formats. `chain` (m, m) are the cheapest chains, `have` (h,) the formats in
+    hand, `entry` (h,) what taking each of them costs (nothing, or its transmission), and
+    `terminals` (t,) the formats to make.
 
-    Parameters
-    ----------
-    chain
-        Cheapest chains, (m, m) float64.
-    have, terminals
-        Indices of the formats in hand and of those to make, (h,) and (t,) int64.
-    entry
-        What taking each format in hand costs, (h,) float64: nothing, or its transmission.
-
-    Returns
-    -------
-    best
-        `best[S, v]` is the cheapest way to make the set `S` of terminals from `v`,
-        (2**t, m + 1) float64.
-    via
-        The format at which that way first ends or divides, (2**t, m + 1) int64.
-    split
-        At a format where it divides, one of the two parts of `S`, (2**t, m + 1) int64.
+    Three tables (2**t, m + 1): `best[S, v]` is the cheapest way to make the set `S` of
+    terminals from `v`, `via` the format at which that way first ends or divides, and
+    `split` where it divides one of the two parts of `S`.
     """
     m = chain.shape[0]
     t_count = terminals.shape[0]

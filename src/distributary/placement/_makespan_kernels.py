@@ -1,9 +1,9 @@
 """When a plan's last wish is served: list scheduling, and bounds on any schedule.
 
-A plan is a tree: `before[v, k]` is the vertex (`broker * m + format`) that format `k` at
-broker `v` comes from, `ABSENT` when `v` does not have it, `HELD` when the root holds it.
-What comes from the parent is sent over the link into `v`, what comes from another format
-at `v` is converted there. These are the jobs; links and processors are the machines.
+A plan is given as its arborescence: `before[v, k]` is the vertex (`broker * m + format`)
+that format `k` at broker `v` comes from, `ABSENT`, or `HELD`. What comes from the parent is
+sent over the link into `v`, what comes from another format at `v` is converted there. These
+are the jobs; links and processors are the machines.
 
 Shapes: `n` brokers, `m` formats.
 """
@@ -17,11 +17,9 @@ import numpy as np
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.kernels import kernel
 from distributary.placement._sort_kernels import sort
+from distributary.placement.plan import ABSENT, HELD
 
-__all__ = ["ABSENT", "HELD", "Jobs", "ListSchedule", "busy_bound", "list_schedule", "quickest_ways"]
-
-ABSENT = -1
-HELD = -2
+__all__ = ["Jobs", "ListSchedule", "busy_bound", "list_schedule", "quickest_ways"]
 
 
 class Jobs(NamedTuple):

@@ -16,8 +16,9 @@ import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.kernels import kernel
-from distributary.placement._makespan_kernels import ABSENT, Jobs, ListSchedule, list_schedule
+from distributary.placement._makespan_kernels import Jobs, ListSchedule, list_schedule
 from distributary.placement._sort_kernels import sort
+from distributary.placement.plan import ABSENT
 
 __all__ = ["Draft", "Price", "connect", "critical_path", "plan_cost", "replan"]
 

@@ -18,11 +18,12 @@ import numpy as np
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.kernels import kernel
 from distributary.placement.multilayer import MultilayerGraph
+from distributary.placement.plan import ABSENT, HELD
 
 __all__ = ["Arborescence", "arborescence_of", "improve"]
 
 # A scalar of NumPy is a variable to the compiler; of a literal -1 it would make `_put` twice.
-_OUT = cast(int, np.int64(-1))
+_OUT = cast(int, np.int64(ABSENT))
 # Moves must gain at least this share of the larger of the costs compared; less is rounding.
 _NOISE = 1e-12
 
@@ -30,14 +31,14 @@ _NOISE = 1e-12
 class Arborescence(NamedTuple):
     """A tree under change, with what the moves need.
 
-    `before` (n * m,) is the vertex before each vertex or -1, `inside` whether it is in
-    the tree, `branches` how many vertices follow it, `fixed` whether it is a root or a
-    terminal. `mark`, `distance` and `after` belong to the search for paths; `mark_now`,
-    `log_size` are counters of one entry; `log_vertex`, `log_before`, `log_inside` the log.
+    `before` (n * m,) is the vertex before each vertex, `ABSENT`, or `HELD` at roots,
+    `branches` how many vertices follow it, `fixed` whether it is a root or a terminal.
+    `mark`, `distance` and `after` belong to the search for paths, and `gone` marks what a
+    move takes out; `mark_now`, `log_size` are counters of one entry; `log_vertex` and
+    `log_before` are the log.
     """
 
     before: IntArray
-    inside: BoolArray
     branches: IntArray
     fixed: BoolArray
     mark: IntArray
@@ -48,25 +49,24 @@ class Arborescence(NamedTuple):
     log_size: IntArray
     log_vertex: IntArray
     log_before: IntArray
-    log_inside: BoolArray
 
 
 @kernel
 def arborescence_of(graph: MultilayerGraph, before: IntArray) -> Arborescence:
     """Return the tree given by the vertex before each vertex."""
     count = before.shape[0]
-    inside = graph.roots.copy()
+    before = before.copy()
     fixed = graph.roots.copy()
     branches = np.zeros(count, dtype=np.int64)
     for u in range(count):
-        if before[u] >= 0:
-            inside[u] = True
+        if graph.roots[u]:
+            before[u] = HELD
+        elif before[u] >= 0:
             branches[before[u]] += 1
     for terminal in graph.terminals:
         fixed[terminal] = True
     return Arborescence(
-        before.copy(),
-        inside,
+        before,
         branches,
         fixed,
         np.zeros(count, dtype=np.int64),
@@ -77,7 +77,6 @@ def arborescence_of(graph: MultilayerGraph, before: IntArray) -> Arborescence:
         np.zeros(1, dtype=np.int64),
         np.zeros(4 * count + 64, dtype=np.int64),
         np.zeros(4 * count + 64, dtype=np.int64),
-        np.zeros(4 * count + 64, dtype=np.bool_),
     )
 
 
@@ -98,12 +97,10 @@ def _put(tree: Arborescence, u: int, before: int) -> None:
     at = tree.log_size[0]
     tree.log_vertex[at] = u
     tree.log_before[at] = tree.before[u]
-    tree.log_inside[at] = tree.inside[u]
     tree.log_size[0] = at + 1
     if tree.before[u] >= 0:
         tree.branches[tree.before[u]] -= 1
     tree.before[u] = before
-    tree.inside[u] = before >= 0
     if before >= 0:
         tree.branches[before] += 1
 
@@ -118,7 +115,6 @@ def _undo(tree: Arborescence, size: int) -> None:
         if tree.before[u] >= 0:
             tree.branches[tree.before[u]] -= 1
         tree.before[u] = tree.log_before[at]
-        tree.inside[u] = tree.log_inside[at]
         if tree.before[u] >= 0:
             tree.branches[tree.before[u]] += 1
 
@@ -127,7 +123,7 @@ def _undo(tree: Arborescence, size: int) -> None:
 def _trim(graph: MultilayerGraph, tree: Arborescence, u: int) -> float:
     """Take out `u` and what only led to it, while nothing needs them; return the saving."""
     saved = 0.0
-    while tree.inside[u] and not tree.fixed[u] and tree.branches[u] == 0:
+    while tree.before[u] >= 0 and not tree.fixed[u] and tree.branches[u] == 0:
         before = tree.before[u]
         saved += _arc_cost(graph, before, u)
         _put(tree, u, _OUT)
@@ -168,7 +164,7 @@ def _nearest(
             break
         if tree.mark[u] == now + 1 or d > tree.distance[u]:
             continue
-        if u != x and tree.inside[u] and not tree.gone[u]:
+        if u != x and tree.before[u] != ABSENT and not tree.gone[u]:
             if not _above(tree, u, banned):
                 return d, u
             # A way through what hangs below would lead in a circle.
@@ -387,13 +383,13 @@ def improve(graph: MultilayerGraph, tree: Arborescence, order: IntArray, rounds:
             u = order[index]
             if not graph.allowed[u] or graph.roots[u]:
                 continue
-            if not tree.inside[u]:
+            if tree.before[u] == ABSENT:
                 gained += _insert(graph, tree, u, candidates)
             elif tree.fixed[u]:
                 gained += _exchange(graph, tree, u)
             elif tree.branches[u] > 1:
                 gained += _eliminate(graph, tree, u)
-                if tree.inside[u] and tree.branches[u] > 1:
+                if tree.before[u] >= 0 and tree.branches[u] > 1:
                     gained += _exchange(graph, tree, u)
         gain += gained
         if gained <= 0.0:

@@ -18,10 +18,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray
+from distributary.arrays import FloatArray
 from distributary.placement._makespan_kernels import (
-    ABSENT,
-    HELD,
     Jobs,
     ListSchedule,
     busy_bound,
@@ -37,7 +35,7 @@ from distributary.placement._makespan_search_kernels import (
 from distributary.placement.baselines import all_in_leaves, all_in_root, single_format
 from distributary.placement.conversions import Converter
 from distributary.placement.exact import estimate, exact_plan
-from distributary.placement.plan import Plan, check, prune
+from distributary.placement.plan import ABSENT, Plan, check, prune
 from distributary.placement.problem import PlacementProblem
 from distributary.placement.useful import useful_formats
 
@@ -47,7 +45,6 @@ __all__ = [
     "jobs_of",
     "latest_delivery",
     "latest_delivery_bound",
-    "predecessors",
     "schedule",
 ]
 
@@ -60,8 +57,8 @@ _WORKS = (0.0, 0.1, 0.3, 1.0, 3.0)
 # Rounds for each vertex (a format at a broker), and vertices that all rounds together may
 # look at, about.
 _ROUNDS_PER_VERTEX = 20
-_VERTICES_PER_SEARCH = 20_000_000
-_ROUNDS_MIN, _ROUNDS_MAX = 200, 4_000
+_VERTICES_PER_SEARCH = 16_000_000
+_ROUNDS_MIN, _ROUNDS_MAX = 200, 3_000
 # Parts with more wishes are moved as a whole, and not planned anew wish by wish.
 _WISHES_MAX = (0, 16, 400)
 # The share by which the last delivery may get later on the way.
@@ -119,7 +116,7 @@ def schedule(problem: PlacementProblem, plan: Plan) -> DeliverySchedule:
         When the plan uses something where it is not available.
     """
     check(problem, plan)
-    found = list_schedule(jobs_of(problem), predecessors(problem, plan), np.inf)
+    found = list_schedule(jobs_of(problem), plan.arborescence(problem), np.inf)
     there = found.before != ABSENT
     return DeliverySchedule(
         found.start,
@@ -196,7 +193,7 @@ def fastest_plan(
     farthest_first = -quickest.ravel()
     starts: list[ListSchedule] = []
     for plan in _starts(problem, jobs, farthest_first, Plan.from_arborescence(ways_there)):
-        starts.append(list_schedule(jobs, predecessors(problem, prune(problem, plan)), np.inf))
+        starts.append(list_schedule(jobs, prune(problem, plan).arborescence(problem), np.inf))
         if time.monotonic() > deadline:
             break
 
@@ -237,7 +234,7 @@ def _starts(
     need = estimate(problem)
     if need.seconds <= _EXACT_SECONDS_MAX and need.memory_bytes <= _EXACT_BYTES_MAX:
         yield exact_plan(problem)
-    nothing = list_schedule(jobs, predecessors(problem, Plan.empty(problem)), np.inf)
+    nothing = list_schedule(jobs, Plan.empty(problem).arborescence(problem), np.inf)
     for work in _WORKS:
         price = Price(1.0, work, 0.0)
         yield Plan.from_arborescence(
@@ -266,13 +263,6 @@ def _save(jobs: Jobs, found: ListSchedule, order: FloatArray, deadline: float) -
         if before - total <= _SAVING_SHARE * before:
             break
     return found
-
-
-def predecessors(problem: PlacementProblem, plan: Plan) -> IntArray:
-    """Return the vertex before each vertex of a plan, as the kernels have it."""
-    before = plan.arborescence(problem)
-    before[0, problem.held] = HELD
-    return before
 
 
 def jobs_of(problem: PlacementProblem) -> Jobs:

@@ -11,9 +11,12 @@ from distributary.errors import InvalidPlan, quoted
 from distributary.kernels import kernel
 from distributary.placement.problem import PlacementProblem
 
-__all__ = ["NOT_MADE", "Placement", "Plan", "check", "prune"]
+__all__ = ["ABSENT", "HELD", "NOT_MADE", "Placement", "Plan", "check", "prune"]
 
 NOT_MADE = -1
+# Where a vertex of the multilayer graph comes from, if not from another vertex.
+ABSENT = -1
+HELD = -2
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,15 +52,18 @@ class Plan:
         return cls(there & ~here, np.where(there & here, before % m, NOT_MADE).astype(np.int64))
 
     def arborescence(self, problem: PlacementProblem) -> IntArray:
-        """Return the vertex (`broker * formats + format`) that each vertex comes from, or -1.
+        """Return the vertex (`broker * formats + format`) that each vertex comes from.
 
-        What is both received and made counts as received.
+        `ABSENT` where a broker does not have a format, `HELD` where the root holds it. What
+        is both received and made counts as received.
         """
         n, m = self.receives.shape
         own = np.arange(n)[:, None] * m
         up = problem.tree.parents[:, None] * m + np.arange(m)
-        made = np.where(self.made_from == NOT_MADE, -1, own + self.made_from)
-        return np.where(self.receives, up, made).astype(np.int64)
+        made = np.where(self.made_from == NOT_MADE, ABSENT, own + self.made_from)
+        before = np.where(self.receives, up, made).astype(np.int64)
+        before[0, problem.held] = HELD
+        return before
 
     def copy(self) -> Plan:
         """Return a plan that can be changed without changing this one."""

@@ -6,19 +6,18 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from distributary.content import AdaptationGraph
 from distributary.errors import BadInput, quoted
 from distributary.placement.baselines import all_in_leaves, all_in_root, single_format
 from distributary.placement.bounds import paper_bound
 from distributary.placement.cost import cost
 from distributary.placement.exact import estimate, exact_plan, require_within
+from distributary.placement.generate import generate_problem
 from distributary.placement.iterative import iterative
 from distributary.placement.optimal import optimal
 from distributary.placement.plan import Placement, Plan
 from distributary.placement.problem import PlacementProblem
 from distributary.placement.search import dual_bound, search
 from distributary.placement.useful import useful_formats
-from distributary.topology import DisseminationTree, TreeNode
 
 __all__ = ["METHODS", "OBJECTIVES", "load_compiled", "lower_bound", "place"]
 
@@ -144,20 +143,12 @@ def place(
 
 
 def load_compiled(method: str) -> None:
-    """Load the compiled code that a method runs, by planning a problem of four brokers.
+    """Load the compiled code that a method runs, by planning a problem of eight brokers.
 
     It is loaded from the disk on first use, which takes some tenths of a second that have
     nothing to do with the problem that happens to come first.
     """
-    names = ("a", "b", "c")
-    graph = AdaptationGraph.from_conversions(
-        [(name, 1.0) for name in names],
-        [(one, other, 1.0) for one in names for other in names if one != other],
-    )
-    links = (("1", None), ("2", "1"), ("3", "2"), ("4", "2"))
-    tree = DisseminationTree.from_nodes(TreeNode(name, parent) for name, parent in links)
-    wishes = {"2": ["b"], "3": ["b", "c"], "4": ["c"]}
-    small = PlacementProblem.from_wishes(graph, tree, source="a", wants=wishes)
+    small = generate_problem("map", seed=1, brokers=8, tree="recursive")
     place(small, method=method, iterations=1)
 
 

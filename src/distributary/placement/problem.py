@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -59,34 +58,6 @@ class PlacementProblem:
                 f"format {quoted(self.graph.names[int(np.flatnonzero(self.held)[0])])}",
                 hint="add the missing conversion, or drop the wish",
             )
-
-    @classmethod
-    def from_wishes(
-        cls,
-        graph: AdaptationGraph,
-        tree: DisseminationTree,
-        *,
-        source: str,
-        wants: Mapping[str, Iterable[str]],
-        alpha: float = 1.0,
-        beta: float = 1.0,
-    ) -> PlacementProblem:
-        """Build a problem from names: the source format, and what each broker wants."""
-        formats = {name: k for k, name in enumerate(graph.names)}
-        nodes = {name: v for v, name in enumerate(tree.names)}
-        if source not in formats:
-            raise BadInput("source", f"{quoted(source)} is not a format")
-        held = np.zeros(len(formats), dtype=np.bool_)
-        held[formats[source]] = True
-        wanted = np.zeros((len(nodes), len(formats)), dtype=np.bool_)
-        for node, wishes in wants.items():
-            if node not in nodes:
-                raise BadInput("wants", f"{quoted(node)} is not a node of the tree")
-            for name in wishes:
-                if name not in formats:
-                    raise BadInput(f"wants of {quoted(node)}", f"{quoted(name)} is not a format")
-                wanted[nodes[node], formats[name]] = True
-        return cls(graph, tree, wanted, held, alpha, beta)
 
     @property
     def node_count(self) -> int:

@@ -147,7 +147,9 @@ def placed_alone(number: int) -> tuple[PlacementProblem, Any]:
     graph = graph_for(calibration(), len(event.content))
     source = graph.names.index(str(event.media_type))
     graph = graph.restricted_to(np.flatnonzero(graph.makeable[source]).tolist())
-    problem = PlacementProblem.from_wishes(graph, tree, source=str(event.media_type), wants=wants)
+    wanted = [[name in wants.get(broker, ()) for name in graph.names] for broker in tree.names]
+    held = [name == str(event.media_type) for name in graph.names]
+    problem = PlacementProblem(graph, tree, np.array(wanted), np.array(held))
     return problem, place(problem)
 
 
