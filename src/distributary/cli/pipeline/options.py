@@ -143,21 +143,13 @@ def command(short_help: str, *lines: str, output: bool = True) -> Callable[[Comm
 
     Typer reads options from a signature. In that of the function, the parameter that is a
     `Job`, or `SparkOptions` alone, stands for the options in it: the tables' in its place,
-    the others after all of the function's own.
-
-    Parameters
-    ----------
-    short_help
-        What the list of commands says.
-    lines
-        Examples.
-    output
-        Whether results can go elsewhere.
+    the others after all of the function's own. Without `output` there is no option for it.
+    The list of commands has the short help, and the command's own help the lines, as examples.
     """
 
     def decorate(function: Command) -> Command:
         own = inspect.signature(function, eval_str=True).parameters
-        (taken,) = (item for item in own.values() if inspect.isclass(item.annotation))
+        (taken,) = (item for item in own.values() if item.annotation in (Job, SparkOptions))
         common = [
             inspect.Parameter(
                 item.name,
