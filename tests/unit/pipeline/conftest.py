@@ -19,16 +19,16 @@ ROOT = Path(__file__).parents[3]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep these tests in one process: a session takes seconds and most of a gigabyte."""
+    """Keep what needs Spark in one process: a session takes seconds and most of a gigabyte."""
     here = Path(__file__).parent
     for item in items:
-        if here in item.path.parents:
+        if here in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    from distributary.pipeline.session import JAVA_OPTIONS, session
+    from distributary.pipeline.session import JAVA_OPTIONS, spark_session
 
     settings = {
         "spark.sql.shuffle.partitions": "2",
@@ -44,10 +44,12 @@ def spark() -> Iterator[SparkSession]:
         # Workers are copies of a process that has everything loaded already.
         "spark.python.daemon.module": "tests.spark_daemon",
     }
-    path = os.environ.get("PYTHONPATH", "")
-    os.environ["PYTHONPATH"] = os.pathsep.join(part for part in (str(ROOT), path) if part)
-    with session(master="local[2]", driver_memory="1g", settings=settings) as made:
-        yield made
+    with pytest.MonkeyPatch.context() as patch:
+        # Java looks for the module there, wherever the tests are started from.
+        patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+        started = spark_session(master="local[2]", driver_memory="1g", settings=settings)
+    yield started
+    started.stop()
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ ROWS = [
 
 
 def tables(rows: Sequence[Row]) -> tuple[pa.Table, pa.Table]:
-    names = table_schema("subscriptions").column_names
+    names = ("subscription_id", "user", "filters", "profile", "tolerance")
     columns = {name: pa.array([row[name] for row in rows], pa.string()) for name in names}
     users = {"user": list(HOMES), "broker": pa.array(HOMES.values(), pa.string())}
     return pa.table(columns), pa.table(users)
