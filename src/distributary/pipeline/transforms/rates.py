@@ -80,21 +80,16 @@ def rates_advanced(
 
     def advanced(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         everybody = followers.value
-        for found, pieces in _objects(batches, everybody):
-            kept = ObjectState(found.name, found.followers)
-            for piece in pieces:
-                kept.take(piece, everybody)
+        for kept in _states(batches, everybody):
             times, values = kept.quotes()
             settled = int(np.searchsorted(times, advance.watermark_us))
             news = kept.tally.advance(times[:settled], values[:settled], advance)
             yield kept.rows(times[settled:], values[settled:], news, everybody)
 
     rows = quotes.select(*_QUOTES, f.lit(QUOTE).cast("tinyint").alias("part"))
-    if state is not None:
-        rows = _carried(state).unionByName(rows, allowMissingColumns=True)
-    else:
-        empty = quotes.sparkSession.createDataFrame([], RATE_STATE)
-        rows = empty.unionByName(rows, allowMissingColumns=True)
+    none_yet = quotes.sparkSession.createDataFrame([], RATE_STATE)
+    carried = none_yet if state is None else _carried(state)
+    rows = carried.unionByName(rows, allowMissingColumns=True)
     return map_in_arrow(_by_object(rows, tasks), advanced, RATE_STATE)
 
 
@@ -103,13 +98,10 @@ def carried_rates(state: DataFrame, followers: Broadcast[Followers], *, tasks: i
 
     def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         everybody = followers.value
-        for found, pieces in _objects(batches, everybody):
-            kept = ObjectState(found.name, found.followers)
-            for piece in pieces:
-                kept.take(piece, everybody)
+        for kept in _states(batches, everybody):
             kept.tally.add(*kept.quotes())
             kept.tally.finish()
-            yield _rated(found.name, kept.tally, everybody)
+            yield _rated(kept.name, kept.tally, everybody)
 
     return map_in_arrow(
         _by_object(_carried(state), tasks), counted, table_schema("rates").struct_type
@@ -154,6 +146,15 @@ def _objects(
     """Yield objects with their rows, which must be used up before the next."""
     for found, pieces in groupby(_pieces(batches, everybody), key=itemgetter(0)):
         yield found, map(itemgetter(1), pieces)
+
+
+def _states(batches: Iterable[pa.RecordBatch], everybody: Followers) -> Iterator[ObjectState]:
+    """Yield objects with all that their rows say."""
+    for found, pieces in _objects(batches, everybody):
+        state = ObjectState(found.name, found.followers)
+        for piece in pieces:
+            state.take(piece, everybody)
+        yield state
 
 
 def _pieces(
