@@ -16,12 +16,12 @@ from typing import BinaryIO
 from distributary.media.failure import FailureKind, Unconvertible
 
 __all__ = [
+    "describe_status",
     "discard_start_errors",
-    "end_explained",
+    "explain_exit",
     "last_start_error",
     "one_line",
     "open_start_errors",
-    "status_said",
 ]
 
 _CHARACTERS_MAX = 200
@@ -33,7 +33,7 @@ _TAIL_BYTES = 2000
 _STANDARD_ERROR = 2
 
 
-def status_said(status: int) -> str:
+def describe_status(status: int) -> str:
     """Return how a worker ended, from its exit status as `subprocess` has it."""
     if status >= 0:
         return f"its worker ended with status {status}"
@@ -44,16 +44,16 @@ def status_said(status: int) -> str:
     return f"its worker ended by {name}"
 
 
-def end_explained(status: int) -> Unconvertible:
+def explain_exit(status: int) -> Unconvertible:
     """Return what became of a conversion whose worker ended in the middle of it."""
     if -status in _ENDED_BY_LIMIT:
         return Unconvertible("time", "it takes more processor time than allowed")
     if -status == signal.SIGABRT:
         # What libraries in C++ do when they get no memory; but they also do so for other reasons.
-        reason = f"{status_said(status)}, as many do that run out of memory"
+        reason = f"{describe_status(status)}, as many do that run out of memory"
         return Unconvertible("crashed", reason)
     kind: FailureKind = "killed" if -status in _ENDED_BY_OTHERS else "crashed"
-    return Unconvertible(kind, status_said(status))
+    return Unconvertible(kind, describe_status(status))
 
 
 def one_line(reason: object, *, otherwise: str = "it is not what it says") -> str:

@@ -32,11 +32,11 @@ from distributary.media.isolation import Isolation
 from distributary.media.limits import Limits
 from distributary.media.result import ConversionResult
 from distributary.media.worker_exit import (
-    end_explained,
+    describe_status,
+    explain_exit,
     last_start_error,
     one_line,
     open_start_errors,
-    status_said,
 )
 
 __all__ = ["NotStarted", "WorkerProcess"]
@@ -170,8 +170,8 @@ class WorkerProcess:
             self._worn = True
             status = self.end(patience_seconds=_EXIT_SECONDS_MAX)
             if not (started or self._killed):
-                raise NotStarted(status_said(status)) from None
-            raise end_explained(status) from None
+                raise NotStarted(describe_status(status)) from None
+            raise explain_exit(status) from None
         except Malformed:
             self.kill()
             raise Unconvertible("crashed", "its worker answered nonsense") from None
@@ -187,7 +187,7 @@ class WorkerProcess:
         except ChannelClosed:
             said = one_line(last_start_error(self._directory), otherwise="")
             status = self.end(patience_seconds=_EXIT_SECONDS_MAX)
-            raise NotStarted(": ".join(filter(None, (status_said(status), said)))) from None
+            raise NotStarted(": ".join(filter(None, (describe_status(status), said)))) from None
         except (ChannelTimeout, Malformed):
             self._worn = True
             raise NotStarted("it was not ready in time") from None

@@ -23,6 +23,7 @@ from tests.tiny_media import tiny
 
 from distributary.content.media_type import MediaType
 from distributary.errors import BadInput
+from distributary.media import worker_pool
 from distributary.media.cache import Cache
 from distributary.media.failure import ConversionFailed
 from distributary.media.limits import Limits
@@ -42,6 +43,12 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="what Linux alone enf
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with plugged_in(tmp_path_factory.mktemp("plugin")):
         yield
+
+
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many attempts to start a worker as ever, at once."""
+    monkeypatch.setattr(worker_pool, "_PAUSES_SECONDS", (0.0, 0.0, 0.0))
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +145,7 @@ def test_a_reason_is_one_short_line_without_paths_of_the_machine(pool: Pool) -> 
 
 def test_memory_of_one_conversion_is_not_charged_to_the_next(pool: Pool) -> None:
     limits = Limits(memory_bytes=200 * MEBIBYTE)
-    for _ in range(5):
+    for _ in range(3):
         assert run(pool, f"memory {120 * MEBIBYTE}", limits) == b"had it"
 
 
@@ -213,7 +220,7 @@ def test_a_worker_killed_in_mid_conversion_fails_the_call_with_a_reason(
 
 
 def test_a_worker_killed_between_two_conversions_is_not_missed(pool: Pool) -> None:
-    for _ in range(5):
+    for _ in range(2):
         os.kill(int(run(pool, "pid")), signal.SIGKILL)
         assert run(pool, "echo alive") == b"alive"
 
@@ -459,6 +466,7 @@ def test_a_worker_that_is_too_late_is_gone_before_anybody_hears_of_it() -> None:
         assert ended == [True]
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_a_worker_that_does_not_start_says_why_and_the_next_one_may(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -484,6 +492,7 @@ def test_a_worker_that_starts_at_the_second_attempt_is_not_missed(tmp_path: Path
         assert run(pool, "echo hello") == b"hello"
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_no_directory_is_left_where_no_worker_can_be_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

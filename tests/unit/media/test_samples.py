@@ -55,16 +55,17 @@ def test_a_map_has_the_pages_that_are_asked_for_and_grows_with_them(pages: int) 
 def test_a_clip_has_the_length_the_size_and_the_sound_that_are_asked_for() -> None:
     content = clip_mp4(0.4, width=176, height=144)
     assert clip_mp4(0.4, width=176, height=144) == content
-    with av.open(io.BytesIO(content)) as container:
+    with av.open(io.BytesIO(content), "r") as container:
         picture, sound = container.streams.video[0], container.streams.audio[0]
-        assert (picture.width, picture.height, picture.average_rate) == (176, 144, 25)
+        assert (picture.width, picture.height) == (176, 144)
+        assert picture.average_rate == 25
         assert (picture.codec.name, sound.codec.name) == ("h264", "aac")
         assert container.duration == pytest.approx(400_000, abs=50_000)
         assert len(list(container.decode(picture))) == 10
 
 
 def test_the_whole_clip_is_as_it_comes_along() -> None:
-    with av.open(io.BytesIO(clip_mp4())) as container:
+    with av.open(io.BytesIO(clip_mp4()), "r") as container:
         picture = container.streams.video[0]
         assert (picture.width, picture.height, picture.frames) == (640, 480, 125)
         assert container.duration == pytest.approx(5_000_000, abs=50_000)
@@ -118,7 +119,7 @@ def test_a_seed_is_stamped_where_converters_find_it() -> None:
     assert np.abs(seven - eight)[corner].max() > 100
     seen = []
     for seed in (0, 7):
-        with av.open(io.BytesIO(clip_mp4(0.1, 176, 144, seed=seed))) as container:
+        with av.open(io.BytesIO(clip_mp4(0.1, 176, 144, seed=seed)), "r") as container:
             seen.append(next(container.decode(video=0)).to_ndarray(format="gray").astype(int))
     assert np.abs(seen[0] - seen[1])[-30:, :80].max() > 100
 

@@ -8,6 +8,7 @@ what encoders put in front is noted in mp3 files, and left out of aac, which can
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import permutations
 from typing import ClassVar, Final
 
 from distributary.content.media_type import MediaType
@@ -57,10 +58,7 @@ class Audio(Converter):
 
     def conversions(self) -> Iterator[tuple[MediaType, MediaType]]:
         """List every pair of the three formats."""
-        for source in AUDIO_FORMATS:
-            for target in AUDIO_FORMATS:
-                if self.converts(source, target):
-                    yield source, target
+        return permutations(AUDIO_FORMATS, 2)
 
     def converts(self, source: MediaType, target: MediaType) -> bool:
         """Whether both are formats we know, and the target a bit rate we make."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 from distributary.content.media_type import MediaType
@@ -51,10 +52,7 @@ class Images(Converter):
 
     def conversions(self) -> Iterator[tuple[MediaType, MediaType]]:
         """Yield every pair of listed pictures that does not enlarge."""
-        for source in IMAGE_FORMATS:
-            for target in IMAGE_FORMATS:
-                if source != target and self.converts(source, target):
-                    yield source, target
+        return (pair for pair in permutations(IMAGE_FORMATS, 2) if self.converts(*pair))
 
     def converts(self, source: MediaType, target: MediaType) -> bool:
         """Whether both are pictures and the source is not known to be narrower."""

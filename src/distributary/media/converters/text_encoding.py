@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import unicodedata
 from collections.abc import Iterable, Iterator
+from itertools import permutations
 
 from distributary.content.media_type import MediaType
 from distributary.media.converter import Converter
@@ -36,7 +37,7 @@ _DEFAULT_CHARSET = "utf-8"
 
 
 class TextEncodings(Converter):
-    """Writes plain text in another charset, with stand-ins for what the charset lacks."""
+    """Writes plain text in another charset, transliterating what the charset lacks."""
 
     name = "text-encoding"
 
@@ -47,10 +48,7 @@ class TextEncodings(Converter):
 
     def conversions(self) -> Iterator[tuple[MediaType, MediaType]]:
         """Yield every pair of the listed charsets."""
-        for source in TEXT_FORMATS:
-            for target in TEXT_FORMATS:
-                if source != target:
-                    yield source, target
+        return permutations(TEXT_FORMATS, 2)
 
     def converts(self, source: MediaType, target: MediaType) -> bool:
         """Whether both are plain text, in charsets that differ and that we know.
@@ -103,7 +101,7 @@ def encoded(text: str, target: MediaType) -> bytes:
     """Return the text in the target's charset.
 
     Characters that the charset lacks are written as their nearest relatives in it: without
-    accents, or as the table of stand-ins has it; as a question mark if there are none.
+    accents, or as the table of transliterations has it; as a question mark if there are none.
     UTF-16 is little-endian with a mark on every machine, so that results do not depend
     on where they were made.
     """
@@ -142,8 +140,8 @@ def _nearest(character: str, codec: str) -> str:
     """Return how to write one character that the charset lacks, in characters it has."""
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return ""  # accents, joiners and direction marks say nothing by themselves
-    stand_in = character.translate(TRANSLITERATION)
-    parts = unicodedata.normalize("NFKD", stand_in).translate(TRANSLITERATION)
+    transliterated = character.translate(TRANSLITERATION)
+    parts = unicodedata.normalize("NFKD", transliterated).translate(TRANSLITERATION)
     written = "".join(part for part in parts if not unicodedata.combining(part))
     # One mark for one character, whatever it decomposes into.
     return written if written and _has(codec, written) else "?"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from itertools import permutations
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from distributary.content.media_type import MediaType
@@ -71,10 +72,7 @@ class Video(Converter):
 
     def conversions(self) -> Iterator[tuple[MediaType, MediaType]]:
         """List every pair of the sixteen formats that does not enlarge."""
-        for source in VIDEO_FORMATS:
-            for target in VIDEO_FORMATS:
-                if self.converts(source, target):
-                    yield source, target
+        return (pair for pair in permutations(VIDEO_FORMATS, 2) if self.converts(*pair))
 
     def converts(self, source: MediaType, target: MediaType) -> bool:
         """Whether both are containers we know, and the target a size and rate we make."""

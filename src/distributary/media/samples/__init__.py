@@ -16,6 +16,8 @@ from importlib.resources import files
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from distributary.errors import BadInput, MissingPackage
 from distributary.media.samples.tone import tone_wav
 
@@ -102,7 +104,7 @@ def clip_mp4(
     with _needing("pillow", extra="media", purpose="cutting the sample video"):
         import PIL.Image  # noqa: F401  (PyAV hands out frames as its pictures)
     output = BytesIO()
-    with av.open(BytesIO(whole)) as source, av.open(output, "w", format="mp4") as made:
+    with av.open(BytesIO(whole), "r") as source, av.open(output, "w", format="mp4") as made:
         pictures, sound = source.streams.video[0], source.streams.audio[0]
         # Without the macroblock tree x264 repeats itself to the byte.
         video = made.add_stream(
@@ -115,13 +117,16 @@ def clip_mp4(
         audio = made.add_stream("aac", rate=sound.codec_context.sample_rate, layout="stereo")
         audio.bit_rate = _CLIP_AUDIO_BITS
         for frame in source.decode(pictures, sound):
-            if frame.time >= seconds:
+            assert isinstance(frame, av.AudioFrame | av.VideoFrame)
+            if frame.time is None or frame.time >= seconds:
                 continue
             if isinstance(frame, av.AudioFrame):
                 made.mux(audio.encode(frame))
             else:
                 picture = _stamped(frame.to_image().resize((width, height)), seed)
-                made.mux(video.encode(av.VideoFrame.from_image(picture)))
+                made.mux(
+                    video.encode(av.VideoFrame.from_ndarray(np.asarray(picture), format="rgb24"))
+                )
         made.mux(video.encode(None))
         made.mux(audio.encode(None))
     return output.getvalue()
