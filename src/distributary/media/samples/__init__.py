@@ -102,7 +102,7 @@ def clip_mp4(
     with _needing("av", extra="video", purpose="cutting the sample video"):
         import av
     with _needing("pillow", extra="media", purpose="cutting the sample video"):
-        import PIL.Image  # noqa: F401  (PyAV hands out frames as its pictures)
+        import PIL.Image
     output = BytesIO()
     with av.open(BytesIO(whole), "r") as source, av.open(output, "w", format="mp4") as made:
         pictures, sound = source.streams.video[0], source.streams.audio[0]
@@ -123,10 +123,9 @@ def clip_mp4(
             if isinstance(frame, av.AudioFrame):
                 made.mux(audio.encode(frame))
             else:
-                picture = _stamped(frame.to_image().resize((width, height)), seed)
-                made.mux(
-                    video.encode(av.VideoFrame.from_ndarray(np.asarray(picture), format="rgb24"))
-                )
+                picture = PIL.Image.fromarray(frame.to_ndarray(format="rgb24"))
+                pixels = np.asarray(_stamped(picture.resize((width, height)), seed))
+                made.mux(video.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
         made.mux(video.encode(None))
         made.mux(audio.encode(None))
     return output.getvalue()
