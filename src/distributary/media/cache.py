@@ -80,15 +80,9 @@ class Cache:
     ) -> ConversionResult | ConversionFailed | None:
         """Return what was kept under a key, if it still answers the question.
 
-        Parameters
-        ----------
-        key
-            The conversion.
-        limits
-            What it is allowed now; whatever it was allowed then unless given. With more
-            time or memory it might succeed, so a failure counts only for limits that are no
-            larger in any respect. And content that exceeds what may come out now is no
-            result.
+        A failure counts only for limits that are no larger in any respect than those it had: with
+        more time or memory it might succeed. And content that exceeds what may come out now is no
+        result. Without limits, whatever was kept is the answer.
         """
         try:
             result = self._kept(key)

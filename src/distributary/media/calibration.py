@@ -129,20 +129,8 @@ def calibrate(
     round: a slow moment of the machine then falls on conversions of all kinds, and on
     one run of each, which the median passes over. Whatever loads a library ran before.
 
-    Parameters
-    ----------
-    samples
-        At least one. Those of one format should differ in size.
-    registry
-        Which conversions there are.
-    convert
-        Carries them out. It must not answer from a cache.
-    repeat
-        Runs of each conversion on each sample.
-    seed
-        Of the order.
-    observe
-        Told how far it is.
+    There is at least one sample, and those of one format should differ in size. `convert` must
+    not answer from a cache. The seed is that of the order.
     """
     began = time.perf_counter()
     families = families_of(registry, (sample.format for sample in samples))

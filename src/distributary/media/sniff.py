@@ -45,12 +45,8 @@ def sniff(content: bytes, name: str | None = None) -> MediaType:
 
     Raises `BadInput` when neither says what it is.
 
-    Parameters
-    ----------
-    content
-        All of it: whether something is text shows only at the end.
-    name
-        What the file is called, for content that has no signature.
+    The content has to be all of it: whether something is text shows only at the end. The name
+    serves content that has no signature.
     """
     found = _by_signature(content)
     if found is not None:

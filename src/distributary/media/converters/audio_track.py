@@ -27,25 +27,9 @@ _LAYOUTS = ("mono", "stereo", "2.1", "quad", "5.0", "5.1", "6.1", "7.1")
 class AudioTrack:
     """Takes decoded sound and writes it into a container.
 
-    Parameters
-    ----------
-    target
-        The container to write into.
-    container
-        What kind it is.
-    rate
-        Samples a second to write.
-    channel_count
-        Channels to write.
-    bits
-        Bits a second to spend; None for a codec without a choice.
-    start
-        Second on the source's clock at which the result begins. Sound before it is cut,
-        and silence put where there is none. None to take sound as it comes.
-    seconds_max
-        Where to cut the sound; None to keep all.
-    samples_max
-        How many samples per channel there may be, at the source's rate.
+    The result begins at second `start` of the source's clock: sound before it is cut, and silence
+    put where there is none. Without one, sound is taken as it comes. It is cut after
+    `seconds_max`. There may be `samples_max` samples per channel, at the source's rate.
     """
 
     def __init__(
