@@ -23,13 +23,31 @@ def kernel(function: _F) -> _F:
     Threads come from Python (kernels release the lock) rather than from Numba's
     own layers, which do not survive a fork and so would break Spark's workers.
     """
-    compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    options = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    compiled: Any = numba.njit(**options)(function)
     if hasattr(compiled, "_cache"):  # it has none where the compiler is switched off
         cache = compiled._cache
         cache._cache_file = _FilePerSignature(
             cache.cache_path, cache._impl.filename_base, _stamp(function, cache)
         )
+        _compile_for_variables(compiled)
     return cast(_F, compiled)
+
+
+def _compile_for_variables(compiled: Any) -> None:
+    """Have a kernel that is called with a constant compiled as for any other value.
+
+    When a kernel calls another with a constant, Numba compiles the other for just that
+    constant; and also for the -1 that a variable starts with, before it has found out what
+    else is assigned to it. One signature for all of them takes two thirds of the time.
+    """
+    template_of_call = compiled.get_call_template
+
+    def template_of_call_with_variables(args: Any, kws: Any) -> Any:
+        named = {name: numba.types.unliteral(kind) for name, kind in kws.items()}
+        return template_of_call(tuple(map(numba.types.unliteral, args)), named)
+
+    compiled.get_call_template = template_of_call_with_variables
 
 
 def _stamp(function: Callable[..., object], cache: Any) -> bytes:
