@@ -45,9 +45,9 @@ def random_wiring(problem: WiringProblem, seed: int) -> IntArray:
 def grown(prices: FloatArray, members: IntArray) -> tuple[float, IntArray, IntArray, FloatArray]:
     """Return the weight of the tree of some brokers, and the tree."""
     count = len(members)
-    parents, order = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    parents, order = np.empty(count, dtype=np.int64), members.copy()
     edges = np.empty(count)
-    return grow_tree(members, count, prices, parents, edges, order), order, parents, edges
+    return grow_tree(count, prices, parents, edges, order), order, parents, edges
 
 
 @settings(max_examples=150)

@@ -27,16 +27,8 @@ def number_rows(
 ) -> FloatArray:
     """Return rows of numbers that are 0 or between NUMBER_MIN and NUMBER_MAX as a table.
 
-    Parameters
-    ----------
-    rows
-        Lists, as the document has them.
-    place
-        Tells where in the document a row is.
-    width
-        How many numbers each row must have.
-    noun
-        What there are `width` of, for the message: "broker".
+    `place` tells where in the document a row is. Each must have `width` numbers, one for each
+    `noun` ("broker"), as the message has it.
     """
     table = np.empty((len(rows), width))
     for i, row in enumerate(rows):

@@ -7,13 +7,13 @@ assignment of users to brokers costs.
 from distributary.wiring.cost import cost
 from distributary.wiring.planner import METHODS, wire
 from distributary.wiring.problem import WiringProblem
-from distributary.wiring.wiring import CORES, Cost, Wiring, check, loads
+from distributary.wiring.wiring import CORES, Wiring, WiringCost, check, loads
 
 __all__ = [
     "CORES",
     "METHODS",
-    "Cost",
     "Wiring",
+    "WiringCost",
     "WiringProblem",
     "check",
     "cost",

@@ -16,16 +16,8 @@ def cheapest_access(
 ) -> float:
     """Return what access costs when everybody takes the broker cheapest with its surcharge.
 
-    Parameters
-    ----------
-    demands
-        Of the users.
-    access
-        Prices, shape (users, brokers).
-    surcharges
-        On the price of a unit of traffic, by broker.
-    loads
-        Filled: the demand at each broker.
+    `access` (users, brokers) are prices, `surcharges` (brokers,) what is added to them. Fills
+    `loads` (brokers,) with the demand at each.
     """
     total = 0.0
     loads[:] = 0.0
@@ -46,15 +38,8 @@ def near_brokers(
 ) -> None:
     """Fill the brokers cheapest with their surcharges, and the least price of all others.
 
-    Parameters
-    ----------
-    access, surcharges
-        As in `cheapest_access`.
-    near
-        Filled by user with brokers, shape (users, width); not in any order.
-    far
-        Filled: the least price with surcharge of the brokers that are not near, infinite
-        when all are near.
+    `access` and `surcharges` as in `cheapest_access`. `near` (users, width) is in no order; `far`
+    (users,) is infinite when all are near.
     """
     users, width = near.shape
     prices = np.empty(width)
@@ -162,14 +147,8 @@ def follow(
 ) -> None:
     """Raise shares where users are and their channel is not, lower them where it is opposite.
 
-    Parameters
-    ----------
-    step
-        By how much.
-    near, starts, channels, chosen, opened, shares
-        As in `choose`.
-    gains
-        Filled: the sum of the shares by channel and broker.
+    `step` is by how much; the sum of the shares by channel and broker is written to `gains`. The
+    others are those of `choose`.
     """
     gains[:] = 0.0
     for u in range(len(near)):

@@ -38,13 +38,14 @@ def bounds(
     for k in range(len(publish_channel)):
         largest[publish_channel[k]] = max(largest[publish_channel[k]], publish_rate[k])
     sent, heard = np.zeros(users), np.zeros(users)
+    most_sent, most_heard = 0.0, 0.0
     for u in range(users):
         for k in range(publish_start[u], publish_start[u + 1]):
             sent[u] += publish_rate[k]
         for k in range(interest_start[u], interest_start[u + 1]):
             heard[u] += largest[interest_channel[k]]
+        most_sent, most_heard = max(most_sent, sent[u]), max(most_heard, heard[u])
     most = np.empty(users)
-    most_sent, most_heard = sent.max(), heard.max()
     for u in range(users):
         most[u] = min(sent[u], most_heard) + min(most_sent, heard[u])
     return sent, heard, most
@@ -167,14 +168,8 @@ def seed_pairs(
 ) -> None:
     """Attach to each broker in turn the free pair with the largest traffic over its prices.
 
-    Parameters
-    ----------
-    prices
-        Shape (users, brokers).
-    demands, limits
-        Shapes (users,) and (brokers,).
-    broker_of
-        All -1 at first; written at the users of the pairs.
+    `prices` (users, brokers), `demands` (users,), `limits` (brokers,); `broker_of` is all -1 at
+    first, and written at the users of the pairs.
     """
     users = len(demands)
     if users < 2:
@@ -231,7 +226,12 @@ def seed_pairs(
         if first >= 0:
             broker_of[first] = b
             broker_of[second] = b
-            free = free[(free != first) & (free != second)]
+            left = 0
+            for u in free:
+                if u != first and u != second:
+                    free[left] = u
+                    left += 1
+            free = free[:left]
 
 
 @kernel
@@ -255,13 +255,9 @@ def join(
     Only brokers with room count. No price is the best ratio, and then the larger traffic
     wins; of equal ratios the cheaper broker, and of those the first.
 
-    Parameters
-    ----------
-    users
-        Those without a broker, in the order in which they join.
-    entering, readers
-        What the users of each broker publish on each channel, and how many of them want it,
-        shape (channels, brokers). Kept up to date, as are `loads` (brokers,).
+    `users` are those without a broker, in the order in which they join. `entering` and `readers`
+    (channels, brokers), what the users of each broker publish on each channel and how many of them
+    want it, are kept up to date, as are `loads` (brokers,).
     """
     brokers = len(limits)
     traffic = np.empty(brokers)

@@ -11,37 +11,36 @@ import numpy as np
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.kernels import kernel
 
-__all__ = ["grow_tree", "insertion_weight", "reach_in_tree", "reach_weights"]
+__all__ = [
+    "grow_tree",
+    "grow_tree_inside",
+    "insertion_weight",
+    "reach_by_spanning_trees",
+    "reach_in_one_tree",
+    "reach_in_tree",
+]
 
 
 @kernel
 def grow_tree(
-    members: IntArray,
-    count: int,
-    prices: FloatArray,
-    parents: IntArray,
-    edges: FloatArray,
-    order: IntArray,
+    count: int, prices: FloatArray, parents: IntArray, edges: FloatArray, order: IntArray
 ) -> float:
-    """Grow the minimum spanning tree of the first `count` members, and return its weight.
+    """Grow the minimum spanning tree of the first `count` brokers in `order`; return its weight.
 
     Parameters
     ----------
-    members
-        Broker indices.
     prices
         Between brokers, shape (brokers, brokers).
     parents, edges, order
         Filled: `order[i]` is the i-th broker to join, `parents[i]` the position in `order`
         of the one it joins (always smaller than `i`), and `edges[i]` the price between
-        them. At least `count` long. The first in `members` joins first.
+        them. At least `count` long. The first in `order` joins first.
     """
     if count == 0:
         return 0.0
     # Brokers that have not joined stand in `order` from `done` on; `edges` and `parents`
     # have the cheapest way to each of them so far.
     for i in range(count):
-        order[i] = members[i]
         edges[i] = np.inf
         parents[i] = 0
     edges[0] = 0.0
@@ -112,43 +111,49 @@ def insertion_weight(
 
 
 @kernel
-def reach_weights(
-    inside: BoolArray,
-    prices: FloatArray,
-    parents: IntArray,
-    edges: FloatArray,
-    order: IntArray,
-    members: IntArray,
-    ways: FloatArray,
-    row: FloatArray,
-) -> float:
-    """Fill `row[b]` with the weight of the spanning tree of the brokers inside and `b`.
-
-    Parameters
-    ----------
-    inside
-        The brokers of the channel, shape (brokers,).
-    parents, edges, order, members, ways
-        Room for as many numbers as there are brokers.
-
-    Returns
-    -------
-    float
-        The weight of the tree of the brokers inside alone. When there are none, nothing
-        has to be sent anywhere and all weights are 0.
-    """
+def grow_tree_inside(
+    inside: BoolArray, prices: FloatArray, parents: IntArray, edges: FloatArray, order: IntArray
+) -> tuple[int, float]:
+    """Grow the spanning tree of the brokers inside; return how many they are, and its weight."""
     count = 0
     for b in range(len(inside)):
         if inside[b]:
-            members[count] = b
+            order[count] = b
             count += 1
-    weight = grow_tree(members, count, prices, parents, edges, order)
-    for b in range(len(inside)):
-        if inside[b]:
-            row[b] = weight
-        else:
-            row[b] = insertion_weight(count, order, parents, edges, prices[b], ways)
-    return weight
+    return count, grow_tree(count, prices, parents, edges, order)
+
+
+@kernel
+def reach_by_spanning_trees(inside: BoolArray, prices: FloatArray, rows: FloatArray) -> None:
+    """Fill `rows[c, b]` with the weight of the spanning tree of the brokers inside and `b`.
+
+    `inside[c, b]` says whether `b` is a broker of channel `c`. Without any of them nothing
+    has to be sent anywhere, and the weights are 0.
+    """
+    brokers = len(prices)
+    parents, order = np.empty(brokers, np.int64), np.empty(brokers, np.int64)
+    edges, ways = np.empty(brokers), np.empty(brokers)
+    for c in range(len(inside)):
+        count, weight = grow_tree_inside(inside[c], prices, parents, edges, order)
+        for b in range(brokers):
+            if inside[c, b]:
+                rows[c, b] = weight
+            else:
+                rows[c, b] = insertion_weight(count, order, parents, edges, prices[b], ways)
+
+
+@kernel
+def reach_in_one_tree(
+    inside: BoolArray,
+    tree_order: IntArray,
+    tree_parents: IntArray,
+    tree_edges: FloatArray,
+    rows: FloatArray,
+) -> None:
+    """Fill `rows[c, b]` as `reach_in_tree` does for each channel."""
+    below, away = np.empty(len(tree_order), np.int64), np.empty(len(tree_order))
+    for c in range(len(inside)):
+        reach_in_tree(inside[c], tree_order, tree_parents, tree_edges, below, away, rows[c])
 
 
 @kernel

@@ -6,7 +6,7 @@ import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.kernels import kernel
-from distributary.wiring._core_kernels import grow_tree
+from distributary.wiring._core_kernels import grow_tree_inside
 
 __all__ = ["flows_along_spanning_trees", "flows_in_tree"]
 
@@ -17,36 +17,21 @@ def flows_along_spanning_trees(
 ) -> None:
     """Add to `flows` what the minimum spanning trees of all channels carry.
 
-    Parameters
-    ----------
-    entering
-        `entering[c, b]`: what enters channel `c` at broker `b`.
-    inside
-        `inside[c, b]`: has broker `b` a subscriber of channel `c`?
-    prices
-        Between brokers.
-    flows
-        Added to at [b, b'] with b < b', shape (brokers, brokers).
+    `entering[c, b]` enters channel `c` at broker `b`, and `inside[c, b]` says whether `b` has a
+    subscriber of `c`; `flows` (brokers, brokers) is added to at [b, b'] with b < b'.
     """
     count = len(prices)
-    members, parents, order = (
-        np.empty(count, np.int64),
-        np.empty(count, np.int64),
-        np.empty(count, np.int64),
-    )
+    parents, order = np.empty(count, np.int64), np.empty(count, np.int64)
     ends = np.empty((count, 2), np.int64)
     edges, ways = np.empty(count), np.empty(count)
     for c in range(len(inside)):
-        size = 0
+        size, _ = grow_tree_inside(inside[c], prices, parents, edges, order)
+        if size == 0:
+            continue
         within = 0.0
         for b in range(count):
             if inside[c, b]:
-                members[size] = b
-                size += 1
                 within += entering[c, b]
-        if size == 0:
-            continue
-        grow_tree(members, size, prices, parents, edges, order)
         for i in range(1, size):
             _add(flows, order[i], order[parents[i]], within)
         for b in range(count):
@@ -91,12 +76,7 @@ def flows_in_tree(
 ) -> None:
     """Add to `flows` what one tree of all brokers carries.
 
-    Parameters
-    ----------
-    entering, inside, flows
-        As for `flows_along_spanning_trees`.
-    tree_order, tree_parents
-        The tree as `grow_tree` makes it.
+    The tree is as `grow_tree` makes it, the others are as for `flows_along_spanning_trees`.
     """
     count = len(tree_order)
     below, rates = np.empty(count, np.int64), np.empty(count)

@@ -73,16 +73,9 @@ def least_by_set(
 ) -> float:
     """Return the sum of the least costs of all channels, by looking at every set.
 
-    Parameters
-    ----------
-    rates, counts_min
-        By channel: its rate, and how many brokers its set has at least.
-    gains
-        `gains[c, b]`: what channel `c` gains for broker `b`.
-    weights, bits
-        By set of brokers: the weight of its tree, and how many they are.
-    opened
-        Filled: `opened[c, b]` says whether `b` is in the best set of `c`.
+    By channel: its rate, how many brokers its set has at least, and `gains[c, b]` for every broker.
+    By set of brokers: the weight of its tree, and how many they are (`bits`). `opened[c, b]` is
+    filled with whether `b` is in the best set of `c`.
     """
     channels, brokers = gains.shape
     gained = np.zeros(len(weights))
@@ -118,18 +111,16 @@ def least_by_linkage(
 
     Two groups that both have brokers in the set cost the price at which they join.
 
-    Parameters
-    ----------
-    rates, counts_min, gains, opened
-        As in `least_by_set`.
-    pairs, prices, sizes
-        As `link` makes them.
+    Groups are those of `link`; the others are as in `least_by_set`.
     """
     channels, brokers = gains.shape
     groups = 2 * brokers - 1
+    needed_max = 0
+    for c in range(channels):
+        needed_max = max(needed_max, counts_min[c])
     # `table[g, j]`: the least cost within group g with j of its brokers, or at least j when
     # that is all a channel needs.
-    table = np.empty((groups, counts_min.max() + 1))
+    table = np.empty((groups, needed_max + 1))
     stack, needed = np.empty(groups, np.int64), np.empty(groups, np.int64)
     total = 0.0
     for c in range(channels):

@@ -32,16 +32,15 @@ def shortest_ways(
     Of equal ways the direct one is taken, then the one whose last broker is nearest, then
     the first.
 
-    Parameters
-    ----------
-    nearest
-        All brokers by their price from each broker, nearest first, shape (brokers, brokers).
+    `nearest` (brokers, brokers) has all brokers by their price from each, nearest first.
     """
     users, brokers = access.shape
     ways = np.empty((brokers, users))
     last = np.empty((brokers, users), np.int32)
     for u in range(users):
-        least = access[u].min()
+        least = np.inf
+        for b in range(brokers):
+            least = min(least, access[u, b])
         for t in range(brokers):
             best, at = access[u, t], t
             for b in nearest[t]:

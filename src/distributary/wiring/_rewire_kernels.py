@@ -6,58 +6,42 @@ import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
 from distributary.kernels import kernel
-from distributary.wiring._search_kernels import fits, moving, survey
-from distributary.wiring._state_kernels import State, Work, attach, revert, weigh
+from distributary.wiring._search_kernels import estimate_moves
+from distributary.wiring._state_kernels import WiringState, extra_moves, fits, try_change
 
-__all__ = ["best_gains", "loss_of", "relieve"]
+__all__ = ["best_gains", "relieve"]
 
-# Brokers of which the change is weighed for each user.
-_WEIGHED = 8
-
-
-@kernel
-def loss_of(state: State, work: Work, u: int, to: int) -> float:
-    """Return what moving `u` adds to the cost, and leave everything as it is."""
-    work.users[0], work.targets[0] = u, to
-    delta, touched = weigh(state, work, 1)
-    revert(state, work, 1, touched)
-    return float(delta)
+# Brokers to which a move of each user is evaluated.
+_EVALUATED = 8
 
 
 @kernel
-def best_gains(
-    state: State,
-    work: Work,
-    scores: FloatArray,
-    home: IntArray,
-    moves: IntArray,
-    gains: FloatArray,
-    targets: IntArray,
-) -> None:
+def best_gains(state: WiringState, gains: FloatArray, targets: IntArray) -> None:
     """Fill `gains[u]` with the least that a move of `u` to `targets[u]` adds to the cost.
 
-    At most 0. The brokers that look best are weighed. Where those that would help are full,
+    At most 0. The brokers that look best are evaluated. Where those that would help are full,
     the target is -1 and the gain a guess: there may be somebody to swap with.
     """
+    scores = state.scores
     for u in range(len(state.broker_of)):
-        at = state.broker_of[u]
         gains[u] = 0.0
         targets[u] = -1
-        survey(state, work, u, scores)
+        estimate_moves(state, u)
         full = 0.0
         for b in range(len(scores)):
-            if moves[0] + moving(home, u, at, b) > moves[1]:
+            if state.moves[0] + extra_moves(state, u, b) > state.moves[1]:
                 scores[b] = np.inf
             elif not fits(state, b, state.demands[u]):
                 full = min(full, scores[b])
                 scores[b] = np.inf
-        scores[at] = np.inf
-        for _ in range(_WEIGHED):
+        scores[state.broker_of[u]] = np.inf
+        for _ in range(_EVALUATED):
             to = int(np.argmin(scores))
             if scores[to] == np.inf:
                 break
             scores[to] = np.inf
-            delta = loss_of(state, work, u, to)
+            state.users[0], state.targets[0] = u, to
+            delta = try_change(state, 1, -np.inf)
             if delta < gains[u]:
                 gains[u] = delta
                 targets[u] = to
@@ -66,7 +50,7 @@ def best_gains(
 
 
 @kernel
-def relieve(state: State, work: Work, scores: FloatArray, home: IntArray, moves: IntArray) -> None:
+def relieve(state: WiringState) -> None:
     """Move users off brokers that carry too much, those first that cost least for their load.
 
     Stops when no broker is overloaded, or when nothing more can be done with the moves.
@@ -80,16 +64,16 @@ def relieve(state: State, work: Work, scores: FloatArray, home: IntArray, moves:
             while True:
                 need = state.demands[u]
                 if need > 0.0:
-                    survey(state, work, u, scores)
-                    for to in range(len(scores)):
+                    estimate_moves(state, u)
+                    for to in range(len(state.scores)):
                         if to == b or not fits(state, to, need):
                             continue
-                        if moves[0] + moving(home, u, b, to) > moves[1]:
+                        if state.moves[0] + extra_moves(state, u, to) > state.moves[1]:
                             continue
                         # Many small users would use up the moves: those that end the
                         # overload at once go before all others.
                         useful = min(need, excess)
-                        price = scores[to] / useful
+                        price = state.scores[to] / useful
                         if need < excess:
                             price += 1e30 * (1.0 - need / excess)
                         if price < best_price:
@@ -100,5 +84,5 @@ def relieve(state: State, work: Work, scores: FloatArray, home: IntArray, moves:
                     break
             if best_user < 0:
                 break
-            moves[0] += moving(home, best_user, b, best_target)
-            attach(state, work, best_user, best_target)
+            state.users[0], state.targets[0] = best_user, best_target
+            try_change(state, 1, np.inf)

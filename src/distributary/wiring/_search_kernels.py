@@ -1,7 +1,8 @@
 """Compiled: moves, swaps, and the closing and opening of brokers.
 
-Every change is decided by `weigh`, which is exact. What is worth weighing is guessed from
-the tables of the state: as if all of a channel's traffic entered where it has subscribers.
+Every change is decided by `try_change`, which is exact. What is worth evaluating is guessed
+from the tables of the state: as if all of a channel's traffic entered where it has
+subscribers.
 """
 
 from __future__ import annotations
@@ -10,40 +11,31 @@ import numpy as np
 
 from distributary.arrays import FloatArray, IntArray, UintArray
 from distributary.draws import draw, draw_index
-from distributary.kernels import kernel
-from distributary.wiring._core_kernels import grow_tree, insertion_weight
-from distributary.wiring._state_kernels import State, Work, attach, commit, revert, weigh
+from distributary.wiring._core_kernels import insertion_weight
+from distributary.wiring._state_kernels import (
+    WiringState,
+    extra_moves,
+    fits,
+    spanning_tree,
+    try_change,
+)
 
-__all__ = ["cool", "descend", "fits", "improve", "move", "moving", "reshape", "survey"]
+__all__ = ["GAIN_MIN", "anneal", "descend", "estimate_move", "estimate_moves", "reshape"]
 
-# A change must help by more than rounding, as a share of the whole cost.
-_HELPS = 1e-12
-# Of one user, so many brokers are weighed, and so many users of a full broker guessed at.
-_WEIGHED, _SWAPPED = 3, 24
-# While cooling, the users of a full broker that are tried for one that fits.
+GAIN_MIN = 1e-12
+"""A change must help by more than rounding, as a share of the whole cost."""
+# Of one user, so many brokers are evaluated, and so many users of a full broker guessed at.
+_EVALUATED, _SWAPPED = 3, 24
+# While annealing, the users of a full broker that are tried for one that fits.
 _FITTING = 6
 # A channel is taken off a broker where it has at most so many subscribers.
 _TAKEN_OFF = 12
-# A guess that is this much worse than what would be accepted is not weighed.
+# A guess that is this much worse than what would be accepted is not evaluated.
 _TRUST = 0.5
 
 
 @kernel
-def fits(state: State, b: int, more: float) -> bool:
-    """Has broker `b` room for so much more?"""
-    return bool(state.loads[b] + more <= state.capacities[b])
-
-
-@kernel
-def moving(home: IntArray, u: int, at: int, to: int) -> int:
-    """Return how many more users are away from home when `u` goes from `at` to `to`."""
-    if home[u] < 0:
-        return 0
-    return int(to != home[u]) - int(at != home[u])
-
-
-@kernel
-def guess(state: State, work: Work, u: int, to: int) -> float:
+def estimate_move(state: WiringState, u: int, to: int) -> float:
     """Return about what it would change to move `u`, without growing a tree."""
     at = state.broker_of[u]
     change = state.demands[u] * (state.access[u, to] - state.access[u, at])
@@ -62,17 +54,18 @@ def guess(state: State, work: Work, u: int, to: int) -> float:
                     nearest = state.prices[at, b]
             if nearest < np.inf:
                 change -= state.channel_rates[c] * nearest
-            work.steps[0] += brokers
+            state.steps[0] += brokers
     interests = state.interest_start[u + 1] - state.interest_start[u]
-    work.steps[0] += 2 * (state.publish_start[u + 1] - state.publish_start[u]) + 4 * interests
+    state.steps[0] += 2 * (state.publish_start[u + 1] - state.publish_start[u]) + 4 * interests
     return float(change)
 
 
 @kernel
-def survey(state: State, work: Work, u: int, scores: FloatArray) -> None:
+def estimate_moves(state: WiringState, u: int) -> None:
     """Fill `scores[b]` with about what it would change to move `u` to each broker."""
     at = state.broker_of[u]
-    brokers = len(state.loads)
+    scores = state.scores
+    brokers = len(scores)
     for b in range(brokers):
         scores[b] = state.demands[u] * (state.access[u, b] - state.access[u, at])
     for k in range(state.publish_start[u], state.publish_start[u + 1]):
@@ -80,7 +73,7 @@ def survey(state: State, work: Work, u: int, scores: FloatArray) -> None:
         here = state.reach[c, at]
         for b in range(brokers):
             scores[b] += rate * (state.reach[c, b] - here)
-    work.steps[0] += brokers * (1 + state.publish_start[u + 1] - state.publish_start[u]) // 2
+    state.steps[0] += brokers * (1 + state.publish_start[u + 1] - state.publish_start[u]) // 2
     for k in range(state.interest_start[u], state.interest_start[u + 1]):
         c = state.interest_channel[k]
         rate, weight = state.channel_rates[c], state.weights[c]
@@ -88,136 +81,96 @@ def survey(state: State, work: Work, u: int, scores: FloatArray) -> None:
             for b in range(brokers):
                 if state.subscribers[c, b] == 0:
                     scores[b] += rate * (state.reach[c, b] - weight)
-            work.steps[0] += brokers
+            state.steps[0] += brokers
             continue
         # The broker loses its last subscriber: the tree without it, and each other added.
-        count = 0
-        for b in range(brokers):
-            if state.subscribers[c, b] > 0 and b != at:
-                work.members[count] = b
-                count += 1
-        left = grow_tree(work.members, count, state.prices, work.parents, work.edges, work.order)
-        work.steps[0] += count * count
+        count, left = spanning_tree(state, c, at)
         for b in range(brokers):
             if state.subscribers[c, b] > 0:
                 scores[b] += rate * (left - weight)
             else:
                 joined = insertion_weight(
-                    count, work.order, work.parents, work.edges, state.prices[b], work.ways
+                    count, state.order, state.parents, state.edges, state.prices[b], state.ways
                 )
                 scores[b] += rate * (joined - weight)
-                work.steps[0] += 2 * count
+                state.steps[0] += 2 * count
     scores[at] = 0.0
 
 
 @kernel
-def _try(state: State, work: Work, changes: int, most: float) -> bool:
-    """Make the change in `work` if it adds at most `most` to the cost."""
-    delta, touched = weigh(state, work, changes)
-    if delta <= most:
-        commit(state, work, changes, touched, delta)
-        return True
-    revert(state, work, changes, touched)
-    return False
+def _partner(state: WiringState, u: int, full: int, most: float) -> int:
+    """Return the user of a full broker that best swaps with `u`, or -1.
 
-
-@kernel
-def move(state: State, work: Work, u: int, to: int, home: IntArray, moves: IntArray) -> bool:
-    """Move `u` if that helps, there is room, and `moves` (away from home, at most) allows it."""
-    at = state.broker_of[u]
-    away = moving(home, u, at, to)
-    if not fits(state, to, state.demands[u]) or moves[0] + away > moves[1]:
-        return False
-    work.users[0], work.targets[0] = u, to
-    if _try(state, work, 1, -_HELPS * state.total[0]):
-        moves[0] += away
-        return True
-    return False
-
-
-@kernel
-def improve(
-    state: State, work: Work, u: int, scores: FloatArray, home: IntArray, moves: IntArray
-) -> bool:
-    """Make the best move or swap of `u` that helps; `moves` is (away from home, at most)."""
-    survey(state, work, u, scores)
-    at = state.broker_of[u]
-    helps = -_HELPS * state.total[0]
-    need = state.demands[u]
-    full = -1
-    full_score = helps
-    for _ in range(_WEIGHED):
-        best = -1
-        best_score = helps
-        for b in range(len(scores)):
-            if scores[b] < best_score and b != at:
-                if moves[0] + moving(home, u, at, b) > moves[1]:
-                    continue
-                if fits(state, b, need):
-                    best_score = scores[b]
-                    best = b
-                elif scores[b] < full_score and state.ring[b] >= 0:
-                    full_score = scores[b]
-                    full = b
-        if best < 0:
-            break
-        if move(state, work, u, best, home, moves):
-            return True
-        scores[best] = 0.0
-    if full < 0:
-        return False
-    other = -1
-    other_score = helps - full_score
+    It looks at some of them only; the next time it goes on with the others.
+    """
+    at, need = state.broker_of[u], state.demands[u]
+    best = -1
     v = state.ring[full]
     for _ in range(_SWAPPED):
         both_fit = fits(state, full, need - state.demands[v]) and fits(
             state, at, state.demands[v] - need
         )
-        away = moving(home, u, at, full) + moving(home, v, full, at)
-        if both_fit and moves[0] + away <= moves[1]:
-            score = guess(state, work, v, at)
-            if score < other_score:
-                other_score = score
-                other = v
+        away = extra_moves(state, u, full) + extra_moves(state, v, at)
+        if both_fit and state.moves[0] + away <= state.moves[1]:
+            score = estimate_move(state, v, at)
+            if score < most:
+                most = score
+                best = v
         v = state.next_user[v]
         if v == state.ring[full]:
             break
     state.ring[full] = v
-    if other < 0:
-        return False
-    away = moving(home, u, at, full) + moving(home, other, full, at)
-    work.users[0], work.targets[0] = u, full
-    work.users[1], work.targets[1] = other, at
-    if _try(state, work, 2, helps):
-        moves[0] += away
-        return True
-    return False
+    return best
 
 
 @kernel
-def descend(
-    state: State,
-    work: Work,
-    order: IntArray,
-    scores: FloatArray,
-    home: IntArray,
-    moves: IntArray,
-    steps_max: int,
-) -> int:
+def descend(state: WiringState, order: IntArray, steps_max: int) -> int:
     """Offer every user of `order` its best move or swap, once; return how many were made."""
     made = 0
     for u in order:
-        if work.steps[0] >= steps_max:
+        if state.steps[0] >= steps_max:
             break
-        if improve(state, work, u, scores, home, moves):
+        estimate_moves(state, u)
+        at, need = state.broker_of[u], state.demands[u]
+        helps = -GAIN_MIN * state.total[0]
+        moved = False
+        full = -1
+        full_score = helps
+        for _ in range(_EVALUATED):
+            best = -1
+            best_score = helps
+            for b in range(len(state.scores)):
+                if state.scores[b] < best_score and b != at:
+                    if state.moves[0] + extra_moves(state, u, b) > state.moves[1]:
+                        continue
+                    if fits(state, b, need):
+                        best_score = state.scores[b]
+                        best = b
+                    elif state.scores[b] < full_score and state.ring[b] >= 0:
+                        full_score = state.scores[b]
+                        full = b
+            if best < 0:
+                break
+            state.users[0], state.targets[0] = u, best
+            moved = try_change(state, 1, helps) <= helps
+            if moved:
+                break
+            state.scores[best] = 0.0
+        if not moved and full >= 0:
+            other = _partner(state, u, full, helps - full_score)
+            if other >= 0:
+                state.users[0], state.targets[0] = u, full
+                state.users[1], state.targets[1] = other, at
+                moved = try_change(state, 2, helps) <= helps
+        if moved:
             made += 1
     return made
 
 
 @kernel
-def _pick_target(
+def _draw_target(
     seed: UintArray,
-    state: State,
+    state: WiringState,
     u: int,
     near: IntArray,
     reader_start: IntArray,
@@ -236,10 +189,10 @@ def _pick_target(
 
 
 @kernel
-def _make_way(state: State, work: Work, b: int, other: int, need: float) -> int:
+def _make_way(state: WiringState, b: int, other: int, need: float) -> int:
     """Choose one user of a full broker, or two, to go to `other` in exchange for `need`.
 
-    They are written into `work` after the first; returns how many they are, 0 for none.
+    They are written into `users` after the first; returns how many they are, 0 for none.
     """
     v = state.ring[b]
     if v < 0:
@@ -250,8 +203,8 @@ def _make_way(state: State, work: Work, b: int, other: int, need: float) -> int:
         for count in range(1, 3):
             if fits(state, b, need - leaving) and fits(state, other, leaving - need):
                 state.ring[b] = following
-                work.users[1], work.targets[1] = v, other
-                work.users[2], work.targets[2] = following, other
+                state.users[1], state.targets[1] = v, other
+                state.users[2], state.targets[2] = following, other
                 return count
             if following == v:
                 break
@@ -262,10 +215,9 @@ def _make_way(state: State, work: Work, b: int, other: int, need: float) -> int:
 
 
 @kernel
-def cool(
+def anneal(
     seed: UintArray,
-    state: State,
-    work: Work,
+    state: WiringState,
     near: IntArray,
     reader_start: IntArray,
     readers: IntArray,
@@ -273,9 +225,7 @@ def cool(
     steps_max: int,
     best: IntArray,
     best_cost: FloatArray,
-    home: IntArray,
-    moves: IntArray,
-) -> int:
+) -> None:
     """Make random moves and swaps at one temperature, until the steps are used up.
 
     Parameters
@@ -289,88 +239,68 @@ def cool(
     temperature
         Of a change in cost.
     steps_max
-        The count of `work.steps` at which to stop.
+        The count of `state.steps` at which to stop.
     best, best_cost
         The best wiring so far, kept up to date.
-    home, moves
-        Where each user came from or -1; how many are away from there, and may be at most.
-
-    Returns
-    -------
-    int
-        How many changes were made.
     """
-    made = 0
     users = len(state.broker_of)
-    while work.steps[0] < steps_max:
-        work.steps[0] += 100
+    while state.steps[0] < steps_max:
+        state.steps[0] += 100
         u = draw_index(seed, users)
         at = state.broker_of[u]
-        to = _pick_target(seed, state, u, near, reader_start, readers)
+        to = _draw_target(seed, state, u, near, reader_start, readers)
         if to == at:
             continue
-        away = moving(home, u, at, to)
+        away = extra_moves(state, u, to)
         most = -temperature * np.log(1.0 - draw(seed))
         need = state.demands[u]
-        work.users[0], work.targets[0] = u, to
+        state.users[0], state.targets[0] = u, to
         changes = 1
         if not fits(state, to, need):
-            changes = 1 + _make_way(state, work, to, at, need)
+            changes = 1 + _make_way(state, to, at, need)
             if changes == 1:
                 continue
             for i in range(1, changes):
-                away += moving(home, work.users[i], to, at)
-        if moves[0] + away > moves[1]:
+                away += extra_moves(state, state.users[i], at)
+        if state.moves[0] + away > state.moves[1]:
             continue
-        guessed = guess(state, work, u, to)
+        guessed = estimate_move(state, u, to)
         for i in range(1, changes):
-            guessed += guess(state, work, work.users[i], at)
+            guessed += estimate_move(state, state.users[i], at)
         if guessed * _TRUST > most:
             continue
-        if _try(state, work, changes, most):
-            made += 1
-            moves[0] += away
-            if state.total[0] < best_cost[0] * (1.0 - _HELPS):
-                best_cost[0] = state.total[0]
-                best[:] = state.broker_of
-    return made
+        try_change(state, changes, most)
+        if state.total[0] < best_cost[0] * (1.0 - GAIN_MIN):
+            best_cost[0] = state.total[0]
+            best[:] = state.broker_of
 
 
 @kernel
-def _evacuate(
-    state: State,
-    work: Work,
-    scores: FloatArray,
-    leaving: IntArray,
-    count: int,
-    home: IntArray,
-    moves: IntArray,
-) -> bool:
+def _evacuate(state: WiringState, leaving: IntArray, count: int) -> bool:
     """Move the first `count` users of `leaving` off their broker if that helps altogether."""
     if count == 0:
         return False
     start = state.total[0]
-    away = 0
     at = state.broker_of[leaving[0]]
     done = 0
     while done < count:
         u = leaving[done]
-        survey(state, work, u, scores)
+        estimate_moves(state, u)
         best = -1
-        for b in range(len(scores)):
+        for b in range(len(state.scores)):
             allowed = b != at and fits(state, b, state.demands[u])
-            if allowed and (best < 0 or scores[b] < scores[best]):
+            if allowed and (best < 0 or state.scores[b] < state.scores[best]):
                 best = b
-        if best < 0 or moves[0] + away + moving(home, u, at, best) > moves[1]:
+        if best < 0 or state.moves[0] + extra_moves(state, u, best) > state.moves[1]:
             break
-        away += moving(home, u, at, best)
-        attach(state, work, u, best)
+        state.users[0], state.targets[0] = u, best
+        try_change(state, 1, np.inf)
         done += 1
-    if done == count and state.total[0] < start * (1.0 - _HELPS):
-        moves[0] += away
+    if done == count and state.total[0] < start * (1.0 - GAIN_MIN):
         return True
     for i in range(done - 1, -1, -1):
-        attach(state, work, leaving[i], at)
+        state.users[0], state.targets[0] = leaving[i], at
+        try_change(state, 1, np.inf)
     # What rounding left over from going there and back.
     state.total[0] = start
     return False
@@ -389,72 +319,44 @@ def _heaviest_first(leaving: IntArray, count: int, demands: FloatArray) -> None:
 
 
 @kernel
-def _open(
-    state: State,
-    work: Work,
-    b: int,
-    wishing: IntArray,
-    home: IntArray,
-    moves: IntArray,
-) -> bool:
+def _open(state: WiringState, b: int, wishing: IntArray) -> bool:
     """Attach those to `b` who would be nearer there, if a first so many of them help."""
     start = state.total[0]
-    best = start * (1.0 - _HELPS)
+    best = start * (1.0 - GAIN_MIN)
     best_count = 0
     count = 0
     came_from = np.empty(len(wishing), np.int64)
     taken = np.empty(len(wishing), np.int64)
-    away = 0
-    best_away = 0
     for u in wishing:
         at = state.broker_of[u]
         if at == b or not fits(state, b, state.demands[u]):
             continue
-        if moves[0] + away + moving(home, u, at, b) > moves[1]:
+        if state.moves[0] + extra_moves(state, u, b) > state.moves[1]:
             continue
-        away += moving(home, u, at, b)
         came_from[count], taken[count] = at, u
         count += 1
-        attach(state, work, u, b)
+        state.users[0], state.targets[0] = u, b
+        try_change(state, 1, np.inf)
         if state.total[0] < best:
             best = state.total[0]
             best_count = count
-            best_away = away
     for i in range(count - 1, best_count - 1, -1):
-        attach(state, work, taken[i], came_from[i])
-    if best_count == 0:
-        state.total[0] = start
-        return False
-    state.total[0] = best
-    moves[0] += best_away
-    return True
+        state.users[0], state.targets[0] = taken[i], came_from[i]
+        try_change(state, 1, np.inf)
+    state.total[0] = best if best_count > 0 else start
+    return best_count > 0
 
 
 @kernel
-def reshape(
-    state: State,
-    work: Work,
-    brokers: IntArray,
-    near_users: IntArray,
-    scores: FloatArray,
-    home: IntArray,
-    moves: IntArray,
-    steps_max: int,
-) -> int:
+def reshape(state: WiringState, brokers: IntArray, near_users: IntArray, steps_max: int) -> int:
     """Try to close each broker, to take each channel off it, and to open it; count what helped.
 
-    Parameters
-    ----------
-    brokers
-        In which order.
-    near_users
-        For each broker the users that gain most by being there, shape (brokers, count).
+    `brokers` is the order; `near_users` (brokers, count) are those that gain most by being there.
     """
     made = 0
     leaving = np.empty(len(state.broker_of), np.int64)
-    channels = state.subscribers.shape[0]
     for b in brokers:
-        if work.steps[0] >= steps_max:
+        if state.steps[0] >= steps_max:
             break
         if state.ring[b] >= 0:
             count = 0
@@ -466,12 +368,12 @@ def reshape(
                 if v == state.ring[b]:
                     break
             _heaviest_first(leaving, count, state.demands)
-            if _evacuate(state, work, scores, leaving, count, home, moves):
+            if _evacuate(state, leaving, count):
                 made += 1
                 continue
-            for c in range(channels):
+            for c in range(len(state.core)):
                 few = 2 <= state.subscribers[c, b] <= _TAKEN_OFF
-                if not few or work.steps[0] >= steps_max:
+                if not few or state.steps[0] >= steps_max:
                     continue
                 some = 0
                 v = state.ring[b]
@@ -483,9 +385,9 @@ def reshape(
                     v = state.next_user[v]
                     if v == state.ring[b]:
                         break
-                if some < count and _evacuate(state, work, scores, leaving, some, home, moves):
+                if some < count and _evacuate(state, leaving, some):
                     made += 1
                     count -= some
-        if _open(state, work, b, near_users[b], home, moves):
+        if _open(state, b, near_users[b]):
             made += 1
     return made

@@ -1,6 +1,6 @@
 """Compiled: a wiring under change, and what a change of a few users costs.
 
-A change is weighed from what it touches: the access of its users, the channels they
+A change is evaluated from what it touches: the access of its users, the channels they
 publish on, and those channels for which a broker gains its first subscriber or loses its
 last. Only the trees of the latter are grown anew; no other user is looked at.
 """
@@ -13,19 +13,20 @@ from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.kernels import kernel
 from distributary.wiring._core_kernels import grow_tree, insertion_weight, reach_in_tree
 
-__all__ = ["State", "Work", "attach", "commit", "fill", "revert", "weigh"]
+__all__ = ["WiringState", "extra_moves", "fill", "fits", "spanning_tree", "try_change"]
 
 # Below this share of a channel's traffic, what is left at a broker is rounding.
 _NOTHING = 1e-12
 
 
-class State(NamedTuple):
-    """A wiring and everything derived from it that a change needs.
+class WiringState(NamedTuple):
+    """A wiring, everything derived from it that a change needs, and room for evaluating one.
 
-    The first group is the problem and never changes. Channels come before brokers in every
-    table, so that the numbers of one channel stand together.
+    Channels come before brokers in every table, so that the numbers of one channel stand
+    together.
     """
 
+    # The problem, which never changes.
     publish_start: IntArray
     publish_channel: IntArray
     publish_rate: FloatArray
@@ -40,6 +41,8 @@ class State(NamedTuple):
     tree_order: IntArray
     tree_parents: IntArray
     tree_edges: FloatArray
+    # Where each user comes from if it may not move freely, else -1.
+    home: IntArray
 
     broker_of: IntArray
     loads: FloatArray
@@ -57,42 +60,44 @@ class State(NamedTuple):
     ring: IntArray
     next_user: IntArray
     last_user: IntArray
+    # How many users are away from home, and how many may be.
+    moves: IntArray
 
-
-class Work(NamedTuple):
-    """Room for the weighing of a change, and the count of its steps."""
-
+    # The users of a change and their new brokers.
+    users: IntArray
+    targets: IntArray
+    # Channels whose set of brokers the change may alter, by channel its position among them
+    # or -1, and their new weights by that position.
+    touched: IntArray
+    touched_at: IntArray
+    rows: FloatArray
+    # A spanning tree as `grow_tree` makes it, and room for adding a broker to it.
     parents: IntArray
     order: IntArray
-    members: IntArray
     edges: FloatArray
     ways: FloatArray
     inside: BoolArray
-    # Channels whose set of brokers the change may alter, and by channel its position among
-    # them or -1.
-    touched: IntArray
-    touched_at: IntArray
-    # Their new weights, by position in `touched`.
-    rows: FloatArray
-    # The users of the change and their new brokers.
-    users: IntArray
-    targets: IntArray
+    # By broker, about what it would change to move a user there.
+    scores: FloatArray
     # steps[0] counts steps of about a nanosecond.
     steps: IntArray
 
 
 @kernel
-def fill(state: State, work: Work) -> None:
+def fill(state: WiringState) -> None:
     """Derive everything from `broker_of`."""
     state.loads[:] = 0.0
     state.subscribers[:] = 0
     state.entering[:] = 0.0
     state.ring[:] = -1
+    state.moves[0] = 0
     access = 0.0
     for u in range(len(state.broker_of)):
         b = state.broker_of[u]
         access += state.demands[u] * state.access[u, b]
         state.loads[b] += state.demands[u]
+        if state.home[u] >= 0 and state.home[u] != b:
+            state.moves[0] += 1
         _join(state, u, b)
         for k in range(state.publish_start[u], state.publish_start[u + 1]):
             state.entering[state.publish_channel[k], b] += state.publish_rate[k]
@@ -100,13 +105,13 @@ def fill(state: State, work: Work) -> None:
             state.subscribers[state.interest_channel[k], b] += 1
     core = 0.0
     for c in range(len(state.core)):
-        _refresh(state, work, c)
+        _refresh(state, c)
         core += state.core[c]
     state.total[0] = access + core
 
 
 @kernel
-def _join(state: State, u: int, b: int) -> None:
+def _join(state: WiringState, u: int, b: int) -> None:
     """Enter user `u` into the ring of broker `b`."""
     first = state.ring[b]
     if first < 0:
@@ -122,7 +127,7 @@ def _join(state: State, u: int, b: int) -> None:
 
 
 @kernel
-def _leave(state: State, u: int, b: int) -> None:
+def _leave(state: WiringState, u: int, b: int) -> None:
     """Take user `u` out of the ring of broker `b`."""
     following = state.next_user[u]
     if following == u:
@@ -136,49 +141,79 @@ def _leave(state: State, u: int, b: int) -> None:
 
 
 @kernel
-def _grow(state: State, work: Work, c: int) -> tuple[int, float]:
-    """Grow the tree of the brokers of channel `c`; return how many they are and its weight."""
+def fits(state: WiringState, b: int, more: float) -> bool:
+    """Has broker `b` room for so much more?"""
+    return bool(state.loads[b] + more <= state.capacities[b])
+
+
+@kernel
+def extra_moves(state: WiringState, u: int, to: int) -> int:
+    """Return how many more users are away from home when `u` goes to `to`."""
+    home = state.home[u]
+    if home < 0:
+        return 0
+    return int(to != home) - int(state.broker_of[u] != home)
+
+
+@kernel
+def spanning_tree(state: WiringState, c: int, without: int) -> tuple[int, float]:
+    """Grow the tree of the brokers of channel `c` but one; return how many, and its weight."""
     count = 0
-    for b in range(state.subscribers.shape[1]):
-        if state.subscribers[c, b] > 0:
-            work.members[count] = b
+    for b in range(len(state.loads)):
+        if state.subscribers[c, b] > 0 and b != without:
+            state.order[count] = b
             count += 1
-    weight = grow_tree(work.members, count, state.prices, work.parents, work.edges, work.order)
-    work.steps[0] += count * count
+    weight = grow_tree(count, state.prices, state.parents, state.edges, state.order)
+    state.steps[0] += count * count
     return count, weight
 
 
 @kernel
-def _refresh(state: State, work: Work, c: int) -> None:
-    """Find the weights and the cost of channel `c` anew, for every broker."""
-    brokers = state.subscribers.shape[1]
+def _fill_reach(state: WiringState, c: int, row: FloatArray, changes: int) -> float:
+    """Fill the weights that channel `c` has with the subscribers as they are now.
+
+    For a change of so many users only where something enters and at their targets; with -1
+    everywhere. Returns the weight of the tree of the channel's brokers.
+    """
+    brokers = len(state.loads)
     if len(state.tree_order) > 0:
         for b in range(brokers):
-            work.inside[b] = state.subscribers[c, b] > 0
-        state.weights[c] = reach_in_tree(
-            work.inside,
+            state.inside[b] = state.subscribers[c, b] > 0
+        state.steps[0] += 4 * brokers
+        return reach_in_tree(
+            state.inside,
             state.tree_order,
             state.tree_parents,
             state.tree_edges,
-            work.members,
-            work.ways,
-            state.reach[c],
+            state.order,
+            state.ways,
+            row,
         )
-        work.steps[0] += 4 * brokers
-    else:
-        count, weight = _grow(state, work, c)
-        state.weights[c] = weight
-        for b in range(brokers):
-            if state.subscribers[c, b] > 0:
-                state.reach[c, b] = weight
-            else:
-                state.reach[c, b] = insertion_weight(
-                    count, work.order, work.parents, work.edges, state.prices[b], work.ways
-                )
-                work.steps[0] += 2 * count
+    count, weight = spanning_tree(state, c, -1)
+    for place in range(brokers + max(changes, 0)):
+        if place < brokers:
+            b = place
+            needed = changes < 0 or state.entering[c, b] > 0.0
+        else:
+            b = state.targets[place - brokers]
+            needed = state.entering[c, b] == 0.0
+        if state.subscribers[c, b] > 0:
+            row[b] = weight
+        elif needed:
+            row[b] = insertion_weight(
+                count, state.order, state.parents, state.edges, state.prices[b], state.ways
+            )
+            state.steps[0] += 2 * count
+    return weight
+
+
+@kernel
+def _refresh(state: WiringState, c: int) -> None:
+    """Find the weights and the cost of channel `c` anew, for every broker."""
+    state.weights[c] = _fill_reach(state, c, state.reach[c], -1)
     cost = 0.0
     nothing = _NOTHING * state.channel_rates[c]
-    for b in range(brokers):
+    for b in range(len(state.loads)):
         if state.entering[c, b] <= nothing:
             state.entering[c, b] = 0.0
         cost += state.entering[c, b] * state.reach[c, b]
@@ -186,63 +221,16 @@ def _refresh(state: State, work: Work, c: int) -> None:
 
 
 @kernel
-def _foresee(state: State, work: Work, c: int, row: FloatArray, changes: int) -> float:
-    """Fill the weights that channel `c` has with the subscribers as they are now.
+def try_change(state: WiringState, changes: int, most: float) -> float:
+    """Return by how much a change alters the cost, and make it if that is at most `most`.
 
-    Only where something enters, and at the targets of the change. Returns the cost, before
-    what the users of the change publish has moved.
-    """
-    brokers = state.subscribers.shape[1]
-    if len(state.tree_order) > 0:
-        for b in range(brokers):
-            work.inside[b] = state.subscribers[c, b] > 0
-        reach_in_tree(
-            work.inside,
-            state.tree_order,
-            state.tree_parents,
-            state.tree_edges,
-            work.members,
-            work.ways,
-            row,
-        )
-        work.steps[0] += 4 * brokers
-    else:
-        count, weight = _grow(state, work, c)
-        for b in range(brokers):
-            if state.subscribers[c, b] > 0:
-                row[b] = weight
-            elif state.entering[c, b] > 0.0:
-                row[b] = insertion_weight(
-                    count, work.order, work.parents, work.edges, state.prices[b], work.ways
-                )
-                work.steps[0] += 2 * count
-        for i in range(changes):
-            b = work.targets[i]
-            if state.subscribers[c, b] == 0 and state.entering[c, b] == 0.0:
-                row[b] = insertion_weight(
-                    count, work.order, work.parents, work.edges, state.prices[b], work.ways
-                )
-                work.steps[0] += 2 * count
-    cost = 0.0
-    for b in range(brokers):
-        if state.entering[c, b] > 0.0:
-            cost += state.entering[c, b] * row[b]
-    work.steps[0] += brokers
-    return cost
-
-
-@kernel
-def weigh(state: State, work: Work, changes: int) -> tuple[float, int]:
-    """Return by how much the cost changes, and how many channels are touched.
-
-    The first `changes` of `work.users` go to `work.targets`, no user twice. Counts of
-    subscribers are left as after the change: `commit` or `revert` must follow.
+    The first `changes` of `state.users` go to `state.targets`, no user twice.
     """
     delta = 0.0
     touched = 0
-    work.steps[0] += 100
+    state.steps[0] += 100
     for i in range(changes):
-        u, to = work.users[i], work.targets[i]
+        u, to = state.users[i], state.targets[i]
         at = state.broker_of[u]
         delta += state.demands[u] * (state.access[u, to] - state.access[u, at])
         for k in range(state.interest_start[u], state.interest_start[u + 1]):
@@ -250,71 +238,61 @@ def weigh(state: State, work: Work, changes: int) -> tuple[float, int]:
             state.subscribers[c, at] -= 1
             state.subscribers[c, to] += 1
             altered = state.subscribers[c, at] == 0 or state.subscribers[c, to] == 1
-            if altered and work.touched_at[c] < 0:
-                work.touched_at[c] = touched
-                work.touched[touched] = c
+            if altered and state.touched_at[c] < 0:
+                state.touched_at[c] = touched
+                state.touched[touched] = c
                 touched += 1
     for t in range(touched):
-        c = work.touched[t]
-        delta += _foresee(state, work, c, work.rows[t], changes) - state.core[c]
+        c = state.touched[t]
+        _fill_reach(state, c, state.rows[t], changes)
+        cost = 0.0
+        for b in range(len(state.loads)):
+            if state.entering[c, b] > 0.0:
+                cost += state.entering[c, b] * state.rows[t, b]
+        state.steps[0] += len(state.loads)
+        delta += cost - state.core[c]
     for i in range(changes):
-        u, to = work.users[i], work.targets[i]
+        u, to = state.users[i], state.targets[i]
         at = state.broker_of[u]
         for k in range(state.publish_start[u], state.publish_start[u + 1]):
             c = state.publish_channel[k]
-            t = work.touched_at[c]
+            t = state.touched_at[c]
             if t < 0:
                 delta += state.publish_rate[k] * (state.reach[c, to] - state.reach[c, at])
             else:
-                delta += state.publish_rate[k] * (work.rows[t, to] - work.rows[t, at])
-        work.steps[0] += 3 * (state.publish_start[u + 1] - state.publish_start[u])
-        work.steps[0] += 8 * (state.interest_start[u + 1] - state.interest_start[u])
-    return delta, touched
-
-
-@kernel
-def revert(state: State, work: Work, changes: int, touched: int) -> None:
-    """Undo what `weigh` did."""
+                delta += state.publish_rate[k] * (state.rows[t, to] - state.rows[t, at])
+        state.steps[0] += 3 * (state.publish_start[u + 1] - state.publish_start[u])
+        state.steps[0] += 8 * (state.interest_start[u + 1] - state.interest_start[u])
+    if delta > most:
+        for i in range(changes):
+            u, to = state.users[i], state.targets[i]
+            at = state.broker_of[u]
+            for k in range(state.interest_start[u], state.interest_start[u + 1]):
+                c = state.interest_channel[k]
+                state.subscribers[c, at] += 1
+                state.subscribers[c, to] -= 1
+        for t in range(touched):
+            state.touched_at[state.touched[t]] = -1
+        return delta
     for i in range(changes):
-        u, to = work.users[i], work.targets[i]
-        at = state.broker_of[u]
-        for k in range(state.interest_start[u], state.interest_start[u + 1]):
-            c = state.interest_channel[k]
-            state.subscribers[c, at] += 1
-            state.subscribers[c, to] -= 1
-    for t in range(touched):
-        work.touched_at[work.touched[t]] = -1
-
-
-@kernel
-def commit(state: State, work: Work, changes: int, touched: int, delta: float) -> None:
-    """Make the change that was weighed last."""
-    for i in range(changes):
-        u, to = work.users[i], work.targets[i]
+        u, to = state.users[i], state.targets[i]
         at = state.broker_of[u]
         for k in range(state.publish_start[u], state.publish_start[u + 1]):
             c, rate = state.publish_channel[k], state.publish_rate[k]
             left = state.entering[c, at] - rate
             state.entering[c, at] = left if left > _NOTHING * state.channel_rates[c] else 0.0
             state.entering[c, to] += rate
-            if work.touched_at[c] < 0:
+            if state.touched_at[c] < 0:
                 state.core[c] += rate * (state.reach[c, to] - state.reach[c, at])
         state.loads[at] -= state.demands[u]
         state.loads[to] += state.demands[u]
+        state.moves[0] += extra_moves(state, u, to)
         _leave(state, u, at)
         _join(state, u, to)
         state.broker_of[u] = to
     for t in range(touched):
-        c = work.touched[t]
-        work.touched_at[c] = -1
-        _refresh(state, work, c)
+        c = state.touched[t]
+        state.touched_at[c] = -1
+        _refresh(state, c)
     state.total[0] += delta
-
-
-@kernel
-def attach(state: State, work: Work, u: int, to: int) -> float:
-    """Move one user whatever it costs, and return by how much the cost changed."""
-    work.users[0], work.targets[0] = u, to
-    delta, touched = weigh(state, work, 1)
-    commit(state, work, 1, touched, delta)
     return delta

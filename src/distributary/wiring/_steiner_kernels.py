@@ -10,7 +10,7 @@ import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.kernels import kernel
-from distributary.wiring._core_kernels import grow_tree, insertion_weight
+from distributary.wiring._core_kernels import grow_tree, grow_tree_inside, insertion_weight
 
 __all__ = ["steiner_weights", "subset_weights"]
 
@@ -24,29 +24,20 @@ _STEPS_MAX = 20_000_000
 def subset_weights(prices: FloatArray, branching: bool) -> FloatArray:
     """Return the weight of the tree that connects each set of brokers, by its bits.
 
-    Parameters
-    ----------
-    prices
-        Between brokers, shape (brokers, brokers), for at most a dozen of them.
-    branching
-        Whether brokers outside a set may be branching points: then a set costs no more
-        than the cheapest of the sets that contain it.
+    For at most a dozen brokers. With `branching`, brokers outside a set may be branching points:
+    then a set costs no more than the cheapest of the sets that contain it.
     """
     count = len(prices)
     weights = np.zeros(1 << count)
-    members, parents, order = (
-        np.empty(count, np.int64),
-        np.empty(count, np.int64),
-        np.empty(count, np.int64),
-    )
+    parents, order = np.empty(count, np.int64), np.empty(count, np.int64)
     edges = np.empty(count)
     for chosen in range(1, 1 << count):
         size = 0
         for b in range(count):
             if chosen >> b & 1:
-                members[size] = b
+                order[size] = b
                 size += 1
-        weights[chosen] = grow_tree(members, size, prices, parents, edges, order)
+        weights[chosen] = grow_tree(size, prices, parents, edges, order)
     if branching:
         for b in range(count):
             for chosen in range(1, 1 << count):
@@ -59,18 +50,11 @@ def subset_weights(prices: FloatArray, branching: bool) -> FloatArray:
 def steiner_weights(inside: BoolArray, prices: FloatArray, rows: FloatArray) -> None:
     """Lower every weight for which a tree with branching points is found to be cheaper.
 
-    Parameters
-    ----------
-    inside
-        `inside[c, b]`: has broker `b` a subscriber of channel `c`?
-    prices
-        Between brokers.
-    rows
-        The weights of the spanning trees, by channel and where a message enters.
+    `inside[c, b]` says whether broker `b` has a subscriber of channel `c`; `rows` has the weights
+    of the spanning trees, by channel and where a message enters.
     """
     count = len(prices)
-    members, parents, order, degrees = (
-        np.empty(count, np.int64),
+    parents, order, degrees = (
         np.empty(count, np.int64),
         np.empty(count, np.int64),
         np.empty(count, np.int64),
@@ -82,15 +66,14 @@ def steiner_weights(inside: BoolArray, prices: FloatArray, rows: FloatArray) -> 
             continue
         needed[:] = inside[c]
         used[:] = needed
-        _branch(prices, needed, used, members, parents, order, degrees, edges, ways, count)
-        size = _grow(prices, used, members, parents, edges, order)
-        weight = edges[:size].sum()
+        _branch(prices, needed, used, parents, order, degrees, edges, ways, count)
+        size, weight = grow_tree_inside(used, prices, parents, edges, order)
         between = used.copy()
         for b in range(count):
             if inside[c, b]:
                 rows[c, b] = min(rows[c, b], weight)
             else:
-                size = _grow(prices, between, members, parents, edges, order)
+                size, _ = grow_tree_inside(between, prices, parents, edges, order)
                 joined = insertion_weight(size, order, parents, edges, prices[b], ways)
                 rows[c, b] = min(rows[c, b], joined)
                 if size * count * count <= _STEPS_MAX:
@@ -98,28 +81,9 @@ def steiner_weights(inside: BoolArray, prices: FloatArray, rows: FloatArray) -> 
                     needed[b] = True
                     used[:] = between
                     used[b] = True
-                    _branch(prices, needed, used, members, parents, order, degrees, edges, ways, 1)
-                    size = _grow(prices, used, members, parents, edges, order)
-                    rows[c, b] = min(rows[c, b], edges[:size].sum())
-
-
-@kernel
-def _grow(
-    prices: FloatArray,
-    used: BoolArray,
-    members: IntArray,
-    parents: IntArray,
-    edges: FloatArray,
-    order: IntArray,
-) -> int:
-    """Grow the spanning tree of the brokers used, and return how many they are."""
-    size = 0
-    for b in range(len(used)):
-        if used[b]:
-            members[size] = b
-            size += 1
-    grow_tree(members, size, prices, parents, edges, order)
-    return size
+                    _branch(prices, needed, used, parents, order, degrees, edges, ways, 1)
+                    _, weight_of_all = grow_tree_inside(used, prices, parents, edges, order)
+                    rows[c, b] = min(rows[c, b], weight_of_all)
 
 
 @kernel
@@ -127,7 +91,6 @@ def _branch(
     prices: FloatArray,
     needed: BoolArray,
     used: BoolArray,
-    members: IntArray,
     parents: IntArray,
     order: IntArray,
     degrees: IntArray,
@@ -140,8 +103,7 @@ def _branch(
     A branching point with fewer than three neighbours saves nothing and is dropped.
     """
     for _ in range(points_max):
-        size = _grow(prices, used, members, parents, edges, order)
-        weight = edges[:size].sum()
+        size, weight = grow_tree_inside(used, prices, parents, edges, order)
         best = -1
         best_weight = weight * (1.0 - _SAVING)
         for b in range(len(used)):
@@ -156,7 +118,7 @@ def _branch(
         dropped = True
         while dropped:
             dropped = False
-            size = _grow(prices, used, members, parents, edges, order)
+            size, _ = grow_tree_inside(used, prices, parents, edges, order)
             degrees[:size] = 0
             for i in range(1, size):
                 degrees[i] += 1

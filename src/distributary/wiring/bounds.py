@@ -244,12 +244,8 @@ class _Ascent:
 class _Belief:
     """How far the best bound so far may still rise, which gives the length of a step.
 
-    Parameters
-    ----------
-    rounds
-        How many there will be: the belief shrinks a little in each.
-    core
-        What the core would cost if every channel opened all brokers.
+    The belief shrinks a little in each of the `rounds`. `core` is what the core would cost if every
+    channel opened all brokers.
     """
 
     def __init__(self, rounds: int, *, core: float) -> None:

@@ -91,19 +91,9 @@ def make_room(problem: WiringProblem, broker_of: IntArray, *, seed: int = 0) -> 
     broker with room, and best-fit decreasing, which looks at room alone. Small instances
     are then decided by trying all ways, and by an integer program when HiGHS is installed.
 
-    Parameters
-    ----------
-    problem
-        The problem.
-    broker_of
-        The broker of each user, -1 for those without. The others respect the capacities.
-    seed
-        Decides which users swap when nothing helps directly.
-
-    Raises
-    ------
-    InfeasiblePlan
-        When no wiring is found. The message says whether it is proven that there is none.
+    `broker_of` is -1 for users without a broker; the others respect the capacities. `seed` decides
+    which users swap when nothing helps directly. Raises `InfeasiblePlan` when no wiring is found;
+    the message says whether it is proven that there is none.
     """
     if (broker_of >= 0).all():
         return broker_of

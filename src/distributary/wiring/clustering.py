@@ -29,17 +29,7 @@ def clustering_wiring(problem: WiringProblem, *, seed: int = 0) -> IntArray:
     to look at: time is about users times brokers times the channels of a user. It may be
     any factor from the best wiring: trees between brokers play no part.
 
-    Parameters
-    ----------
-    problem
-        The problem.
-    seed
-        Used only when users are left without a broker and others must move.
-
-    Raises
-    ------
-    InfeasiblePlan
-        When no wiring that respects the capacities is found.
+    `seed` is used, and `InfeasiblePlan` raised, as by `packing_wiring`.
     """
     check_feasible(problem)
     limits = room_limits(problem)

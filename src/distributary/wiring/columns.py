@@ -14,13 +14,13 @@ import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.content.fields import Record
+from distributary.content.number_rows import first_fault, in_range, length_fault
 from distributary.errors import BadInput, MissingPackage, quoted
-from distributary.wiring.number_rows import first_fault, in_range, length_fault
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Column", "arrow"]
+__all__ = ["ParquetColumn", "arrow"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,15 +40,15 @@ def arrow(purpose: str) -> Any:
 
 
 def _naming(
-    read: Callable[Concatenate[Column, P], T],
-) -> Callable[Concatenate[Column, P], T]:
+    read: Callable[Concatenate[ParquetColumn, P], T],
+) -> Callable[Concatenate[ParquetColumn, P], T]:
     """Turn whatever pyarrow has against a column into a `BadInput` that names it.
 
     A file is decoded no further than needed, so that some faults show only here.
     """
 
     @wraps(read)
-    def reading(column: Column, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def reading(column: ParquetColumn, /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return read(column, *args, **kwargs)
         except BadInput:
@@ -63,7 +63,7 @@ def _naming(
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class ParquetColumn:
     """A block of one column of one file.
 
     Attributes

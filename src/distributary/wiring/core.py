@@ -7,8 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
-from distributary.kernels import kernel
-from distributary.wiring._core_kernels import grow_tree, reach_in_tree, reach_weights
+from distributary.wiring._core_kernels import (
+    grow_tree,
+    reach_by_spanning_trees,
+    reach_in_one_tree,
+)
 from distributary.wiring._steiner_kernels import steiner_weights, subset_weights
 from distributary.wiring.problem import WiringProblem
 
@@ -41,22 +44,15 @@ class BrokerTree:
 def broker_tree(prices: FloatArray) -> BrokerTree:
     """Return the minimum spanning tree of all brokers."""
     count = len(prices)
-    tree = BrokerTree(
-        np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64), np.empty(count)
-    )
-    grow_tree(np.arange(count), count, prices, tree.parents, tree.edges, tree.order)
+    tree = BrokerTree(np.arange(count), np.empty(count, dtype=np.int64), np.empty(count))
+    grow_tree(count, prices, tree.parents, tree.edges, tree.order)
     return tree
 
 
 def traffic(problem: WiringProblem, broker_of: IntArray) -> tuple[FloatArray, IntArray]:
     """Return what enters each channel at each broker, and how many subscribers it has there.
 
-    Returns
-    -------
-    entering
-        Rates, shape (channels, brokers).
-    subscribers
-        Counts, shape (channels, brokers).
+    Rates and counts, both of shape (channels, brokers).
     """
     shape = (problem.channel_count, problem.broker_count)
     cells = shape[0] * shape[1]
@@ -77,24 +73,13 @@ def traffic(problem: WiringProblem, broker_of: IntArray) -> tuple[FloatArray, In
 def reach(prices: FloatArray, inside: BoolArray, core: str = "mst") -> FloatArray:
     """Return the weight of the tree that a message needs, by channel and where it enters.
 
-    Parameters
-    ----------
-    prices
-        Between brokers, shape (brokers, brokers).
-    inside
-        `inside[c, b]`: has broker `b` a subscriber of channel `c`?
-    core
-        "mst", "steiner" or "one-tree".
-
-    Returns
-    -------
-    FloatArray
-        Shape (channels, brokers).
+    `inside[c, b]` says whether broker `b` has a subscriber of channel `c`, and the result
+    has the same shape.
     """
     rows = np.empty(inside.shape)
     if core == "one-tree":
         tree = broker_tree(prices)
-        _reach_all_in_tree(inside, tree.order, tree.parents, tree.edges, rows)
+        reach_in_one_tree(inside, tree.order, tree.parents, tree.edges, rows)
         return rows
     if core == "steiner" and len(prices) <= STEINER_EXACT_MAX:
         weights = subset_weights(prices, True)
@@ -103,7 +88,7 @@ def reach(prices: FloatArray, inside: BoolArray, core: str = "mst") -> FloatArra
         rows = np.asarray(weights[sets[:, None] | bits[None, :]])
         rows[sets == 0] = 0.0
         return rows
-    _reach_all(inside, prices, rows)
+    reach_by_spanning_trees(inside, prices, rows)
     if core == "steiner":
         steiner_weights(inside, prices, rows)
     return rows
@@ -114,31 +99,3 @@ def core_costs(problem: WiringProblem, broker_of: IntArray, *, core: str = "mst"
     entering, subscribers = traffic(problem, broker_of)
     rows = reach(problem.core_prices, subscribers > 0, core)
     return np.asarray((entering * rows).sum(axis=1))
-
-
-@kernel
-def _reach_all(inside: BoolArray, prices: FloatArray, rows: FloatArray) -> None:
-    """Fill the weights of every channel."""
-    count = len(prices)
-    parents, order, members = (
-        np.empty(count, np.int64),
-        np.empty(count, np.int64),
-        np.empty(count, np.int64),
-    )
-    edges, ways = np.empty(count), np.empty(count)
-    for c in range(len(inside)):
-        reach_weights(inside[c], prices, parents, edges, order, members, ways, rows[c])
-
-
-@kernel
-def _reach_all_in_tree(
-    inside: BoolArray,
-    tree_order: IntArray,
-    tree_parents: IntArray,
-    tree_edges: FloatArray,
-    rows: FloatArray,
-) -> None:
-    """Fill the weights of every channel within one tree."""
-    below, away = np.empty(len(tree_order), np.int64), np.empty(len(tree_order))
-    for c in range(len(inside)):
-        reach_in_tree(inside[c], tree_order, tree_parents, tree_edges, below, away, rows[c])

@@ -18,12 +18,8 @@ _ROUNDING = 1e-9
 def symmetric_prices(prices: FloatArray, place: Callable[[int, int], str]) -> FloatArray:
     """Return prices that are exactly symmetric, or raise `BadInput` if they are not at all.
 
-    Parameters
-    ----------
-    prices
-        Shape (brokers, brokers), finite and not negative.
-    place
-        Tells where the price from one broker to another is, for the message.
+    `prices` are finite and not negative; `place` tells where the price from one broker to another
+    is, for the message.
     """
     own = np.flatnonzero(np.diagonal(prices))
     if own.size:

@@ -7,31 +7,24 @@ import numpy as np
 from distributary.arrays import IntArray
 from distributary.wiring.core import core_costs
 from distributary.wiring.problem import WiringProblem
-from distributary.wiring.wiring import Cost
+from distributary.wiring.wiring import WiringCost
 
 __all__ = ["cost"]
 
 
-def cost(problem: WiringProblem, broker_of: IntArray, *, core: str = "mst") -> Cost:
+def cost(problem: WiringProblem, broker_of: IntArray, *, core: str = "mst") -> WiringCost:
     """Return the cost of attaching every user `u` to broker `broker_of[u]`.
 
     Access: the traffic of every user times the price to its broker. Core: whatever enters
     a channel at a broker, times the weight of the tree that connects that broker with all
     brokers that have a subscriber of the channel.
 
-    Parameters
-    ----------
-    problem
-        Users, brokers and prices.
-    broker_of
-        The broker of every user, shape (users,).
-    core
-        Which tree: "mst" (the minimum spanning tree of those brokers), "steiner" (the same
-        with other brokers as branching points; the best found) or "one-tree" (within one
-        minimum spanning tree of all brokers).
+    `core` says which tree: "mst" (the minimum spanning tree of those brokers), "steiner" (the same
+    with other brokers as branching points; the best found) or "one-tree" (within one minimum
+    spanning tree of all brokers).
     """
     prices = problem.access_prices[np.arange(problem.user_count), broker_of]
-    return Cost(
+    return WiringCost(
         access=float(problem.demands @ prices),
         core=float(core_costs(problem, broker_of, core=core).sum()),
     )

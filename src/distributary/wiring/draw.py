@@ -30,26 +30,15 @@ def draw_wiring(
     path: Path | str,
     *,
     positions: Positions | None = None,
-    option: str = "--draw",
 ) -> None:
     """Write a picture of a wiring to a file, whole or not at all.
 
-    Parameters
-    ----------
-    problem
-        The problem that was solved.
-    wiring
-        The result.
-    path
-        `.svg` for a standalone picture, `.html` for a page with zoom, search and details,
-        which needs nothing but a browser.
-    positions
-        Where users and brokers are; worked out from the prices unless given.
-    option
-        What the caller calls `path`, for the error message.
+    A path that ends in `.svg` gets a standalone picture, `.html` a page with zoom, search and
+    details, which needs nothing but a browser. Places are worked out from the prices unless
+    `positions` are given.
     """
     plane = wiring_plane(problem, wiring, positions=positions)
-    plane_picture(plane).write(path, option=option, stem="wiring")
+    plane_picture(plane).write(path, option="--draw", stem="wiring")
 
 
 def wiring_plane(

@@ -141,10 +141,7 @@ def require_small(problem: WiringProblem) -> None:
 def _merged_channels(problem: WiringProblem) -> tuple[FloatArray, BoolArray]:
     """Return what users publish and want; channels that are wanted by the same are one.
 
-    Returns
-    -------
-    rates, wants
-        Shape (users, channels), without channels that nobody publishes or wants.
+    Both of shape (users, channels), without channels that nobody publishes or wants.
     """
     used = problem.subscribes.any(axis=0) & (problem.channel_rates > 0.0)
     columns = np.flatnonzero(used)

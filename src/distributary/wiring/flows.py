@@ -17,19 +17,8 @@ def flows(problem: WiringProblem, broker_of: IntArray, *, core: str = "mst") -> 
 
     Times the prices between them, it is what `cost` calls the core.
 
-    Parameters
-    ----------
-    problem
-        Users, brokers and prices.
-    broker_of
-        The broker of every user, shape (users,).
-    core
-        "mst" or "one-tree".
-
-    Returns
-    -------
-    FloatArray
-        Shape (brokers, brokers), above the diagonal; zero elsewhere.
+    `core` is "mst" or "one-tree". The result, shape (brokers, brokers), is zero but above the
+    diagonal.
     """
     entering, subscribers = traffic(problem, broker_of)
     return carried(problem.core_prices, entering, subscribers > 0, core=core)
@@ -40,16 +29,8 @@ def carried(
 ) -> FloatArray:
     """Return the traffic between brokers, as `flows` does, from what they have of each channel.
 
-    Parameters
-    ----------
-    prices
-        Between brokers, shape (brokers, brokers).
-    entering
-        `entering[c, b]`: what enters channel `c` at broker `b`.
-    inside
-        `inside[c, b]`: has broker `b` a subscriber of channel `c`?
-    core
-        "mst" or "one-tree".
+    `entering[c, b]` is what enters channel `c` at broker `b`, and `inside[c, b]` says whether `b`
+    has a subscriber of `c`.
     """
     assert core in ("mst", "one-tree")
     found = np.zeros(prices.shape)

@@ -15,17 +15,8 @@ __all__ = ["quadratic_cells"]
 def quadratic_cells(values: FloatArray, channels: int) -> FloatArray:
     """Integrate the positive part of quadratic functions over each cell of 0 to 1.
 
-    Parameters
-    ----------
-    values
-        The functions' values at 0, at a half and at 1, shape (functions, 3).
-    channels
-        How many equal cells there are.
-
-    Returns
-    -------
-    FloatArray
-        Shape (functions, channels), exact up to rounding.
+    `values` (functions, 3) are those at 0, at a half and at 1. The result, shape (functions,
+    channels), is exact up to rounding.
     """
     start, middle, end = values[:, 0, None], values[:, 1, None], values[:, 2, None]
     a = 2.0 * (start - 2.0 * middle + end)

@@ -28,12 +28,7 @@ def positions_from_prices(problem: WiringProblem, users: IntArray) -> Positions:
     them, by way of some hundred landmarks if there are many (de Silva and Tenenbaum). A
     user stands among the brokers, the nearer to one the lower the price to it.
 
-    Parameters
-    ----------
-    problem
-        The prices.
-    users
-        The users that need a place; the places are in this order.
+    The places of users are in the order of `users`, who need one.
     """
     brokers = _scaled(problem.core_prices)
     extent = float(np.ptp(brokers, axis=0).max()) if len(brokers) > 1 else 0.0
@@ -57,13 +52,6 @@ def clear_of_brokers(places: Positions, broker_of: IntArray) -> Positions:
 
     Only users who are near their broker move, and none further than it takes: their order
     by distance stays.
-
-    Parameters
-    ----------
-    places
-        As `positions_from_prices` returns them.
-    broker_of
-        The broker of each of the users, shape (users,).
     """
     everything = np.concatenate([places.users, places.brokers])
     least = _CLEARANCE * float(np.ptp(everything, axis=0).max())

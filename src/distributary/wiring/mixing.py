@@ -7,7 +7,7 @@ import numpy as np
 from distributary.arrays import FloatArray, IntArray
 from distributary.wiring import _mixing_kernels as kernels
 from distributary.wiring.capacity import check_feasible, make_room, room_limits
-from distributary.wiring.problem import WiringProblem
+from distributary.wiring.problem import WiringProblem, row_starts
 
 __all__ = ["edge_weights", "mixing_wiring"]
 
@@ -26,17 +26,7 @@ def mixing_wiring(problem: WiringProblem, *, seed: int = 0) -> IntArray:
     inequality together with those between brokers, no way to a user is shorter than the direct
     one, so that each tree is a star around the broker of its publisher.
 
-    Parameters
-    ----------
-    problem
-        The problem.
-    seed
-        Decides the draw.
-
-    Raises
-    ------
-    InfeasiblePlan
-        When no wiring that respects the capacities is found.
+    Raises `InfeasiblePlan` when no wiring that respects the capacities is found.
     """
     check_feasible(problem)
     broker_of = np.full(problem.user_count, -1, dtype=np.int64)
@@ -73,10 +63,7 @@ def edge_weights(problem: WiringProblem) -> FloatArray:
     brokers rather than publishers, and one takes time of at most about subscribers times
     brokers.
 
-    Returns
-    -------
-    FloatArray
-        Shape (users, brokers).
+    The result has a row per user and a column per broker.
     """
     access, core = problem.access_prices, problem.core_prices
     ways, last = kernels.shortest_ways(access, core, np.argsort(core, axis=1, kind="stable"))
@@ -87,17 +74,11 @@ def edge_weights(problem: WiringProblem) -> FloatArray:
         access,
         ways,
         last,
-        _starts(problem.publish_channel, problem.channel_count),
+        row_starts(problem.publish_channel, problem.channel_count),
         problem.publisher[by_publishing],
         problem.publish_rate[by_publishing],
-        _starts(problem.interest_channel, problem.channel_count),
+        row_starts(problem.interest_channel, problem.channel_count),
         problem.reader[by_interest],
         weights,
     )
     return weights
-
-
-def _starts(owner: IntArray, count: int) -> IntArray:
-    """Return where the entries of each owner start, once they are sorted by owner."""
-    counts = np.bincount(owner, minlength=count)
-    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)]).astype(np.int64)

@@ -21,17 +21,8 @@ def packing_wiring(problem: WiringProblem, *, seed: int = 0) -> IntArray:
     other may cost any multiple of it. Users come in the order of their names, and of equally
     cheap brokers the first is taken. Time is proportional to users times brokers.
 
-    Parameters
-    ----------
-    problem
-        The problem.
-    seed
-        Used only when greedy packing leaves users without a broker and others must move.
-
-    Raises
-    ------
-    InfeasiblePlan
-        When no wiring that respects the capacities is found.
+    `seed` is used only when users are left without a broker and others must move. Raises
+    `InfeasiblePlan` when no wiring that respects the capacities is found.
     """
     check_feasible(problem)
     broker_of = np.full(problem.user_count, -1, dtype=np.int64)

@@ -17,14 +17,12 @@ from distributary.wiring.packing import packing_wiring
 from distributary.wiring.problem import WiringProblem
 from distributary.wiring.random_wiring import random_wiring
 from distributary.wiring.rewire import rewire, users_moved
-from distributary.wiring.search import search_wiring
+from distributary.wiring.search import Observer, search_wiring
 from distributary.wiring.wiring import CORES, Wiring, check
 
 __all__ = ["METHODS", "wire"]
 
 METHODS = ("random", "packing", "clustering", "mixing", "search", "exact", "auto")
-
-Observer = Callable[[str, int, int], None]
 
 # Branches of the exact method beside a search: less than a second.
 _BRANCHES_MAX = 300_000
@@ -139,14 +137,8 @@ def _bound(
 ) -> float:
     """Return a lower bound on the cost of every wiring; that of a small problem is the optimum.
 
-    Parameters
-    ----------
-    problem, core
-        What was planned.
-    broker_of, total
-        The wiring that was found and its cost; looking for a better one is shorter with it.
-    known
-        A lower bound that is known already, or 0.
+    `broker_of` and `total` are the wiring that was found and its cost: looking for a better one is
+    shorter with it. `known` is a bound that is known already, or 0.
     """
     if known >= total:
         return known

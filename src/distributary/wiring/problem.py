@@ -11,7 +11,7 @@ import numpy as np
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.topology.prices import shortest_prices
 
-__all__ = ["WiringProblem"]
+__all__ = ["WiringProblem", "row_starts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,10 +163,10 @@ class WiringProblem:
             users=tuple(users[u] for u in user_order),
             brokers=tuple(brokers[b] for b in broker_order),
             channel_count=channel_count,
-            publish_start=_starts(publisher, len(users)),
+            publish_start=row_starts(publisher, len(users)),
             publish_channel=np.ascontiguousarray(published[1][positive][rows], dtype=np.int64),
             publish_rate=np.ascontiguousarray(published[2][positive][rows], dtype=np.float64),
-            interest_start=_starts(reader, len(users)),
+            interest_start=row_starts(reader, len(users)),
             interest_channel=np.ascontiguousarray(wanted[1][wishes], dtype=np.int64),
             access_prices=np.ascontiguousarray(access).view(),
             core_prices=core,
@@ -241,7 +241,7 @@ class WiringProblem:
         return table
 
 
-def _starts(owner: IntArray, count: int) -> IntArray:
+def row_starts(owner: IntArray, count: int) -> IntArray:
     """Return where the entries of each owner start, once they are sorted by owner."""
     counts = np.bincount(owner, minlength=count)
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)]).astype(np.int64)

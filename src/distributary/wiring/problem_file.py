@@ -28,10 +28,10 @@ import numpy as np
 from distributary.arrays import BoolArray, FloatArray
 from distributary.content.documents import DOCUMENT_BYTES_MAX, read_document
 from distributary.content.fields import NUMBER_MAX, Record, UnknownKeys
+from distributary.content.number_rows import flag_rows, number_rows
 from distributary.errors import BadInput, counted, quoted
 from distributary.wiring.core_prices import symmetric_prices
 from distributary.wiring.limits import BROKERS_MAX, USERS_MAX, check_size
-from distributary.wiring.number_rows import flag_rows, number_rows
 from distributary.wiring.positions import Positions
 from distributary.wiring.problem import WiringProblem
 
@@ -81,13 +81,7 @@ def read_problem(path: Path | str) -> ProblemFile:
 
 
 def parse_problem(document: object) -> ProblemFile:
-    """Return the wiring problem in a JSON document, or raise `BadInput`.
-
-    Parameters
-    ----------
-    document
-        The document, as `distributary.content.documents.parse_document` returns it.
-    """
+    """Return the wiring problem in a JSON document, or raise `BadInput`."""
     top = Record(document)
     unknown = UnknownKeys()
     unknown.note(top, _TOP_KEYS)
@@ -225,15 +219,7 @@ def fits_document(*, users: int, brokers: int, channels: int) -> bool:
 def problem_document(
     problem: WiringProblem, *, positions: Positions | None = None
 ) -> dict[str, object]:
-    """Return `problem` as the document that `parse_problem` reads back.
-
-    Parameters
-    ----------
-    problem
-        The problem.
-    positions
-        Where its users and brokers are, if that is to be in the document.
-    """
+    """Return `problem` as the document that `parse_problem` reads back."""
     brokers: list[dict[str, object]] = [
         {"broker": name} if math.isinf(capacity) else {"broker": name, "capacity": capacity}
         for name, capacity in zip(problem.brokers, problem.capacities.tolist(), strict=True)

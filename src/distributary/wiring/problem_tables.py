@@ -28,12 +28,12 @@ import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.errors import BadInput, quoted
-from distributary.wiring.columns import Column, arrow
+from distributary.wiring.columns import ParquetColumn, arrow
 from distributary.wiring.core_prices import symmetric_prices
 from distributary.wiring.limits import check_size
 from distributary.wiring.problem import WiringProblem
 from distributary.wiring.problem_file import ProblemFile, positions_in_order
-from distributary.wiring.tables import Table, find_table
+from distributary.wiring.tables import ParquetTable, find_table
 
 __all__ = ["read_problem_tables"]
 
@@ -94,7 +94,7 @@ def read_problem_tables(folder: Path | str) -> ProblemFile:
     return ProblemFile(problem, tuple(users), positions)
 
 
-def _table(folder: Path, *names: str) -> Table:
+def _table(folder: Path, *names: str) -> ParquetTable:
     table = find_table(folder, *names)
     if table is None:
         raise BadInput(
@@ -112,12 +112,12 @@ def _check_size(folder: Path, users: int, brokers: int, *, channels: int) -> Non
         raise error.within(str(folder)) from None
 
 
-def _column(table: Table, names: tuple[str, ...]) -> str:
+def _column(table: ParquetTable, names: tuple[str, ...]) -> str:
     """Return which of the names of one column the table uses; the first if it has none."""
     return next((name for name in names if name in table.columns), names[0])
 
 
-def _names(table: Table, column: str) -> list[str]:
+def _names(table: ParquetTable, column: str) -> list[str]:
     """Return the names in a column; none comes twice."""
     names: dict[str, None] = {}
     for _, (block,) in table.blocks(column):
@@ -128,21 +128,21 @@ def _names(table: Table, column: str) -> list[str]:
     return list(names)
 
 
-def _capacities(table: Table) -> FloatArray:
+def _capacities(table: ParquetTable) -> FloatArray:
     if "capacity" not in table.columns:
         return np.full(table.row_count, math.inf)
     blocks = [block.numbers(default=math.inf) for _, (block,) in table.blocks("capacity")]
     return np.concatenate(blocks)
 
 
-def _points(table: Table) -> FloatArray:
+def _points(table: ParquetTable) -> FloatArray:
     blocks = [
         np.column_stack([x.coordinates(), y.coordinates()]) for _, (x, y) in table.blocks("x", "y")
     ]
     return np.concatenate(blocks)
 
 
-def _prices(table: Table, key: str, column: str, names: Any, brokers: int) -> FloatArray:
+def _prices(table: ParquetTable, key: str, column: str, names: Any, brokers: int) -> FloatArray:
     """Return the prices of users or brokers, in the order of `names`.
 
     Rows are found by name: nobody keeps the order of rows in a folder of files.
@@ -164,7 +164,7 @@ def _prices(table: Table, key: str, column: str, names: Any, brokers: int) -> Fl
     return prices
 
 
-def _refuse_repeated(who: Column, key: str, at: IntArray, seen: BoolArray) -> None:
+def _refuse_repeated(who: ParquetColumn, key: str, at: IntArray, seen: BoolArray) -> None:
     order = np.argsort(at, kind="stable")
     repeated = seen[at]
     repeated[order[1:]] |= at[order[1:]] == at[order[:-1]]
@@ -173,7 +173,7 @@ def _refuse_repeated(who: Column, key: str, at: IntArray, seen: BoolArray) -> No
         raise who.fault(row, f"{key} {quoted(who.values[row].as_py())} is given twice")
 
 
-def _dense(table: Table) -> tuple[int, Published, Wanted]:
+def _dense(table: ParquetTable) -> tuple[int, Published, Wanted]:
     """Return how many channels there are, and the lists of rates and interests as rows."""
     table.need("publishes", "subscribes")
     width: int | None = None
@@ -201,7 +201,7 @@ def _dense(table: Table) -> tuple[int, Published, Wanted]:
 
 
 def _factored(
-    rates_table: Table, interests_table: Table, user_names: Any
+    rates_table: ParquetTable, interests_table: ParquetTable, user_names: Any
 ) -> tuple[int, Published, Wanted]:
     """Return how many cells occur, and what is published and wanted in each of them."""
     pa = arrow("reading a folder of Parquet tables")

@@ -18,17 +18,7 @@ def random_wiring(problem: WiringProblem, *, seed: int = 0) -> IntArray:
     What Zhao and Wu compare with: the cost reduction ratio of a method is the cost of this
     divided by its own.
 
-    Parameters
-    ----------
-    problem
-        The problem.
-    seed
-        Decides the brokers.
-
-    Raises
-    ------
-    InfeasiblePlan
-        When no wiring that respects the capacities is found.
+    Raises `InfeasiblePlan` when no wiring that respects the capacities is found.
     """
     check_feasible(problem)
     broker_of = np.full(problem.user_count, -1, dtype=np.int64)

@@ -5,26 +5,23 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable
 
 import numpy as np
 
 from distributary.arrays import IntArray
 from distributary.draws import seed_state
 from distributary.errors import InfeasiblePlan
-from distributary.wiring._rewire_kernels import best_gains, loss_of, relieve
-from distributary.wiring._search_kernels import fits, improve, move
-from distributary.wiring._state_kernels import attach
+from distributary.wiring._rewire_kernels import best_gains, relieve
+from distributary.wiring._search_kernels import GAIN_MIN, descend
+from distributary.wiring._state_kernels import extra_moves, fits
 from distributary.wiring.capacity import check_feasible, room_limits
 from distributary.wiring.cost import cost
 from distributary.wiring.problem import WiringProblem
-from distributary.wiring.search import Search, search_wiring
+from distributary.wiring.search import Observer, WiringSearch, search_wiring
 from distributary.wiring.starts import attach_rest
 from distributary.wiring.wiring import ROUNDING, loads
 
 __all__ = ["rewire", "rewire_by_search", "users_moved"]
-
-Observer = Callable[[str, int, int], None]
 
 # Up to so many wirings all are tried; there are more than that beyond so many moves.
 _TRIED_MAX, _MOVED_MAX = 4_000, 20
@@ -38,6 +35,8 @@ _COOLING_PER_USER, _COOLING_MAX = 300_000, 500_000_000
 _PAIRS_MAX = 2_000_000
 # Steps after which no more users are sent back home to let others go instead.
 _EXCHANGE_MAX = 500_000_000
+# More than any search takes.
+_STEPS_ENOUGH = 2**62
 
 
 def users_moved(home: IntArray, broker_of: IntArray) -> int:
@@ -94,14 +93,16 @@ def rewire_by_search(
 ) -> IntArray:
     """Return what `rewire` returns when there are too many wirings to try all of them."""
     start = attach_rest(problem, home)
-    search = Search.of(problem, start, core=core, home=home, moves_max=moves, time_limit=time_limit)
-    relieve(search.state, search.work, search.scores, search.home, search.moves)
+    search = WiringSearch.of(
+        problem, start, core=core, home=home, moves_max=moves, time_limit=time_limit
+    )
+    relieve(search.state)
     _check_relieved(problem, search.state.broker_of, moves)
     _spend(search)
     best, best_cost = search.state.broker_of.copy(), float(search.state.total[0])
     rng = np.random.default_rng(seed)
     steps = min(_COOLING_PER_USER * problem.user_count, _COOLING_MAX)
-    search.cool(seed_state(seed), steps, hot=_HOT, observe=observe)
+    search.anneal(seed_state(seed), steps, hot=_HOT, observe=observe)
     search.polish(rng)
     for phase in ("cooled", "polished", "returned", "few"):
         if phase == "polished":
@@ -129,32 +130,32 @@ def _enumerable_moves(problem: WiringProblem, home: IntArray, moves: int) -> int
     return max(k for k in range(moves + 1) if _wirings_near(problem, home, k) <= _TRIED_MAX)
 
 
-def _go_back(search: Search, seed: int, core: str) -> bool:
+def _go_back(search: WiringSearch, seed: int, core: str) -> bool:
     """Wire anew, send back home whoever must, those first whom it costs least; say if it works.
 
     From a wiring that is free of the old one it is sometimes nearer to a good one than from
     home, above all when many may move.
     """
-    problem, home, state = search.problem, search.home, search.state
+    problem, state = search.problem, search.state
+    home, moves = state.home, state.moves
     if problem.user_count * problem.broker_count > _PAIRS_MAX or search.late:
         return False
     left = None if search.deadline == np.inf else search.deadline - time.monotonic()
     search.start_at(search_wiring(problem, core=core, seed=seed, time_limit=left))
-    while search.moves[0] > search.moves[1]:
+    while moves[0] > moves[1]:
         away = search.away
         losses = np.full(len(away), np.inf)
         for place, u in enumerate(away.tolist()):
             if fits(state, int(home[u]), state.demands[u]):
-                losses[place] = loss_of(state, search.work, u, int(home[u]))
+                losses[place] = search.move(u, int(home[u]), most=-np.inf)
         if not np.isfinite(losses).any():
             return False
         # A few at a time, since every return changes what the others cost.
-        over = int(search.moves[0] - search.moves[1])
+        over = int(moves[0] - moves[1])
         cheapest = np.argsort(losses, kind="stable")[: max(1, over // _ROUNDS)]
         for u in away[cheapest[np.isfinite(losses[cheapest])]].tolist():
             if fits(state, int(home[u]), state.demands[u]):
-                attach(state, search.work, u, int(home[u]))
-                search.moves[0] -= 1
+                search.move(u, int(home[u]), most=np.inf)
     return True
 
 
@@ -211,46 +212,46 @@ def _check_relieved(problem: WiringProblem, broker_of: IntArray, moves: int) -> 
         )
 
 
-def _spend(search: Search, *, barred: int | None = None) -> None:
+def _spend(search: WiringSearch, *, barred: int | None = None) -> None:
     """Move those first who gain most, and judge the rest anew after every few.
 
-    Parameters
-    ----------
-    search
-        Stands at the wiring to change.
-    barred
-        A user who stays.
+    The user `barred` stays.
     """
-    state, work, home, moves = search.state, search.work, search.home, search.moves
+    state, moves = search.state, search.state.moves
     gains = np.empty(search.problem.user_count)
     targets = np.empty(search.problem.user_count, dtype=np.int64)
     while not search.late:
-        best_gains(state, work, search.scores, home, moves, gains, targets)
+        best_gains(state, gains, targets)
         if barred is not None:
             gains[barred] = 0.0
         left = int(moves[1] - moves[0])
         users = np.argsort(gains, kind="stable")[: max(1, left // _ROUNDS)]
         made = 0
-        for u in users[gains[users] < 0.0]:
-            if targets[u] >= 0:
-                made += move(state, work, int(u), int(targets[u]), home, moves)
-            else:
-                made += improve(state, work, int(u), search.scores, home, moves)
+        for u in users[gains[users] < 0.0].tolist():
+            if targets[u] < 0:
+                made += descend(state, np.array([u]), _STEPS_ENOUGH)
+                continue
+            to = int(targets[u])
+            allowed = moves[0] + extra_moves(state, u, to) <= moves[1]
+            if allowed and fits(state, to, state.demands[u]):
+                helps = -GAIN_MIN * float(state.total[0])
+                made += search.move(u, to, most=helps) <= helps
         if made == 0:
             return
 
 
-def _exchange(search: Search) -> None:
+def _exchange(search: WiringSearch) -> None:
     """Send users back home one by one, and keep it that way if others use the move better."""
     state = search.state
-    until = search.work.steps[0] + _EXCHANGE_MAX
+    until = state.steps[0] + _EXCHANGE_MAX
     for u in search.away:
-        if search.late or search.work.steps[0] >= until:
+        if search.late or state.steps[0] >= until:
             return
         before, cost = state.broker_of.copy(), float(state.total[0])
         returned = before.copy()
-        returned[u] = search.home[u]
-        if loads(search.problem, returned)[search.home[u]] > state.capacities[search.home[u]]:
+        home = int(state.home[u])
+        returned[u] = home
+        if loads(search.problem, returned)[home] > state.capacities[home]:
             continue
         search.start_at(returned)
         _spend(search, barred=int(u))

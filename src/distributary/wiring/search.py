@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray, UintArray
+from distributary.arrays import IntArray, UintArray
 from distributary.draws import seed_state
 from distributary.errors import InfeasiblePlan
-from distributary.wiring._search_kernels import cool, descend, reshape
-from distributary.wiring._state_kernels import State, Work
+from distributary.wiring._search_kernels import anneal, descend, reshape
+from distributary.wiring._state_kernels import WiringState, fill, try_change
 from distributary.wiring.clustering import clustering_wiring
 from distributary.wiring.mixing import mixing_wiring
-from distributary.wiring.model import rewired, state_of, work_for
+from distributary.wiring.model import state_of
 from distributary.wiring.packing import packing_wiring
-from distributary.wiring.problem import WiringProblem
+from distributary.wiring.problem import WiringProblem, row_starts
 from distributary.wiring.starts import central_wiring, nearest_brokers, nearest_users
 
-__all__ = ["Search", "search_wiring"]
+__all__ = ["Observer", "WiringSearch", "search_wiring"]
 
 Observer = Callable[[str, int, int], None]
 
@@ -46,33 +46,29 @@ _ROUNDS_MAX = 50
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class WiringSearch:
     """What the phases of a search share.
 
     Attributes
     ----------
     problem
         What to plan.
-    state, work
-        The wiring under change, and room for weighing changes.
-    home
-        Where each user comes from if it may not move freely, else -1.
-    moves
-        How many users are away from home, and how many may be.
+    state
+        The wiring under change.
+    near, near_users
+        The brokers near each user, and the users near each broker.
+    reader_start, readers
+        The subscribers of each channel, in rows.
     deadline
         When to stop, on the clock of `time.monotonic`.
     """
 
     problem: WiringProblem
-    state: State
-    work: Work
-    home: IntArray
-    moves: IntArray
+    state: WiringState
     near: IntArray
     near_users: IntArray
     reader_start: IntArray
     readers: IntArray
-    scores: FloatArray
     deadline: float
 
     @classmethod
@@ -85,23 +81,16 @@ class Search:
         home: IntArray | None = None,
         moves_max: int | None = None,
         time_limit: float | None = None,
-    ) -> Search:
-        """Return a search that stands at `broker_of`."""
-        work = work_for(problem)
+    ) -> WiringSearch:
+        """Return a search that stands at `broker_of`; `home` and `moves_max` as of `state_of`."""
         by_channel = np.argsort(problem.interest_channel, kind="stable")
-        counts = np.bincount(problem.interest_channel, minlength=problem.channel_count)
-        moved = 0 if home is None else int(((home >= 0) & (broker_of != home)).sum())
         return cls(
             problem=problem,
-            state=state_of(problem, broker_of, core, work),
-            work=work,
-            home=np.full(problem.user_count, -1, dtype=np.int64) if home is None else home,
-            moves=np.array([moved, problem.user_count if moves_max is None else moves_max]),
+            state=state_of(problem, broker_of, core, home=home, moves_max=moves_max),
             near=nearest_brokers(problem, _NEAR_BROKERS),
             near_users=nearest_users(problem, _NEAR_USERS),
-            reader_start=np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)]),
+            reader_start=row_starts(problem.interest_channel, problem.channel_count),
             readers=problem.reader[by_channel],
-            scores=np.empty(problem.broker_count),
             deadline=np.inf if time_limit is None else time.monotonic() + time_limit,
         )
 
@@ -113,16 +102,21 @@ class Search:
     @property
     def away(self) -> IntArray:
         """The users who are not where they came from."""
-        return np.flatnonzero((self.home >= 0) & (self.state.broker_of != self.home))
+        return np.flatnonzero((self.state.home >= 0) & (self.state.broker_of != self.state.home))
 
     def start_at(self, broker_of: IntArray) -> None:
         """Go on from another wiring."""
-        rewired(self.state, self.work, broker_of)
-        self.moves[0] = len(self.away)
+        self.state.broker_of[:] = broker_of
+        fill(self.state)
+
+    def move(self, u: int, to: int, *, most: float) -> float:
+        """Return what moving a user adds to the cost, and move it if that is at most `most`."""
+        self.state.users[0], self.state.targets[0] = u, to
+        return try_change(self.state, 1, most)
 
     def descend(self, rng: np.random.Generator) -> None:
         """Move and swap single users until none helps any more."""
-        until = self.work.steps[0] + _DESCENT_MAX
+        until = self.state.steps[0] + _DESCENT_MAX
         for _ in range(_ROUNDS_MAX):
             order = rng.permutation(self.problem.user_count)
             # In pieces, so that a time limit is kept with many users.
@@ -131,36 +125,25 @@ class Search:
             for piece in pieces:
                 if self.late:
                     return
-                made += descend(
-                    self.state, self.work, piece, self.scores, self.home, self.moves, until
-                )
-            if made == 0 or self.work.steps[0] >= until:
+                made += descend(self.state, piece, until)
+            if made == 0 or self.state.steps[0] >= until:
                 return
 
     def polish(self, rng: np.random.Generator) -> None:
         """Descend, close and open brokers, and descend again until nothing helps."""
-        until = self.work.steps[0] + _DESCENT_MAX
+        until = self.state.steps[0] + _DESCENT_MAX
         self.descend(rng)
         for _ in range(_ROUNDS_MAX):
             made = 0
             for brokers in np.array_split(rng.permutation(self.problem.broker_count), 10):
-                if self.late or self.work.steps[0] >= until:
+                if self.late or self.state.steps[0] >= until:
                     return
-                made += reshape(
-                    self.state,
-                    self.work,
-                    brokers,
-                    self.near_users,
-                    self.scores,
-                    self.home,
-                    self.moves,
-                    until,
-                )
+                made += reshape(self.state, brokers, self.near_users, until)
             if made == 0:
                 return
             self.descend(rng)
 
-    def cool(
+    def anneal(
         self,
         numbers: UintArray,
         steps: int,
@@ -173,15 +156,14 @@ class Search:
             core_share = float(self.state.core.sum() / max(self.state.total[0], 1e-300))
             hot = min(max(_HOT_PER_CORE_SHARE * core_share, _HOT_MIN), _HOT_MAX)
         best, best_cost = self.state.broker_of.copy(), self.state.total.copy()
-        began = int(self.work.steps[0])
+        began = int(self.state.steps[0])
         for step in range(_TEMPERATURES):
             if self.late:
                 break
             share = hot * _COLD ** (step / (_TEMPERATURES - 1))
-            cool(
+            anneal(
                 numbers,
                 self.state,
-                self.work,
                 self.near,
                 self.reader_start,
                 self.readers,
@@ -189,8 +171,6 @@ class Search:
                 began + steps * (step + 1) // _TEMPERATURES,
                 best,
                 best_cost,
-                self.home,
-                self.moves,
             )
             if observe is not None:
                 observe("search", step + 1, _TEMPERATURES)
@@ -218,7 +198,7 @@ def search_wiring(
     ended = None if time_limit is None else time.monotonic() + time_limit
     starts = list(_starts(problem, seed, ended))
     left = None if ended is None else max(0.0, ended - time.monotonic())
-    search = Search.of(problem, starts[0], core=core, time_limit=left)
+    search = WiringSearch.of(problem, starts[0], core=core, time_limit=left)
     state = search.state
     if problem.user_count == 0 or problem.broker_count == 1:
         return state.broker_of
@@ -244,7 +224,7 @@ def search_wiring(
     done = 0
     while done < runs or (time_limit is not None and not search.late):
         search.start_at(reached[done % len(reached)][1])
-        search.cool(numbers, steps, observe=observe)
+        search.anneal(numbers, steps, observe=observe)
         search.polish(rng)
         if state.total[0] < best_cost:
             best_cost, best = float(state.total[0]), state.broker_of.copy()

@@ -19,13 +19,8 @@ _BLOCK = 4_096
 def central_wiring(problem: WiringProblem, share: float) -> IntArray | None:
     """Return the wiring that packs users onto few central brokers, or None if they do not fit.
 
-    Parameters
-    ----------
-    problem
-        The problem.
-    share
-        The capacity of the brokers that are used, as a multiple of all demand. When
-        capacities are not limited, the share of the brokers that are used instead.
+    `share` is the capacity of the brokers that are used, as a multiple of all demand; when
+    capacities are not limited, the share of the brokers that are used instead.
     """
     closeness = problem.core_prices.sum(axis=1)
     order = np.argsort(closeness, kind="stable")

@@ -7,28 +7,31 @@ is imported when a function is called.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from distributary.errors import BadInput, quoted
-from distributary.wiring.columns import Column, arrow
+from distributary.wiring.columns import ParquetColumn, arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Table", "find_table", "write_table"]
+__all__ = ["ParquetTable", "find_table", "write_columns"]
 
 _FILES_MAX = 100_000
 # So many numbers of a list column are in memory at a time beside the table they go to.
 _BLOCK_NUMBERS = 4_000_000
+_WRITTEN_NUMBERS = 2_000_000
 _GROUP_BYTES_MAX = 256 * 2**20
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ParquetTable:
     """The files of one table.
 
     Attributes
@@ -54,16 +57,13 @@ class Table:
             if column not in self.columns:
                 raise BadInput(str(self.files[0]), f"has no column {quoted(column)}")
 
-    def blocks(self, *columns: str, width: int = 1) -> Iterator[tuple[int, tuple[Column, ...]]]:
+    def blocks(
+        self, *columns: str, width: int = 1
+    ) -> Iterator[tuple[int, tuple[ParquetColumn, ...]]]:
         """Yield the columns block by block, each with the number of its first row.
 
-        Parameters
-        ----------
-        columns
-            Their names.
-        width
-            About how many numbers a row has: blocks are of so many rows that they stay
-            small whatever the files are cut into.
+        A row has about `width` numbers: blocks are of so many rows that they stay small whatever
+        the files are cut into.
         """
         self.need(*columns)
         parquet = arrow("reading Parquet").parquet
@@ -78,7 +78,10 @@ class Table:
                 for batch in _batches(file, list(columns), rows):
                     yield (
                         first + row,
-                        tuple(Column(str(path), name, row, batch.column(name)) for name in columns),
+                        tuple(
+                            ParquetColumn(str(path), name, row, batch.column(name))
+                            for name in columns
+                        ),
                     )
                     row += batch.num_rows
                 first += row
@@ -98,7 +101,7 @@ def _batches(file: Any, columns: list[str], rows: int) -> Iterator[pa.RecordBatc
         yield from file.read_row_group(group, columns=columns).to_batches()
 
 
-def find_table(folder: Path, *names: str) -> Table | None:
+def find_table(folder: Path, *names: str) -> ParquetTable | None:
     """Return the table in `folder` that has one of the names, or None.
 
     Hidden files and those that begin with an underscore, such as Spark's marks of success,
@@ -121,7 +124,7 @@ def find_table(folder: Path, *names: str) -> Table | None:
             present = frozenset(opened.schema_arrow.names)
             columns = present if columns is None else columns & present
     assert columns is not None
-    return Table(path.name.removesuffix(".parquet"), files, rows, columns)
+    return ParquetTable(path.name.removesuffix(".parquet"), files, rows, columns)
 
 
 def _files(folder: Path) -> tuple[Path, ...]:
@@ -165,27 +168,35 @@ def _naming(path: Path) -> Iterator[None]:
         raise BadInput(str(path), f"cannot be read: {reason}") from None
 
 
-def write_table(
-    path: Path, schema: pa.Schema, blocks: Callable[[], Iterator[Sequence[pa.Array]]]
-) -> None:
-    """Write a table block by block, whole or not at all.
+def write_columns(path: Path, columns: dict[str, Any]) -> None:
+    """Write a table block by block, whole or not at all; one that is there is replaced.
 
-    Parameters
-    ----------
-    path
-        Where to; replaced if it is there.
-    schema
-        Its columns.
-    blocks
-        Yields the arrays of some rows after another.
+    Columns are names, numbers, or tables of numbers that become lists.
     """
     pa = arrow("writing Parquet")
+    count = len(next(iter(columns.values())))
+    width = max(
+        values.shape[1] if isinstance(values, np.ndarray) and values.ndim == 2 else 1
+        for values in columns.values()
+    )
+    rows = max(1, _WRITTEN_NUMBERS // max(width, 1))
+
+    def column(values: Any) -> Any:
+        if isinstance(values, np.ndarray) and values.ndim == 2:
+            starts = np.arange(len(values) + 1, dtype=np.int32) * np.int32(values.shape[1])
+            return pa.ListArray.from_arrays(starts, pa.array(values.ravel()))
+        return values if isinstance(values, pa.Array) else pa.array(values)
+
+    def block(first: int) -> list[Any]:
+        return [column(values[first : first + rows]) for values in columns.values()]
+
+    schema = pa.schema([(name, array.type) for name, array in zip(columns, block(0), strict=True)])
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         # Prices hardly repeat: a dictionary of them would be as large as they are.
         with pa.parquet.ParquetWriter(draft, schema, use_dictionary=False) as writer:
-            for arrays in blocks():
-                writer.write_batch(pa.record_batch(list(arrays), schema=schema))
+            for first in range(0, count, rows):
+                writer.write_batch(pa.record_batch(block(first), schema=schema))
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)

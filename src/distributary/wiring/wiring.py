@@ -10,7 +10,7 @@ from distributary.arrays import FloatArray, IntArray
 from distributary.errors import InvalidPlan
 from distributary.wiring.problem import WiringProblem
 
-__all__ = ["CORES", "Cost", "Wiring", "check", "loads"]
+__all__ = ["CORES", "Wiring", "WiringCost", "check", "loads"]
 
 # How traffic travels between brokers: along a minimum spanning tree of those concerned,
 # the same with other brokers as branching points, or within one tree of all brokers.
@@ -21,7 +21,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Cost:
+class WiringCost:
     """What a wiring costs.
 
     Attributes
@@ -68,7 +68,7 @@ class Wiring:
     method: str
     core: str
     broker_of: IntArray = field(repr=False)
-    cost: Cost
+    cost: WiringCost
     lower_bound: float
     seconds: float
     steiner_saving: float | None = None

@@ -82,15 +82,8 @@ def wiring_document(
 ) -> dict[str, object]:
     """Return a wiring as a JSON document.
 
-    Parameters
-    ----------
-    problem
-        The problem that was solved.
-    wiring
-        The result.
-    user_order
-        The order in which the users are written, usually that of the problem's file; the
-        problem's own unless given.
+    Users are written in `user_order`, usually that of the problem's file; the problem's own unless
+    given.
     """
     broker_of = {
         user: problem.brokers[broker]

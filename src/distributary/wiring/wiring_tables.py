@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from distributary.errors import BadInput, quoted
 from distributary.wiring.columns import arrow
 from distributary.wiring.problem import WiringProblem
-from distributary.wiring.tables import find_table, write_table
+from distributary.wiring.tables import find_table, write_columns
 from distributary.wiring.wiring import Wiring
 from distributary.wiring.wiring_file import Assignment, resolved, wiring_figures
 
@@ -26,16 +25,8 @@ def write_wiring_tables(
 ) -> None:
     """Write a wiring as two tables; a broker per user, and the figures of the whole.
 
-    Parameters
-    ----------
-    problem
-        The problem that was solved.
-    wiring
-        The result.
-    folder
-        Where to; made if it is not there. It may be the folder of the problem.
-    user_order
-        The order of the rows; that of the problem unless given.
+    The folder is made if it is not there, and may be that of the problem. Rows are in `user_order`;
+    that of the problem unless given.
     """
     pa = arrow("writing Parquet tables")
     folder = Path(folder)
@@ -49,20 +40,17 @@ def write_wiring_tables(
         order = pa.array(user_order, pa.string())
         rows = pa.compute.index_in(order, value_set=users).to_numpy(zero_copy_only=False)
     brokers = pa.array(problem.brokers, pa.string())
-    names = pa.schema([("user", pa.string()), ("broker", pa.string())])
-
-    def assignment() -> Iterator[list[Any]]:
-        yield [users.take(pa.array(rows)), brokers.take(pa.array(wiring.broker_of[rows]))]
-
-    write_table(folder / "wiring.parquet", names, assignment)
+    write_columns(
+        folder / "wiring.parquet",
+        {
+            "user": users.take(pa.array(rows)),
+            "broker": brokers.take(pa.array(wiring.broker_of[rows])),
+        },
+    )
     figures = wiring_figures(problem, wiring)
-    columns = {name: pa.array([value]) for name, value in figures.items()}
-    kinds = pa.schema([(name, column.type) for name, column in columns.items()])
-
-    def summary() -> Iterator[list[Any]]:
-        yield list(columns.values())
-
-    write_table(folder / "wiring_summary.parquet", kinds, summary)
+    write_columns(
+        folder / "wiring_summary.parquet", {name: [value] for name, value in figures.items()}
+    )
 
 
 def read_wiring_tables(folder: Path | str, problem: WiringProblem) -> Assignment:

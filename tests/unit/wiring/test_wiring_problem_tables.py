@@ -13,7 +13,7 @@ import pytest
 from tests.wiring_sameness import same_wiring_problem
 
 from distributary.errors import BadInput
-from distributary.wiring.columns import Column
+from distributary.wiring.columns import ParquetColumn
 from distributary.wiring.generate import generate_problem
 from distributary.wiring.problem import WiringProblem
 from distributary.wiring.problem_tables import read_problem_tables
@@ -366,7 +366,7 @@ def test_what_pyarrow_cannot_convert_is_refused_by_file_and_column() -> None:
     """Columns are converted after they are read: a fault there names them as well."""
     broken = pa.DictionaryArray.from_arrays(pa.array([5]), pa.array(["u1"]), safe=False)
     with pytest.raises(BadInput, match=r"^users.parquet: user: cannot be read: is not a sound"):
-        Column("users.parquet", "user", 0, broken).names()
+        ParquetColumn("users.parquet", "user", 0, broken).names()
 
 
 def test_two_tables_of_one_meaning_are_refused(tmp_path: Path) -> None:
