@@ -18,10 +18,12 @@ from benchmarks.study import (
     Value,
     result_hash,
 )
+from distributary.arrays import IntArray, UintArray, kernel
 from distributary.draws import seed_state
 from distributary.fidelity import build_trees
-from distributary.fidelity._anneal_kernels import time_moves
+from distributary.fidelity._anneal_kernels import delta_of_move, draw_move
 from distributary.fidelity._descent_kernels import adapt_round
+from distributary.fidelity._state_kernels import TreeState
 from distributary.fidelity.generate import generate_problem
 from distributary.fidelity.model import servers_of, state_of
 
@@ -136,13 +138,13 @@ def _measure(stream: _Stream, parameters: _Parameters) -> _Measured:
         return weighed
 
     def drawn() -> int:
-        time_moves(seed_state(_SEED), state, 0, servers, parameters.moves)
+        _time_moves(seed_state(_SEED), state, 0, servers, parameters.moves)
         return parameters.moves
 
     return _Measured(
         checked_loss(problem, adapted),
         adapt_round(state, 0, 1)[1],
-        time_moves(seed_state(_SEED), state, 0, servers, parameters.moves),
+        _time_moves(seed_state(_SEED), state, 0, servers, parameters.moves),
         _seconds_per_move(enumerated, parameters.repeats),
         _seconds_per_move(drawn, parameters.repeats),
     )
@@ -156,6 +158,23 @@ def _seconds_per_move(weigh: Callable[[], int], repeats: int) -> float:
         moves = weigh()
         best = min(best, (time.perf_counter() - began) / moves)
     return best
+
+
+@kernel
+def _time_moves(seed: UintArray, state: TreeState, t: int, servers: IntArray, count: int) -> float:
+    """Evaluate `count` random moves without making any; return the sum."""
+    links, sums, tops, nodes = state.links, state.sums, state.peaks, state.nodes
+    delays, adaptation, rows = state.delays, state.adaptation, state.rows
+    total = 0.0
+    done = 0
+    while done < count:
+        kind, i, other, top = draw_move(seed, links, sums, t, servers)
+        if kind >= 0:
+            done += 1
+            total += delta_of_move(
+                links, sums, tops, nodes, delays, adaptation, rows, t, kind, i, other, top
+            )
+    return total
 
 
 STUDY = Study(

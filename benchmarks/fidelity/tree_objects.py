@@ -21,7 +21,7 @@ from benchmarks.study import (
     result_hash,
 )
 from distributary.fidelity import APPROACHES, FidelityProblem, build_trees
-from distributary.fidelity.anneal import Schedule
+from distributary.fidelity.anneal import AnnealingSchedule
 from distributary.fidelity.forest import members
 from distributary.fidelity.generate import generate_problem
 
@@ -110,7 +110,9 @@ def _run(size: Size, progress: Progress) -> Findings:
     warm_up = generate_problem(seed=1, servers=12, routers=40, objects=3)
     for approach in APPROACHES:
         for method in ("greedy", "auto", "anneal"):
-            build_trees(warm_up, method=method, approach=approach, schedule=Schedule(cooling=0.5))
+            build_trees(
+                warm_up, method=method, approach=approach, schedule=AnnealingSchedule(cooling=0.5)
+            )
     built: dict[_Key, list[_Built]] = {}
     for objects in parameters.objects:
         for at, seed in enumerate(parameters.seeds):
@@ -129,7 +131,7 @@ def _run(size: Size, progress: Progress) -> Findings:
                     progress(f"{objects} objects, {approach}, seed {seed}, {method}")
                     schedule = None
                     if method == _PUBLISHED:
-                        schedule = Schedule(evaluations_max=parameters.published_max)
+                        schedule = AnnealingSchedule(evaluations_max=parameters.published_max)
                     elif method == _COLDER:
                         greedy_loss = built[objects, approach, "greedy"][at].loss
                         schedule = _colder(parameters, problem, approach, greedy_loss)
@@ -148,7 +150,11 @@ def _run(size: Size, progress: Progress) -> Findings:
 
 
 def _build(
-    problem: FidelityProblem, approach: str, method: str, seed: int, schedule: Schedule | None
+    problem: FidelityProblem,
+    approach: str,
+    method: str,
+    seed: int,
+    schedule: AnnealingSchedule | None,
 ) -> _Built:
     trees = build_trees(
         problem,
@@ -165,20 +171,22 @@ def _build(
 
 def _colder(
     parameters: _Parameters, problem: FidelityProblem, approach: str, greedy_loss: float
-) -> Schedule:
+) -> AnnealingSchedule:
     """Return a schedule that gets cold, within its evaluations."""
     # Without the source, which is in every tree and never moved.
     places = int(members(problem, approach)[:, 1:].sum())
     most = parameters.colder_max[approach]
-    return Schedule(
-        moves_per_server=min(most / (places * _TEMPERATURES[approach]), Schedule.moves_per_server),
+    return AnnealingSchedule(
+        moves_per_server=min(
+            most / (places * _TEMPERATURES[approach]), AnnealingSchedule.moves_per_server
+        ),
         frozen_below=_FROZEN_LOSSES * greedy_loss / places,
         evaluations_max=most,
     )
 
 
 def least_until_frozen(
-    problem: FidelityProblem, approach: str, seed: int, schedule: Schedule
+    problem: FidelityProblem, approach: str, seed: int, schedule: AnnealingSchedule
 ) -> int:
     """Return the evaluations at all temperatures that are too high for annealing to freeze at.
 

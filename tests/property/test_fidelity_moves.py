@@ -9,25 +9,25 @@ from hypothesis import strategies as st
 from tests.strategies_fidelity import problems_with_forests, random_forest, random_problem
 
 from distributary.draws import seed_state
-from distributary.fidelity._anneal_kernels import draw_move, make_move, move_change
+from distributary.fidelity._anneal_kernels import delta_of_move, draw_move, make_move
 from distributary.fidelity._descent_kernels import adapt_round
 from distributary.fidelity._move_kernels import (
+    delta_of_relocation,
+    delta_of_rotation,
     exchange,
     is_below,
     lowest_common,
     reparent,
     rotate,
-    rotate_change,
-    trade_change,
 )
-from distributary.fidelity._state_kernels import LOAD_LINEAR, NOBODY, PARENT, State
+from distributary.fidelity._state_kernels import LOAD_LINEAR, NOBODY, PARENT, TreeState
 from distributary.fidelity.forest import Forest, check
 from distributary.fidelity.loss import loss
 from distributary.fidelity.model import forest_of, servers_of, state_of
 from distributary.fidelity.problem import FidelityProblem
 
 
-def assert_consistent(problem: FidelityProblem, state: State, approach: str) -> None:
+def assert_consistent(problem: FidelityProblem, state: TreeState, approach: str) -> None:
     """The sums are those of a state built from scratch, and the cost is the loss."""
     forest = forest_of(state, approach)
     check(problem, forest)
@@ -39,14 +39,14 @@ def assert_consistent(problem: FidelityProblem, state: State, approach: str) -> 
         assert state.total[0] == pytest.approx(found.average, rel=1e-7, abs=1e-12)
 
 
-def change_of(state: State, t: int, i: int, kind: int, other: int) -> float:
+def change_of(state: TreeState, t: int, i: int, kind: int, other: int) -> float:
     """Return the evaluated change of a reparenting (0), an exchange (1) or a rotation (2)."""
     arrays = (*state[:4], state.delays, state.adaptation)
     if kind == 2:
-        return rotate_change(*arrays, t, i)
+        return delta_of_rotation(*arrays, t, i)
     to = other if kind == 0 else int(state.links[t, other, PARENT])
     top = lowest_common(state.links, t, int(state.links[t, i, PARENT]), to)
-    return trade_change(*arrays, state.rows, t, i, NOBODY if kind == 0 else other, to, top)
+    return delta_of_relocation(*arrays, state.rows, t, i, NOBODY if kind == 0 else other, to, top)
 
 
 @settings(max_examples=150)
@@ -108,7 +108,7 @@ def test_the_six_moves_change_the_cost_as_evaluated(
         if kind < 0:
             continue
         before = float(state.total[0])
-        expected = move_change(
+        expected = delta_of_move(
             *state[:4], state.delays, state.adaptation, state.rows, t, kind, i, other, top
         )
         make_move(state, t, kind, i, other)
@@ -140,7 +140,7 @@ def test_adaptation_only_improves_until_no_move_helps(approach: str) -> None:
         own = servers[start[t] : start[t + 1]]
         kind, i, other, top = draw_move(numbers, state.links, state.sums, t, own)
         if kind >= 0:
-            change = move_change(
+            change = delta_of_move(
                 *state[:4], state.delays, state.adaptation, state.rows, t, kind, i, other, top
             )
             assert change >= -1e-9 * costs[-1]

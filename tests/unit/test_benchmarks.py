@@ -23,7 +23,7 @@ from benchmarks.study import Chart, Claim, Column, Findings, Line, Study, Table,
 from tests.reference.placement_mip import minimum_cost
 
 from distributary.fidelity import build_trees
-from distributary.fidelity.anneal import Schedule
+from distributary.fidelity.anneal import AnnealingSchedule
 from distributary.fidelity.generate import generate_problem as generate_stream
 from distributary.placement.cost import cost
 from distributary.placement.exact import exact_plan
@@ -249,7 +249,7 @@ def test_peak_memory_is_that_of_the_command_and_not_of_this_process() -> None:
 def test_annealing_weighs_no_less_than_the_least_until_it_is_frozen(approach: str) -> None:
     """Nor much more, if it finds nothing better when it is that cold."""
     problem = generate_stream(seed=3, servers=20, routers=40, objects=5, interest=0.6)
-    schedule = Schedule(moves_per_server=8.0, frozen_below=3e-4)
+    schedule = AnnealingSchedule(moves_per_server=8.0, frozen_below=3e-4)
     least = least_until_frozen(problem, approach, 1, schedule)
     annealed = build_trees(
         problem, method="anneal", approach=approach, seed=1, schedule=schedule

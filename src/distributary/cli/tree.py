@@ -127,17 +127,17 @@ def tree(
 
     file = read_problem(readable_path(problem), alone=str(problem) == "-")
     begin = None if start is None else read_trees(start, file.problem, approach=objects)
-    from distributary.fidelity.anneal import Schedule
+    from distributary.fidelity.anneal import AnnealingSchedule
     from distributary.fidelity.overload import unservable
     from distributary.fidelity.planner import build_trees
 
-    schedule = Schedule(
+    schedule = AnnealingSchedule(
         start_factor=start_factor,
         cooling=cooling,
         moves_per_server=moves_per_server,
         frozen_below=frozen_below,
         patience=patience,
-        evaluations_max=Schedule.evaluations_max if evaluations is None else evaluations,
+        evaluations_max=AnnealingSchedule.evaluations_max if evaluations is None else evaluations,
     )
     with progress() as observe:
         result = build_trees(

@@ -11,11 +11,11 @@ import numpy as np
 from distributary.arrays import BoolArray, FloatArray, IntArray, UintArray
 from distributary.draws import draw
 from distributary.fidelity._move_kernels import (
+    delta_of_relocation,
+    delta_of_rotation,
     exchange,
     reparent,
     rotate,
-    rotate_change,
-    trade_change,
 )
 from distributary.fidelity._state_kernels import (
     CHILDREN,
@@ -23,11 +23,11 @@ from distributary.fidelity._state_kernels import (
     FOLLOWING,
     NOBODY,
     PARENT,
-    State,
+    TreeState,
 )
 from distributary.kernels import kernel
 
-__all__ = ["anneal_trees", "draw_move", "keep_best", "make_move", "move_change", "time_moves"]
+__all__ = ["anneal_trees", "delta_of_move", "draw_move", "keep_best", "make_move"]
 
 PROMOTE, DEMOTE, ROTATE, COUSINS, ADOPT, UNCLE = range(6)
 # A move must gain at least this share of the cost; less is rounding.
@@ -84,7 +84,7 @@ def draw_move(
 
 
 @kernel
-def move_change(
+def delta_of_move(
     links: IntArray,
     sums: FloatArray,
     tops: FloatArray,
@@ -100,17 +100,17 @@ def move_change(
 ) -> float:
     """Return by how much a move changes the cost."""
     if kind == ROTATE:
-        return rotate_change(links, sums, tops, nodes, delays, adaptation, t, i)
+        return delta_of_rotation(links, sums, tops, nodes, delays, adaptation, t, i)
     to = other
     j = NOBODY
     if kind == COUSINS or kind == UNCLE:
         to = links[t, other, PARENT]
         j = other
-    return trade_change(links, sums, tops, nodes, delays, adaptation, rows, t, i, j, to, top)
+    return delta_of_relocation(links, sums, tops, nodes, delays, adaptation, rows, t, i, j, to, top)
 
 
 @kernel
-def make_move(state: State, t: int, kind: int, i: int, other: int) -> None:
+def make_move(state: TreeState, t: int, kind: int, i: int, other: int) -> None:
     """Make a move."""
     if kind == PROMOTE or kind == DEMOTE or kind == ADOPT:
         reparent(state, t, i, other)
@@ -121,7 +121,7 @@ def make_move(state: State, t: int, kind: int, i: int, other: int) -> None:
 
 
 @kernel
-def keep_best(state: State, best: IntArray, best_cost: FloatArray, changed: BoolArray) -> None:
+def keep_best(state: TreeState, best: IntArray, best_cost: FloatArray, changed: BoolArray) -> None:
     """Enter the trees as they are into `best`.
 
     Only those that `changed` since are copied, because hundreds may stand as they were.
@@ -136,7 +136,7 @@ def keep_best(state: State, best: IntArray, best_cost: FloatArray, changed: Bool
 @kernel
 def anneal_trees(
     seed: UintArray,
-    state: State,
+    state: TreeState,
     server_start: IntArray,
     servers: IntArray,
     first: int,
@@ -172,7 +172,7 @@ def anneal_trees(
                 continue
             done += 1
             evaluations += 1
-            change = move_change(
+            change = delta_of_move(
                 links, sums, tops, nodes, delays, adaptation, rows, t, kind, i, other, top
             )
             if change > 0.0 and draw(seed) >= np.exp(-change / temperature):
@@ -182,20 +182,3 @@ def anneal_trees(
             if total[0] < best_cost[0] * (1.0 - GAIN_MIN):
                 keep_best(state, best, best_cost, changed)
     return evaluations
-
-
-@kernel
-def time_moves(seed: UintArray, state: State, t: int, servers: IntArray, count: int) -> float:
-    """Evaluate `count` random moves without making any; return the sum, for benchmarks."""
-    links, sums, tops, nodes = state.links, state.sums, state.peaks, state.nodes
-    delays, adaptation, rows = state.delays, state.adaptation, state.rows
-    total = 0.0
-    done = 0
-    while done < count:
-        kind, i, other, top = draw_move(seed, links, sums, t, servers)
-        if kind >= 0:
-            done += 1
-            total += move_change(
-                links, sums, tops, nodes, delays, adaptation, rows, t, kind, i, other, top
-            )
-    return total

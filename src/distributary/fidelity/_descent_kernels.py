@@ -17,17 +17,17 @@ from distributary.fidelity._anneal_kernels import (
     PROMOTE,
     ROTATE,
     UNCLE,
+    delta_of_move,
     draw_move,
     keep_best,
     make_move,
-    move_change,
 )
 from distributary.fidelity._move_kernels import (
+    delta_of_relocation,
+    delta_of_rotation,
     is_below,
     join,
     lowest_common,
-    rotate_change,
-    trade_change,
 )
 from distributary.fidelity._state_kernels import (
     CHILDREN,
@@ -35,7 +35,7 @@ from distributary.fidelity._state_kernels import (
     FOLLOWING,
     NOBODY,
     PARENT,
-    State,
+    TreeState,
 )
 from distributary.kernels import kernel
 
@@ -46,7 +46,7 @@ _NEAR_SHARE = 0.9
 
 
 @kernel
-def grow(state: State, order: IntArray, member: BoolArray) -> int:
+def grow(state: TreeState, order: IntArray, member: BoolArray) -> int:
     """Add the servers one by one, each where the cost grows least; return evaluations.
 
     Zhou, Ooi and Tan, Algorithm 2. `order` holds the servers, `member` (t, n) says which
@@ -67,7 +67,7 @@ def grow(state: State, order: IntArray, member: BoolArray) -> int:
             parent = 0
             for at in range(count[t]):
                 b = inside[t, at]
-                change = trade_change(
+                change = delta_of_relocation(
                     links, sums, tops, nodes, delays, adaptation, rows, t, i, NOBODY, b, -1
                 )
                 if change < best:
@@ -81,7 +81,7 @@ def grow(state: State, order: IntArray, member: BoolArray) -> int:
 
 
 @kernel
-def best_below(state: State, t: int, k: int) -> tuple[float, int, int, int, int]:
+def best_below(state: TreeState, t: int, k: int) -> tuple[float, int, int, int, int]:
     """Return the best of the six moves among the children and grandchildren of `k`.
 
     Its change of cost, kind, server and other node, and how many moves were weighed.
@@ -98,7 +98,7 @@ def best_below(state: State, t: int, k: int) -> tuple[float, int, int, int, int]
         h = links[t, k, FIRST]
         while h >= 0:
             if h != g:
-                change = trade_change(
+                change = delta_of_relocation(
                     links, sums, tops, nodes, delays, adaptation, rows, t, g, NOBODY, h, k
                 )
                 weighed += 1
@@ -107,12 +107,12 @@ def best_below(state: State, t: int, k: int) -> tuple[float, int, int, int, int]
             h = links[t, h, FOLLOWING]
         i = links[t, g, FIRST]
         while i >= 0:
-            change = trade_change(
+            change = delta_of_relocation(
                 links, sums, tops, nodes, delays, adaptation, rows, t, i, NOBODY, k, k
             )
             if change < best:
                 best, best_kind, best_i, best_other = change, PROMOTE, i, k
-            change = rotate_change(links, sums, tops, nodes, delays, adaptation, t, i)
+            change = delta_of_rotation(links, sums, tops, nodes, delays, adaptation, t, i)
             if change < best:
                 best, best_kind, best_i, best_other = change, ROTATE, i, k
             weighed += 2
@@ -123,12 +123,12 @@ def best_below(state: State, t: int, k: int) -> tuple[float, int, int, int, int]
                     seen = True
                     h = links[t, h, FOLLOWING]
                     continue
-                change = trade_change(
+                change = delta_of_relocation(
                     links, sums, tops, nodes, delays, adaptation, rows, t, i, NOBODY, h, k
                 )
                 if change < best:
                     best, best_kind, best_i, best_other = change, ADOPT, i, h
-                change = trade_change(
+                change = delta_of_relocation(
                     links, sums, tops, nodes, delays, adaptation, rows, t, i, h, k, k
                 )
                 if change < best:
@@ -138,7 +138,7 @@ def best_below(state: State, t: int, k: int) -> tuple[float, int, int, int, int]
                     # Each pair of cousins once: those of the children after g.
                     j = links[t, h, FIRST]
                     while j >= 0:
-                        change = trade_change(
+                        change = delta_of_relocation(
                             links, sums, tops, nodes, delays, adaptation, rows, t, i, j, h, k
                         )
                         weighed += 1
@@ -152,7 +152,7 @@ def best_below(state: State, t: int, k: int) -> tuple[float, int, int, int, int]
 
 
 @kernel
-def adapt_round(state: State, first: int, last: int) -> tuple[int, int]:
+def adapt_round(state: TreeState, first: int, last: int) -> tuple[int, int]:
     """Pass the token once through trees `first` to `last` - 1; return the moves made and weighed.
 
     Zhou, Ooi and Tan, Algorithm 1: each node that gets the token makes the best move among
@@ -185,7 +185,7 @@ def adapt_round(state: State, first: int, last: int) -> tuple[int, int]:
 
 
 @kernel
-def _improve(state: State, t: int, i: int, near: IntArray) -> tuple[bool, int]:
+def _improve(state: TreeState, t: int, i: int, near: IntArray) -> tuple[bool, int]:
     """Make the best move of server `i` there is, if it gains; return whether, and the evaluations.
 
     It may go below any of its `near` nodes (t, n, c) or below its grandparent, or trade places
@@ -200,12 +200,12 @@ def _improve(state: State, t: int, i: int, near: IntArray) -> tuple[bool, int]:
     weighed = 0
     if parent > 0:
         up = links[t, parent, PARENT]
-        change = trade_change(
+        change = delta_of_relocation(
             links, sums, tops, nodes, delays, adaptation, rows, t, i, NOBODY, up, up
         )
         if change < best:
             best, best_kind, best_other = change, PROMOTE, up
-        change = rotate_change(links, sums, tops, nodes, delays, adaptation, t, i)
+        change = delta_of_rotation(links, sums, tops, nodes, delays, adaptation, t, i)
         if change < best:
             best, best_kind, best_other = change, ROTATE, parent
         weighed += 2
@@ -218,7 +218,7 @@ def _improve(state: State, t: int, i: int, near: IntArray) -> tuple[bool, int]:
         top = -2
         if c != parent:
             top = lowest_common(links, t, parent, c)
-            change = trade_change(
+            change = delta_of_relocation(
                 links, sums, tops, nodes, delays, adaptation, rows, t, i, NOBODY, c, top
             )
             weighed += 1
@@ -230,7 +230,7 @@ def _improve(state: State, t: int, i: int, near: IntArray) -> tuple[bool, int]:
                 # Below c and at c meet at the same node, unless c itself is that node.
                 if top == c or top < 0:
                     top = lowest_common(links, t, parent, other)
-                change = trade_change(
+                change = delta_of_relocation(
                     links, sums, tops, nodes, delays, adaptation, rows, t, i, c, other, top
                 )
                 weighed += 1
@@ -244,7 +244,7 @@ def _improve(state: State, t: int, i: int, near: IntArray) -> tuple[bool, int]:
 
 @kernel
 def descend(
-    state: State,
+    state: TreeState,
     server_start: IntArray,
     servers: IntArray,
     near: IntArray,
@@ -275,7 +275,7 @@ def descend(
 @kernel
 def cool(
     seed: UintArray,
-    state: State,
+    state: TreeState,
     server_start: IntArray,
     servers: IntArray,
     near: IntArray,
@@ -319,14 +319,14 @@ def cool(
                     continue
                 other = c
                 top = lowest_common(links, t, parent, to)
-                change = trade_change(
+                change = delta_of_relocation(
                     links, sums, tops, nodes, delays, adaptation, rows, t, i, j, to, top
                 )
             else:
                 kind, i, other, top = draw_move(seed, links, sums, t, own)
                 if kind < 0:
                     continue
-                change = move_change(
+                change = delta_of_move(
                     links, sums, tops, nodes, delays, adaptation, rows, t, kind, i, other, top
                 )
             spent += 1

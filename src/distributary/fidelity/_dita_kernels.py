@@ -10,35 +10,7 @@ import numpy as np
 from distributary.arrays import FloatArray, IntArray
 from distributary.kernels import kernel
 
-__all__ = ["limited_tree", "nearest"]
-
-
-@kernel
-def nearest(delays: FloatArray, width: int) -> IntArray:
-    """Return for every node the `width` nodes with the smallest delay to it, nearest first.
-
-    `delays` (n, n), from row to column; the result is (n, width), filled up with -1. Of
-    equal delays the smaller index comes first. Rows are read one after the other: columns
-    of ten thousand nodes would miss the cache at every step.
-    """
-    n = delays.shape[0]
-    near = np.full((n, width), -1, dtype=np.int64)
-    nearness = np.full((n, width), np.inf)
-    size = np.zeros(n, dtype=np.int64)
-    for p in range(n):
-        for i in range(n):
-            # Equal delays came earlier and so have the smaller index.
-            if i == p or (size[i] == width and delays[p, i] >= nearness[i, width - 1]):
-                continue
-            at = size[i] if size[i] < width else width - 1
-            while at > 0 and delays[p, i] < nearness[i, at - 1]:
-                near[i, at] = near[i, at - 1]
-                nearness[i, at] = nearness[i, at - 1]
-                at -= 1
-            near[i, at] = p
-            nearness[i, at] = delays[p, i]
-            size[i] = min(size[i] + 1, width)
-    return near
+__all__ = ["limited_tree"]
 
 
 @kernel

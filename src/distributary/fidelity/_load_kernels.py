@@ -18,8 +18,8 @@ from distributary.fidelity._cost_kernels import top_down_order
 from distributary.kernels import kernel
 
 __all__ = [
-    "Nodes",
-    "Trees",
+    "LoadedTrees",
+    "StreamNodes",
     "attach",
     "detach",
     "largest_above",
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-class Nodes(NamedTuple):
+class StreamNodes(NamedTuple):
     """What the nodes need and can do; see `FidelityProblem`."""
 
     rates: FloatArray
@@ -39,7 +39,7 @@ class Nodes(NamedTuple):
     delays: FloatArray
 
 
-class Trees(NamedTuple):
+class LoadedTrees(NamedTuple):
     """Trees under change.
 
     `parents`, `first` child and next sibling `after` (t, n), -1 where there is none (-2 for
@@ -59,10 +59,10 @@ class Trees(NamedTuple):
 
 
 @kernel
-def trees_of(nodes: Nodes, parents: IntArray) -> Trees:
+def trees_of(nodes: StreamNodes, parents: IntArray) -> LoadedTrees:
     """Return the trees with the given parents (t, n)."""
     n, objects = nodes.rates.shape
-    trees = Trees(
+    trees = LoadedTrees(
         parents.copy(),
         np.full(parents.shape, -1, dtype=np.int64),
         np.full(parents.shape, -1, dtype=np.int64),
@@ -78,7 +78,7 @@ def trees_of(nodes: Nodes, parents: IntArray) -> Trees:
 
 
 @kernel
-def rebuild(nodes: Nodes, trees: Trees, tree: int) -> None:
+def rebuild(nodes: StreamNodes, trees: LoadedTrees, tree: int) -> None:
     """Bring everything about one tree in line with its parents."""
     trees.first[tree, :] = -1
     trees.after[tree, :] = -1
@@ -91,7 +91,7 @@ def rebuild(nodes: Nodes, trees: Trees, tree: int) -> None:
 
 
 @kernel
-def _link(trees: Trees, tree: int, child: int, parent: int) -> None:
+def _link(trees: LoadedTrees, tree: int, child: int, parent: int) -> None:
     """Put a node into the list of its parent's children."""
     trees.parents[tree, child] = parent
     trees.after[tree, child] = trees.first[tree, parent]
@@ -99,7 +99,7 @@ def _link(trees: Trees, tree: int, child: int, parent: int) -> None:
 
 
 @kernel
-def refresh(nodes: Nodes, trees: Trees, tree: int, k: int) -> bool:
+def refresh(nodes: StreamNodes, trees: LoadedTrees, tree: int, k: int) -> bool:
     """Add up a node from its children; say whether its own peaks have changed."""
     objects = nodes.rates.shape[1]
     only = trees.parents.shape[0] == 1
@@ -135,21 +135,21 @@ def refresh(nodes: Nodes, trees: Trees, tree: int, k: int) -> bool:
 
 
 @kernel
-def _refresh_upwards(nodes: Nodes, trees: Trees, tree: int, k: int) -> None:
+def _refresh_upwards(nodes: StreamNodes, trees: LoadedTrees, tree: int, k: int) -> None:
     """Add up a node and those above it, as far as anything changes."""
     while k >= 0 and refresh(nodes, trees, tree, k):
         k = trees.parents[tree, k]
 
 
 @kernel
-def attach(nodes: Nodes, trees: Trees, tree: int, child: int, parent: int) -> None:
+def attach(nodes: StreamNodes, trees: LoadedTrees, tree: int, child: int, parent: int) -> None:
     """Hang a node, and what is below it, below a parent."""
     _link(trees, tree, child, parent)
     _refresh_upwards(nodes, trees, tree, parent)
 
 
 @kernel
-def detach(nodes: Nodes, trees: Trees, tree: int, child: int) -> None:
+def detach(nodes: StreamNodes, trees: LoadedTrees, tree: int, child: int) -> None:
     """Take a node, and what is below it, from its parent."""
     parent = trees.parents[tree, child]
     if trees.first[tree, parent] == child:
@@ -164,8 +164,8 @@ def detach(nodes: Nodes, trees: Trees, tree: int, child: int) -> None:
 
 @kernel
 def largest_above(
-    nodes: Nodes,
-    trees: Trees,
+    nodes: StreamNodes,
+    trees: LoadedTrees,
     tree: int,
     child: int,
     parent: int,
@@ -217,7 +217,7 @@ def largest_above(
 
 
 @kernel
-def nodes_below(trees: Trees, tree: int, k: int) -> IntArray:
+def nodes_below(trees: LoadedTrees, tree: int, k: int) -> IntArray:
     """Return a node and all below it, parents first."""
     n = trees.parents.shape[1]
     found = np.empty(n, dtype=np.int64)

@@ -41,7 +41,7 @@ from distributary.fidelity._state_kernels import (
     WANTED,
     WEIGHT,
     WORK,
-    State,
+    TreeState,
     link,
     queueing,
     refresh,
@@ -51,14 +51,14 @@ from distributary.fidelity._state_kernels import (
 from distributary.kernels import kernel
 
 __all__ = [
+    "delta_of_relocation",
+    "delta_of_rotation",
     "exchange",
     "is_below",
     "join",
     "lowest_common",
     "reparent",
     "rotate",
-    "rotate_change",
-    "trade_change",
 ]
 
 
@@ -118,7 +118,32 @@ def _node_cost(
 
 
 @kernel
-def trade_change(
+def _grandchildren_delta(
+    sums: FloatArray,
+    nodes: FloatArray,
+    adaptation: FloatArray,
+    t: int,
+    k: int,
+    had: float,
+    has: float,
+) -> float:
+    """Return what it changes at `k`, by adapting, that a child has other children than it had."""
+    delay = serving(
+        nodes[k, FILTER] + nodes[k, SEND],
+        adaptation[0],
+        adaptation[1],
+        sums[t, k, CHILDREN],
+        sums[t, k, WORK],
+        sums[t, k, PEAKS],
+        sums[t, k, WANTED],
+        sums[t, k, GRANDCHILDREN] + has - had,
+        sums[t, k, SQUARES] + has * has - had * had,
+    )
+    return float(sums[t, k, BELOW] * delay - sums[t, k, LOCAL])
+
+
+@kernel
+def delta_of_relocation(
     links: IntArray,
     sums: FloatArray,
     tops: FloatArray,
@@ -282,23 +307,12 @@ def trade_change(
     if has != had and top > 0 and collecting + deciding > 0.0:
         # The parent of top counts the children of its children.
         p = links[t, top, PARENT]
-        delay = serving(
-            nodes[p, FILTER] + nodes[p, SEND],
-            collecting,
-            deciding,
-            sums[t, p, CHILDREN],
-            sums[t, p, WORK],
-            sums[t, p, PEAKS],
-            sums[t, p, WANTED],
-            sums[t, p, GRANDCHILDREN] + has - had,
-            sums[t, p, SQUARES] + has * has - had * had,
-        )
-        change += sums[t, p, BELOW] * delay - sums[t, p, LOCAL]
+        change += _grandchildren_delta(sums, nodes, adaptation, t, p, had, has)
     return float(change)
 
 
 @kernel
-def rotate_change(
+def delta_of_rotation(
     links: IntArray,
     sums: FloatArray,
     tops: FloatArray,
@@ -378,31 +392,20 @@ def rotate_change(
     )
     change -= sums[t, i, LOCAL] + nodes[i, QUEUE] + sums[t, j, LOCAL] + nodes[j, QUEUE]
     if collecting + deciding > 0.0:
-        delay = serving(
-            nodes[k, FILTER] + nodes[k, SEND],
-            collecting,
-            deciding,
-            sums[t, k, CHILDREN],
-            sums[t, k, WORK],
-            sums[t, k, PEAKS],
-            sums[t, k, WANTED],
-            sums[t, k, GRANDCHILDREN] + has_i - had_j,
-            sums[t, k, SQUARES] + has_i * has_i - had_j * had_j,
-        )
-        change += sums[t, k, BELOW] * delay - sums[t, k, LOCAL]
+        change += _grandchildren_delta(sums, nodes, adaptation, t, k, had_j, has_i)
     change += whole * (delays[k, i] - delays[k, j])
     return float(change + rest * delays[i, j] - own * delays[j, i])
 
 
 @kernel
-def join(state: State, t: int, i: int, parent: int) -> None:
+def join(state: TreeState, t: int, i: int, parent: int) -> None:
     """Put `i`, which is outside, below `parent`."""
     link(state.links, t, i, parent)
     _refresh_up(state, t, i, -1)
 
 
 @kernel
-def _refresh_up(state: State, t: int, k: int, top: int) -> None:
+def _refresh_up(state: TreeState, t: int, k: int, top: int) -> None:
     """Refresh from `k` up to the child of `top`."""
     while k != top:
         refresh(state, t, k)
@@ -410,7 +413,7 @@ def _refresh_up(state: State, t: int, k: int, top: int) -> None:
 
 
 @kernel
-def _refresh_top(state: State, t: int, top: int) -> None:
+def _refresh_top(state: TreeState, t: int, top: int) -> None:
     """Refresh `top`, and what counts its children."""
     refresh(state, t, top)
     if top > 0 and state.adaptation[0] + state.adaptation[1] > 0.0:
@@ -418,7 +421,7 @@ def _refresh_top(state: State, t: int, top: int) -> None:
 
 
 @kernel
-def reparent(state: State, t: int, i: int, parent: int) -> None:
+def reparent(state: TreeState, t: int, i: int, parent: int) -> None:
     """Move `i`, with all below it, below `parent`."""
     old = unlink(state.links, t, i)
     link(state.links, t, i, parent)
@@ -430,7 +433,7 @@ def reparent(state: State, t: int, i: int, parent: int) -> None:
 
 
 @kernel
-def exchange(state: State, t: int, i: int, j: int) -> None:
+def exchange(state: TreeState, t: int, i: int, j: int) -> None:
     """Let `i` and `j` trade places, with all below them."""
     one = unlink(state.links, t, i)
     link(state.links, t, i, state.links[t, j, PARENT])
@@ -445,7 +448,7 @@ def exchange(state: State, t: int, i: int, j: int) -> None:
 
 
 @kernel
-def rotate(state: State, t: int, i: int) -> None:
+def rotate(state: TreeState, t: int, i: int) -> None:
     """Let `i` and its parent trade places, both keeping their other children."""
     j = unlink(state.links, t, i)
     k = unlink(state.links, t, j)

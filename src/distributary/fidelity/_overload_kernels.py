@@ -6,8 +6,8 @@ import numpy as np
 
 from distributary.arrays import BoolArray, IntArray
 from distributary.fidelity._load_kernels import (
-    Nodes,
-    Trees,
+    LoadedTrees,
+    StreamNodes,
     attach,
     detach,
     largest_above,
@@ -33,7 +33,7 @@ _NOISE = 1e-9
 
 
 @kernel
-def _idle_delay(nodes: Nodes, trees: Trees, tree: int, k: int) -> float:
+def _idle_delay(nodes: StreamNodes, trees: LoadedTrees, tree: int, k: int) -> float:
     """Return how long a message takes to a node and through it when nobody is busy."""
     delay: float = nodes.filter_times[k] + nodes.send_times[k]
     while k > 0:
@@ -45,8 +45,8 @@ def _idle_delay(nodes: Nodes, trees: Trees, tree: int, k: int) -> float:
 
 @kernel
 def _best_parent(
-    nodes: Nodes,
-    trees: Trees,
+    nodes: StreamNodes,
+    trees: LoadedTrees,
     tree: int,
     child: int,
     open_nodes: BoolArray,
@@ -78,7 +78,7 @@ def _best_parent(
 
 
 @kernel
-def grow(nodes: Nodes, inside: BoolArray, orders: IntArray) -> Trees:
+def grow(nodes: StreamNodes, inside: BoolArray, orders: IntArray) -> LoadedTrees:
     """Return trees grown node by node, each below the node where it makes the least load.
 
     `inside` (t, n) is who belongs to each tree, the source always; `orders` (t, n) the
@@ -103,7 +103,7 @@ def grow(nodes: Nodes, inside: BoolArray, orders: IntArray) -> Trees:
 
 @kernel
 def _move_away(
-    nodes: Nodes, trees: Trees, tree: int, k: int, good: float, allowed: float
+    nodes: StreamNodes, trees: LoadedTrees, tree: int, k: int, good: float, allowed: float
 ) -> tuple[bool, int]:
     """Move something from below a node to where it makes less load.
 
@@ -171,7 +171,7 @@ def _exchange_labels(parents: IntArray, i: int, j: int) -> None:
 
 
 @kernel
-def _exchange(nodes: Nodes, trees: Trees, tree: int, k: int) -> bool:
+def _exchange(nodes: StreamNodes, trees: LoadedTrees, tree: int, k: int) -> bool:
     """Let an overloaded node change places with the node that makes the least load of it."""
     n = trees.parents.shape[1]
     old = trees.load.copy()
@@ -197,7 +197,9 @@ def _exchange(nodes: Nodes, trees: Trees, tree: int, k: int) -> bool:
 
 
 @kernel
-def relieve(nodes: Nodes, trees: Trees, limit: float, hard: bool, failures_max: int) -> None:
+def relieve(
+    nodes: StreamNodes, trees: LoadedTrees, limit: float, hard: bool, failures_max: int
+) -> None:
     """Lower the loads that are not below `limit`, the largest first, as long as a move helps.
 
     Without `hard`, nothing moves to where a load comes to `limit`. With it, too large a
@@ -212,7 +214,9 @@ def relieve(nodes: Nodes, trees: Trees, limit: float, hard: bool, failures_max: 
 
 
 @kernel
-def _lower(nodes: Nodes, trees: Trees, limit: float, allowed: float, failures_max: int) -> int:
+def _lower(
+    nodes: StreamNodes, trees: LoadedTrees, limit: float, allowed: float, failures_max: int
+) -> int:
     """Lower the loads that are not below `limit`, and count the nodes tried in vain.
 
     Nothing moves to where a load comes to `allowed`. Nodes change places if that is infinite.

@@ -62,9 +62,14 @@ def packing_load(rates: FloatArray, times: FloatArray) -> tuple[float, int]:
     `rates[c - 1]`, need as many whole places.
     """
     capacity = 0.0
+    least_time = np.inf
     for k in range(times.shape[0]):
         capacity += 1.0 / times[k]
-    load = rates.sum() / capacity
+        least_time = min(least_time, times[k])
+    load = 0.0
+    for index in range(rates.shape[0]):
+        load += rates[index]
+    load /= capacity
     size = rates.shape[0]
     shortage = 1.0
     tightest = 0
@@ -76,7 +81,7 @@ def packing_load(rates: FloatArray, times: FloatArray) -> tuple[float, int]:
             tightest = count
     if tightest > 0:
         low = 1.0
-        high = rates[tightest - 1] * times.min() * tightest
+        high = rates[tightest - 1] * least_time * tightest
         while high - low > 1e-9 * high:
             middle = 0.5 * (low + high)
             if _places(times, rates[tightest - 1], middle) < tightest:

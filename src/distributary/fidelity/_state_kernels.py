@@ -23,13 +23,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from distributary.arrays import FloatArray, IntArray
 from distributary.fidelity._cost_kernels import adaptation_delay, top_down_order
 from distributary.kernels import kernel
 
-__all__ = ["LOAD_LINEAR", "State", "build", "link", "queueing", "refresh", "serving", "unlink"]
+__all__ = ["LOAD_LINEAR", "TreeState", "fill", "link", "queueing", "refresh", "serving", "unlink"]
 
 LOAD_LINEAR = 0.999
 NOBODY = -3
@@ -52,7 +50,7 @@ PEAK, SECOND, OWNER, RECEIVERS = range(4)
 FILTER, SEND, LOAD, PEAK_TOTAL, BELOW_TOTAL, QUEUE = range(6)
 
 
-class State(NamedTuple):
+class TreeState(NamedTuple):
     """The trees and their sums, packed so that a move finds what it needs close together.
 
     `links` (t, n, 4), `sums` (t, n, 11), `peaks` (t, n, 4, x) and `nodes` (n, 6) have the
@@ -113,45 +111,14 @@ def serving(
 
 
 @kernel
-def build(
-    parents: IntArray,
-    rates: FloatArray,
-    weights: FloatArray,
-    filter_times: FloatArray,
-    send_times: FloatArray,
-    delays: FloatArray,
-    adaptation: FloatArray,
-) -> State:
-    """Return the state of a forest: `parents` and `weights` (t, n), `rates` (t, n, x)."""
-    trees, n, objects = rates.shape
-    links = np.full((trees, n, 4), -1, dtype=np.int64)
-    sums = np.zeros((trees, n, 11))
-    nodes = np.zeros((n, 6))
-    nodes[:, FILTER] = filter_times
-    nodes[:, SEND] = send_times
-    links[:, :, PARENT] = parents
-    sums[:, :, WEIGHT] = weights
-    peaks = np.zeros((trees, n, 4, objects))
-    peaks[:, :, PEAK, :] = rates
-    peaks[:, :, OWNER, :] = -1.0
-    state = State(
-        links,
-        sums,
-        peaks,
-        nodes,
-        rates,
-        delays,
-        adaptation,
-        np.zeros(1),
-        np.zeros((4, objects)),
-    )
-    for t in range(trees):
+def fill(state: TreeState, parents: IntArray) -> None:
+    """Link the trees with these parents (t, n), and add up all sums."""
+    for t in range(parents.shape[0]):
         order = top_down_order(parents[t])
         for index in range(order.shape[0] - 1, 0, -1):
-            link(links, t, order[index], parents[t, order[index]])
+            link(state.links, t, order[index], parents[t, order[index]])
         for index in range(order.shape[0] - 1, -1, -1):
             refresh(state, t, order[index])
-    return state
 
 
 @kernel
@@ -182,7 +149,7 @@ def unlink(links: IntArray, t: int, i: int) -> int:
 
 
 @kernel
-def refresh(state: State, t: int, k: int) -> None:
+def refresh(state: TreeState, t: int, k: int) -> None:
     """Compute the sums of `k` in tree `t` anew from its children."""
     links, sums, peaks, nodes = state.links, state.sums, state.peaks, state.nodes
     objects = peaks.shape[3]

@@ -16,14 +16,14 @@ from distributary.fidelity.forest import Forest
 from distributary.fidelity.model import servers_of, state_of
 from distributary.fidelity.problem import FidelityProblem
 
-__all__ = ["Schedule", "anneal", "batches"]
+__all__ = ["AnnealingSchedule", "anneal", "batches"]
 
 # Moves between two looks at the clock: a few tenths of a second at most.
 _BATCH_MOVES = 50_000
 
 
 @dataclass(frozen=True)
-class Schedule:
+class AnnealingSchedule:
     """How the temperature falls; the defaults are the paper's.
 
     Attributes
@@ -61,7 +61,7 @@ def anneal(
     start: Forest,
     *,
     seed: int = 0,
-    schedule: Schedule | None = None,
+    schedule: AnnealingSchedule | None = None,
     time_limit: float | None = None,
 ) -> tuple[Forest, int]:
     """Return the best forest met while annealing, and how many moves were weighed.
@@ -70,7 +70,7 @@ def anneal(
     is frozen, after the evaluations that the schedule allows, or when the time is up.
     """
     began = time.monotonic()
-    plan = schedule or Schedule()
+    plan = schedule or AnnealingSchedule()
     state = state_of(problem, start.approach, start.parents)
     server_start, servers = servers_of(problem, start.approach)
     numbers = seed_state(seed)

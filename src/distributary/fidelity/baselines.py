@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from distributary.errors import BadInput, quoted
-from distributary.fidelity import _dita_kernels as kernels
+from distributary.fidelity._descent_kernels import nearest_nodes
+from distributary.fidelity._dita_kernels import limited_tree
 from distributary.fidelity.forest import OUTSIDE, ROOT, Forest, members
 from distributary.fidelity.loss import loss
 from distributary.fidelity.problem import FidelityProblem
@@ -78,13 +79,20 @@ def dita_tree(problem: FidelityProblem, approach: str, *, fanout: int | None = N
     for row, key in zip(inside, keys, strict=True):
         servers = np.flatnonzero(row[1:]) + 1
         orders.append(servers[np.argsort(-key[servers], kind="stable")])
-    near = kernels.nearest(problem.delays, min(_NEAREST_COUNT, problem.node_count))
+    n = problem.node_count
+    near = nearest_nodes(
+        np.zeros((1, n)),
+        problem.delays,
+        np.array([0, n - 1]),
+        np.arange(1, n),
+        min(_NEAREST_COUNT, n),
+    )[0]
 
     def build(limit: int) -> tuple[Forest, int]:
         parents = np.where(inside, ROOT, OUTSIDE)
         widest = 0
         for row, order in zip(parents, orders, strict=True):
-            widest = max(widest, kernels.limited_tree(order, problem.delays, near, limit, row))
+            widest = max(widest, limited_tree(order, problem.delays, near, limit, row))
         return Forest(approach, parents), widest
 
     if fanout is not None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from distributary.arrays import FloatArray
-from distributary.content.fields import NUMBER_MAX, NUMBER_MIN, Record
+from distributary.content.fields import Record
+from distributary.content.number_rows import first_fault, in_range, number_rows
 from distributary.errors import BadInput, quoted
 from distributary.fidelity.problem import FidelityProblem
 from distributary.files import naming
@@ -30,14 +28,7 @@ _BLOCK_ROWS = 256
 def delays_from(top: Record, count: int, folder: Path | None) -> FloatArray:
     """Return the delays of a document, from it or from the file that it names.
 
-    Parameters
-    ----------
-    top
-        The document.
-    count
-        How many nodes it has.
-    folder
-        Where the file is to be found; None when the document has no files beside it.
+    The file is looked for in `folder`, which is None when the document has no files beside it.
     """
     value = top.value("delays")
     if isinstance(value, str):
@@ -45,40 +36,10 @@ def delays_from(top: Record, count: int, folder: Path | None) -> FloatArray:
     rows = top.entries("delays", count_max=HOSTS_MAX)
     if len(rows) != count:
         raise BadInput("delays", f"has {len(rows):,} rows for {count:,} nodes")
-    delays = np.empty((count, count))
     for i, row in enumerate(rows):
-        delays[i] = _delay_row(row, i, count)
-    return delays
-
-
-def _delay_row(row: object, index: int, count: int) -> FloatArray:
-    """Return one row of delays; entry by entry only to say what is wrong with it."""
-    place = f"delays[{index}]"
-    if not isinstance(row, list):
-        raise BadInput(place, "must be a list of numbers")
-    if len(row) != count:
-        raise BadInput(place, f"has {len(row):,} entries for {count:,} nodes")
-    if all(type(value) is float or type(value) is int for value in row):
-        try:
-            numbers = np.array(row, dtype=np.float64) + 0.0  # Adding 0 turns -0.0 into 0.0.
-        except OverflowError:
-            pass
-        else:
-            if _is_in_range(numbers):
-                return numbers
-    return np.array([_delay(value, f"{place}[{j}]") for j, value in enumerate(row)])
-
-
-def _delay(value: object, place: str) -> float:
-    try:
-        return Record({"delay": value}).number("delay")
-    except BadInput as error:
-        raise BadInput(place, error.problem) from None
-
-
-def _is_in_range(numbers: NDArray[Any]) -> bool:
-    small = numbers < NUMBER_MIN
-    return bool(np.all(numbers <= NUMBER_MAX) and np.all(numbers[small] == 0.0))
+        if not isinstance(row, list):
+            raise BadInput(f"delays[{i}]", "must be a list of numbers")
+    return number_rows(rows, lambda i: f"delays[{i}]", width=count, noun="node")
 
 
 def _delays_in_file(name: str, count: int, folder: Path | None) -> FloatArray:
@@ -111,36 +72,22 @@ def _delays_in_file(name: str, count: int, folder: Path | None) -> FloatArray:
         delays += 0.0
         for first in range(0, count, _BLOCK_ROWS):
             block = delays[first : first + _BLOCK_ROWS]
-            if not _is_in_range(block):
-                for i, j in np.ndindex(block.shape):
-                    _delay(float(block[i, j]), f"array[{first + i}][{j}]")
+            if not in_range(block):
+                at, problem = first_fault(block.ravel().tolist())
+                raise BadInput(f"array[{first + at // count}][{at % count}]", problem)
     return delays
 
 
-def write_delays(
-    problem: FidelityProblem, path: Path, *, node_order: Sequence[str] | None = None
-) -> None:
+def write_delays(problem: FidelityProblem, path: Path) -> None:
     """Write the delays of `problem` to a `.npy` file, whole or not at all.
 
-    Parameters
-    ----------
-    problem
-        The problem.
-    path
-        Where to; its name is what `problem_document` is told.
-    node_order
-        The order of the document's nodes; the problem's own unless given.
+    The name of `path` is what `problem_document` is told.
     """
-    delays = problem.delays
-    if node_order is not None:
-        position = {name: i for i, name in enumerate(problem.names)}
-        order = [position[name] for name in node_order]
-        delays = delays[np.ix_(order, order)]
     target = path.resolve()
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         with draft.open("wb") as file:
-            np.save(file, delays, allow_pickle=False)
+            np.save(file, problem.delays, allow_pickle=False)
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)

@@ -24,28 +24,17 @@ __all__ = ["draw_trees", "shaded_tree"]
 _BAND_ENDS = (0.5, 1.0, 1.5, 2.0)
 
 
-def draw_trees(
-    problem: FidelityProblem, result: StreamTrees, path: Path | str, *, option: str = "--draw"
-) -> None:
+def draw_trees(problem: FidelityProblem, result: StreamTrees, path: Path | str) -> None:
     """Write a picture of the tree to a file, whole or not at all.
 
     Colour shows the loss of fidelity of a server, thickness how busy it is beside the
     busiest. Of several trees, the one with the most servers is drawn. The picture of one
     result is always the same bytes.
 
-    Parameters
-    ----------
-    problem
-        The problem that was solved.
-    result
-        The trees, and what they lose.
-    path
-        `.svg` for a standalone picture, `.html` for a page with zoom, search and
-        details, which needs nothing but a browser.
-    option
-        What the caller calls `path`, for the error message.
+    A path that ends in `.svg` gets a standalone picture, `.html` a page with zoom, search and
+    details, which needs nothing but a browser.
     """
-    shaded_picture(shaded_tree(problem, result)).write(path, option=option, stem="tree")
+    shaded_picture(shaded_tree(problem, result)).write(path, option="--draw", stem="tree")
 
 
 def shaded_tree(problem: FidelityProblem, result: StreamTrees) -> ShadedTree:

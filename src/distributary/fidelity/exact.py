@@ -35,20 +35,9 @@ def exact_tree(problem: FidelityProblem, approach: str = "one-tree") -> Forest:
     less makes it about twelve times faster, and with many objects time grows with their
     number.
 
-    Parameters
-    ----------
-    problem
-        The problem.
-    approach
-        "one-tree"; or "tree-each", which is the same when there is a single object.
-
-    Raises
-    ------
-    BadInput
-        With a tree each for several objects: the trees share the servers' time, so that
-        every combination of trees would have to be tried.
-    TooLarge
-        With more than eight servers; nothing has been computed then.
+    Raises `BadInput` with a tree each for several objects: the trees share the servers' time, so
+    that every combination of trees would have to be tried. Raises `TooLarge` with more than eight
+    servers, before anything is computed.
     """
     assert approach in APPROACHES
     if approach == "tree-each" and problem.object_count > 1:

@@ -7,7 +7,6 @@ enterprise-class source with the least of both.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,7 +15,7 @@ from distributary.arrays import BoolArray, FloatArray
 from distributary.errors import BadInput
 from distributary.fidelity.problem import Adaptation, FidelityProblem
 from distributary.fidelity.problem_file import CELLS_MAX, NODES_MAX, OBJECTS_MAX
-from distributary.topology.routers import DELAY_MEAN, ROUTERS, server_delays
+from distributary.topology.routers import ROUTERS, server_delays
 
 __all__ = ["LOAD_MIN", "PAPER_ADAPTATION", "SERVERS", "generate_problem"]
 
@@ -50,7 +49,6 @@ def generate_problem(
     rates: tuple[float, float] | None = None,
     delays: FloatArray | None = None,
     places: Sequence[str] | None = None,
-    delay_mean: float = DELAY_MEAN,
     adaptation: Adaptation | None = None,
 ) -> FidelityProblem:
     """Return a random problem; the same arguments give the same problem.
@@ -83,8 +81,6 @@ def generate_problem(
         of routers, see `distributary.topology.routers.server_delays`.
     places
         The names of the places, which the servers then have; with `delays` only.
-    delay_mean
-        The mean delay between servers in a network of routers, in seconds.
     adaptation
         What keeping the tree adapted costs, if that counts.
     """
@@ -104,7 +100,7 @@ def generate_problem(
                 f"is {servers:,}, and there are {len(delays):,} places for them and the source",
             )
     servers = SERVERS if servers is None else servers
-    _check(servers, objects, load, interest, delay_mean)
+    _check(servers, objects, load, interest)
     least, largest = _rate_range(rates, objects)
     network_rng, time_rng, rate_rng, interest_rng = np.random.default_rng(seed).spawn(4)
 
@@ -116,7 +112,6 @@ def generate_problem(
             servers + 1,
             network_rng,
             router_count=ROUTERS if routers is None else routers,
-            delay_mean=delay_mean,
         ).round(_DELAY_DIGITS)
         names = [SOURCE, *(f"n{server:0{width}d}" for server in range(1, servers + 1))]
     else:
@@ -140,7 +135,7 @@ def generate_problem(
     )
 
 
-def _check(servers: int, objects: int, load: float, interest: float, delay_mean: float) -> None:
+def _check(servers: int, objects: int, load: float, interest: float) -> None:
     """Raise `BadInput` for whatever is out of range."""
     if not 1 <= servers < NODES_MAX:
         raise BadInput("servers", f"is {servers}, and must be from 1 to {NODES_MAX - 1:,}")
@@ -151,8 +146,6 @@ def _check(servers: int, objects: int, load: float, interest: float, delay_mean:
         raise BadInput("load", f"is {load:g}, and must be from {LOAD_MIN:g} to {_LOAD_MAX:g}")
     if not 0.0 <= interest <= 1.0:
         raise BadInput("interest", f"is {interest:g}, and must be from 0 to 1")
-    if not (math.isfinite(delay_mean) and 0.0 < delay_mean <= 1e6):
-        raise BadInput("delay_mean", f"is {delay_mean:g}, and must be above 0 and finite")
 
 
 def _rate_range(rates: tuple[float, float] | None, objects: int) -> tuple[float, float]:

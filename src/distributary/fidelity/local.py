@@ -30,11 +30,11 @@ from distributary.fidelity._state_kernels import (
     LOAD,
     PEAK_TOTAL,
     QUEUE,
-    State,
-    build,
+    TreeState,
     queueing,
 )
 from distributary.fidelity.forest import ROOT
+from distributary.fidelity.model import tree_state
 
 __all__ = [
     "COUSIN_SWAP",
@@ -152,7 +152,7 @@ def best_move(view: LocalView) -> LocalMove | None:
     return LocalMove(_KINDS[kind], view.names[moved], view.names[other], -float(change))
 
 
-def _state(view: LocalView) -> State:
+def _state(view: LocalView) -> TreeState:
     """Return the tree in view, with leaves that stand for what is below the grandchildren."""
     known = len(view.names)
     objects = view.rates.shape[1]
@@ -179,7 +179,7 @@ def _state(view: LocalView) -> State:
     delays[:known, :known] = view.delays
     parents = np.concatenate([view.parents, hidden])[None].astype(np.int64)
     assert parents[0, 0] == ROOT
-    state = build(parents, rates, weights, times[0], times[1], delays, np.zeros(2))
+    state = tree_state(parents, rates, weights, (times[0], times[1]), delays)
     nodes = state.nodes
     nodes[:known, [LOAD, PEAK_TOTAL, BELOW_TOTAL]] += view.elsewhere
     for k in range(known):

@@ -5,14 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
-from distributary.fidelity._state_kernels import PARENT, State, build
+from distributary.fidelity._state_kernels import (
+    FILTER,
+    OWNER,
+    PARENT,
+    PEAK,
+    SEND,
+    WEIGHT,
+    TreeState,
+    fill,
+)
 from distributary.fidelity.forest import OUTSIDE, ROOT, Forest, members
 from distributary.fidelity.problem import FidelityProblem
 
-__all__ = ["bare_parents", "forest_of", "servers_of", "state_of"]
+__all__ = ["bare_parents", "forest_of", "servers_of", "state_of", "tree_state"]
 
 
-def state_of(problem: FidelityProblem, approach: str, parents: IntArray) -> State:
+def state_of(problem: FidelityProblem, approach: str, parents: IntArray) -> TreeState:
     """Return the state of the trees with these parents, shape (trees, nodes)."""
     adaptation = problem.adaptation
     shares = (adaptation.collecting, adaptation.deciding) if adaptation else (0.0, 0.0)
@@ -23,20 +32,58 @@ def state_of(problem: FidelityProblem, approach: str, parents: IntArray) -> Stat
     else:
         rates = problem.rates.T[:, :, None].copy()
         weights = problem.weights.T
-    # Copies of the rest, because arrays that may not be written to are another type to the
-    # compiler; the delays of ten thousand servers fill most of a gigabyte and are shared.
-    return build(
-        np.array(parents, dtype=np.int64, order="C"),
+    return tree_state(
+        parents,
         rates,
-        np.array(weights, dtype=np.float64, order="C"),
-        problem.filter_times.copy(),
-        problem.send_times.copy(),
+        weights,
+        (problem.filter_times, problem.send_times),
         problem.delays,
-        np.array(shares),
+        adaptation=shares,
     )
 
 
-def forest_of(state: State, approach: str) -> Forest:
+def tree_state(
+    parents: IntArray,
+    rates: FloatArray,
+    weights: FloatArray,
+    times: tuple[FloatArray, FloatArray],
+    delays: FloatArray,
+    *,
+    adaptation: tuple[float, float] = (0.0, 0.0),
+) -> TreeState:
+    """Return the state of trees: `parents` and `weights` (t, n), `rates` (t, n, x).
+
+    `times` are those to filter and to send. The delays of ten thousand servers fill most of
+    a gigabyte and are shared, and may not be written to from now on: the compiler takes
+    arrays that may for another type.
+    """
+    trees, n, objects = rates.shape
+    delays.flags.writeable = False
+    links = np.full((trees, n, 4), -1, dtype=np.int64)
+    links[:, :, PARENT] = parents
+    sums = np.zeros((trees, n, 11))
+    sums[:, :, WEIGHT] = weights
+    nodes = np.zeros((n, 6))
+    nodes[:, FILTER], nodes[:, SEND] = times
+    peaks = np.zeros((trees, n, 4, objects))
+    peaks[:, :, PEAK, :] = rates
+    peaks[:, :, OWNER, :] = -1.0
+    state = TreeState(
+        links=links,
+        sums=sums,
+        peaks=peaks,
+        nodes=nodes,
+        rates=rates,
+        delays=delays,
+        adaptation=np.array(adaptation),
+        total=np.zeros(1),
+        rows=np.zeros((4, objects)),
+    )
+    fill(state, np.array(parents, dtype=np.int64, order="C"))
+    return state
+
+
+def forest_of(state: TreeState, approach: str) -> Forest:
     """Return the trees that a state has reached."""
     return Forest(approach, state.links[:, :, PARENT].copy())
 

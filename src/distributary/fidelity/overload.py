@@ -65,13 +65,6 @@ def unservable(problem: FidelityProblem, approach: str) -> list[Shortfall]:
     - a server has to be below some node, which does for it at least what its own rates need;
     - all servers together, or all with at least a certain rate, have to be below nodes
       whose time is limited.
-
-    Parameters
-    ----------
-    problem
-        The problem.
-    approach
-        "one-tree" or "tree-each".
     """
     if not problem.served.any():
         return []
@@ -152,13 +145,6 @@ def repair(problem: FidelityProblem, forest: Forest) -> Forest:
     the busiest node a tenth of its time, and one in a hundred when it leaves a thousandth.
     256 servers take less than a tenth of a second with one object, and with a hundred less
     than two where there is room, and up to about ten where there is hardly any.
-
-    Parameters
-    ----------
-    problem
-        The problem.
-    forest
-        A valid forest.
     """
     if loss(problem, forest).loads.max() < 1.0:
         return forest
@@ -167,7 +153,9 @@ def repair(problem: FidelityProblem, forest: Forest) -> Forest:
 
 def _repaired(problem: FidelityProblem, forest: Forest, *, enumerated: int) -> Forest:
     """Return `repair(problem, forest)`, looking at every tree up to `enumerated` servers."""
-    nodes = loads.Nodes(problem.rates, problem.filter_times, problem.send_times, problem.delays)
+    nodes = loads.StreamNodes(
+        problem.rates, problem.filter_times, problem.send_times, problem.delays
+    )
     inside = members(problem, forest.approach)
     rates_per_node = problem.node_count * problem.object_count // len(inside)
     # What cannot be had need not be looked for: where every forest overloads a node, the
@@ -175,7 +163,7 @@ def _repaired(problem: FidelityProblem, forest: Forest, *, enumerated: int) -> F
     bound = max((reason.load for reason in unservable(problem, forest.approach)), default=0.0)
     limit = max(kernels.LIMIT, bound * _CERTAIN)
 
-    def relieved(trees: loads.Trees, *, hard: bool) -> tuple[loads.Trees, float]:
+    def relieved(trees: loads.LoadedTrees, *, hard: bool) -> tuple[loads.LoadedTrees, float]:
         failures_max = (_WORK_HARD if hard else _WORK_EASY) // rates_per_node + 1
         kernels.relieve(nodes, trees, limit, hard, failures_max)
         return trees, float(trees.load.max())

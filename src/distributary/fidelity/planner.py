@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from distributary.errors import BadInput, quoted
 from distributary.fidelity._descent_kernels import adapt_round
-from distributary.fidelity.anneal import Schedule, anneal, batches
+from distributary.fidelity.anneal import AnnealingSchedule, anneal, batches
 from distributary.fidelity.baselines import dita_tree, random_tree, source_tree
 from distributary.fidelity.exact import exact_tree
 from distributary.fidelity.forest import APPROACHES, Forest, check
@@ -17,13 +16,11 @@ from distributary.fidelity.loss import Loss, loss
 from distributary.fidelity.model import forest_of, servers_of, state_of
 from distributary.fidelity.overload import repair
 from distributary.fidelity.problem import FidelityProblem
-from distributary.fidelity.search import search
+from distributary.fidelity.search import Observer, search
 
 __all__ = ["METHODS", "StreamTrees", "adapt", "build_trees"]
 
 METHODS = ("source", "random", "dita", "greedy", "anneal", "adapt", "exact", "auto")
-
-Observer = Callable[[str, int, int], None]
 
 # Servers that "adapt" hands the token to between two looks at the clock.
 _BATCH_SERVERS = 2_000
@@ -62,7 +59,7 @@ def build_trees(
     seed: int = 0,
     start: Forest | None = None,
     fanout: int | None = None,
-    schedule: Schedule | None = None,
+    schedule: AnnealingSchedule | None = None,
     rounds: int | None = None,
     time_limit: float | None = None,
     observe: Observer | None = None,

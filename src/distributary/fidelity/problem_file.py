@@ -16,7 +16,6 @@ million delays, which do not go through JSON. An optional `adaptation` with `col
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,12 +80,7 @@ class _Nodes:
 def read_problem(path: Path | str, *, alone: bool = False) -> ProblemFile:
     """Return the fidelity problem in a file; see `parse_problem`.
 
-    Parameters
-    ----------
-    path
-        The file.
-    alone
-        Whether it is a stream, such as standard input, which has no files beside it.
+    `alone` says that it is a stream, such as standard input, which has no files beside it.
     """
     folder = None if alone else Path(path).parent
     return read_document(path, lambda document: parse_problem(document, folder=folder))
@@ -95,13 +89,8 @@ def read_problem(path: Path | str, *, alone: bool = False) -> ProblemFile:
 def parse_problem(document: object, *, folder: Path | None = None) -> ProblemFile:
     """Return the fidelity problem in a JSON document, or raise `BadInput`.
 
-    Parameters
-    ----------
-    document
-        The document, as `distributary.content.documents.parse_document` returns it.
-    folder
-        Where a file of delays that the document names is to be found; without it, the
-        document must hold the delays itself.
+    A file of delays that the document names is looked for in `folder`; without one, the document
+    must hold the delays itself.
     """
     top = Record(document)
     unknown = UnknownKeys()
@@ -142,24 +131,13 @@ def parse_problem(document: object, *, folder: Path | None = None) -> ProblemFil
 
 
 def problem_document(
-    problem: FidelityProblem,
-    *,
-    node_order: Sequence[str] | None = None,
-    delays_file: str | None = None,
+    problem: FidelityProblem, *, delays_file: str | None = None
 ) -> dict[str, object]:
     """Return `problem` as the document that `parse_problem` reads back.
 
-    Parameters
-    ----------
-    problem
-        The problem.
-    node_order
-        The order in which the nodes are written; the problem's own unless given.
-    delays_file
-        The name of the file beside the document that has the delays, in the same order
-        (see `distributary.fidelity.delays_file`); without it, they are in the document.
+    `delays_file` is the name of the file beside the document that has the delays (see
+    `distributary.fidelity.delays_file`); without it, they are in the document.
     """
-    order = _positions(problem, node_order)
     wanted = problem.rates > 0.0
     nodes: list[dict[str, object]] = [
         {
@@ -170,15 +148,13 @@ def problem_document(
                 problem.objects[x]: float(problem.rates[i, x]) for x in np.flatnonzero(wanted[i])
             },
         }
-        for i in order
+        for i in range(problem.node_count)
     ]
     document: dict[str, object] = {
         "source": problem.names[0],
         "objects": list(problem.objects),
         "nodes": nodes,
-        "delays": problem.delays[np.ix_(order, order)].tolist()
-        if delays_file is None
-        else delays_file,
+        "delays": problem.delays.tolist() if delays_file is None else delays_file,
     }
     if problem.adaptation is not None:
         document["adaptation"] = {
@@ -188,14 +164,6 @@ def problem_document(
             "decide_period": problem.adaptation.decide_period,
         }
     return document
-
-
-def _positions(problem: FidelityProblem, node_order: Sequence[str] | None) -> list[int]:
-    """Return the nodes' indices in the order in which they are written."""
-    if node_order is None:
-        return list(range(problem.node_count))
-    position = {name: i for i, name in enumerate(problem.names)}
-    return [position[name] for name in node_order]
 
 
 def _nodes(top: Record, objects: dict[str, int], unknown: UnknownKeys) -> _Nodes:

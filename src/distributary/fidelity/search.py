@@ -21,7 +21,7 @@ from distributary.fidelity._state_kernels import (
     PEAKS,
     QUEUE,
     WEIGHT,
-    State,
+    TreeState,
 )
 from distributary.fidelity.exact import exact_tree
 from distributary.fidelity.forest import Forest
@@ -31,7 +31,7 @@ from distributary.fidelity.model import forest_of, servers_of, state_of
 from distributary.fidelity.overload import repair
 from distributary.fidelity.problem import FidelityProblem
 
-__all__ = ["near_nodes", "search"]
+__all__ = ["Observer", "near_nodes", "search"]
 
 Observer = Callable[[str, int, int], None]
 
@@ -140,7 +140,9 @@ def search(
     return forest_of(state, approach), evaluations
 
 
-def near_nodes(problem: FidelityProblem, state: State, approach: str, *, count: int) -> IntArray:
+def near_nodes(
+    problem: FidelityProblem, state: TreeState, approach: str, *, count: int
+) -> IntArray:
     """Return the nodes that each would best receive from now, shape (trees, nodes, count).
 
     Judged by the delay to the other node in the tree, what it adds to that, and what one

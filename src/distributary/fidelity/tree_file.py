@@ -38,15 +38,8 @@ def trees_document(
 ) -> dict[str, object]:
     """Return the trees that a method built as a JSON document.
 
-    Parameters
-    ----------
-    problem
-        The problem that was solved.
-    result
-        The trees, and what they lose.
-    node_order
-        The order in which the servers are written, usually that of the problem's file;
-        the problem's own unless given.
+    Servers are written in `node_order`, usually that of the problem's file; the problem's own
+    unless given.
     """
     average = float(result.loss.average)
     document: dict[str, object] = {
@@ -85,15 +78,8 @@ def parse_trees(document: object, problem: FidelityProblem, *, approach: str) ->
     The figures in the document are not read: `loss` works them out from the trees. The
     trees are sound: they hold exactly the servers that they should, without cycles.
 
-    Parameters
-    ----------
-    document
-        The document, as `distributary.content.documents.parse_document` returns it.
-    problem
-        The problem that the trees are for.
-    approach
-        "one-tree" or "tree-each": whether the document must have one tree for all
-        objects or one for each. With one object there is no difference.
+    With the approach "one-tree" the document must have one tree for all objects, with "tree-each"
+    one for each; with one object there is no difference.
     """
     inside = members(problem, approach)
     objects = {name: x for x, name in enumerate(problem.objects)}

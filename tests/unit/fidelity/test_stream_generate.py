@@ -111,7 +111,6 @@ def test_servers_stand_at_places_of_a_given_matrix() -> None:
         ({"rates": (2.0, 1.0)}, "rates: are from 2 to 1"),
         ({"rates": (1.0, float("inf"))}, "rates: are from 1 to inf"),
         ({"rates": (float("nan"), 1.0)}, "rates: are from nan"),
-        ({"delay_mean": 0.0}, "delay_mean: is 0"),
         ({"delays": np.zeros((1, 1))}, "delays: has fewer than two places"),
         ({"delays": np.zeros((3, 3)), "servers": 3}, "servers: is 3, and there are 3 places"),
         ({"delays": np.zeros((3, 3)), "routers": 9}, "routers: cannot be combined"),

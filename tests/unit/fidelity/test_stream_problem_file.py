@@ -180,9 +180,14 @@ def test_a_problem_too_large_to_hold_is_refused(monkeypatch: pytest.MonkeyPatch)
 def test_a_problem_survives_a_file_of_delays_in_any_order(tmp_path: Path) -> None:
     problem = generate_problem(seed=5, servers=6, routers=20, objects=3, interest=0.5)
     order = ("n3", "n1", "source", "n6", "n2", "n5", "n4")
-    write_delays(problem, tmp_path / "p.delays.npy", node_order=order)
-    document = problem_document(problem, node_order=order, delays_file="p.delays.npy")
+    write_delays(problem, tmp_path / "p.delays.npy")
+    document: Any = problem_document(problem, delays_file="p.delays.npy")
     assert document["delays"] == "p.delays.npy"
+    file = parse_problem(document, folder=tmp_path)
+    assert np.array_equal(file.problem.delays, problem.delays)
+    at = [problem.names.index(name) for name in order]
+    np.save(tmp_path / "p.delays.npy", problem.delays[np.ix_(at, at)])
+    document["nodes"] = [document["nodes"][i] for i in at]
     file = parse_problem(document, folder=tmp_path)
     assert file.node_order == order
     assert np.array_equal(file.problem.delays, problem.delays)
