@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core.caching import IndexDataCacheFile
 
-__all__ = ["kernel"]
+__all__ = ["inner_kernel", "kernel"]
 
 _F = TypeVar("_F", bound=Callable[..., object])
 
@@ -23,31 +23,50 @@ def kernel(function: _F) -> _F:
     Threads come from Python (kernels release the lock) rather than from Numba's
     own layers, which do not survive a fork and so would break Spark's workers.
     """
-    options = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    compiled: Any = numba.njit(**options)(function)
-    if hasattr(compiled, "_cache"):  # it has none where the compiler is switched off
-        cache = compiled._cache
-        cache._cache_file = _FilePerSignature(
-            cache.cache_path, cache._impl.filename_base, _stamp(function, cache)
-        )
-        _compile_for_variables(compiled)
-    return cast(_F, compiled)
+    return cast(_F, _dispatcher(function, no_cpython_wrapper=False))
 
 
-def _compile_for_variables(compiled: Any) -> None:
-    """Have a kernel that is called with a constant compiled as for any other value.
+def inner_kernel(function: _F) -> _F:
+    """Compile a loop that other kernels call, and that Python cannot.
 
-    When a kernel calls another with a constant, Numba compiles the other for just that
-    constant; and also for the -1 that a variable starts with, before it has found out what
-    else is assigned to it. One signature for all of them takes two thirds of the time.
+    What takes arguments from Python is left out: for a tuple of some dozen arrays that is
+    most of what there is to compile.
     """
-    template_of_call = compiled.get_call_template
+    dispatcher = _dispatcher(function, no_cpython_wrapper=True)
 
-    def template_of_call_with_variables(args: Any, kws: Any) -> Any:
-        named = {name: numba.types.unliteral(kind) for name, kind in kws.items()}
-        return template_of_call(tuple(map(numba.types.unliteral, args)), named)
+    def refuse(*_: object) -> None:
+        raise TypeError(f"{function.__name__} can only be called by other kernels")
 
-    compiled.get_call_template = template_of_call_with_variables
+    # Numba would jump to where the missing code is not.
+    dispatcher._insert = lambda *_: None
+    dispatcher._compile_for_args = refuse
+    return cast(_F, dispatcher)
+
+
+def _dispatcher(function: Callable[..., object], *, no_cpython_wrapper: bool) -> Any:
+    compiled: Any = numba.njit
+    dispatcher = compiled(
+        cache=True,
+        nogil=True,
+        error_model="numpy",
+        no_cfunc_wrapper=True,
+        no_cpython_wrapper=no_cpython_wrapper,
+    )(function)
+    cache = dispatcher._cache
+    cache._cache_file = _FilePerSignature(
+        cache.cache_path, cache._impl.filename_base, _stamp(function, cache)
+    )
+    type_call, unliteral = dispatcher.get_call_template, cast(Any, numba.types).unliteral
+
+    # When a kernel calls another with a constant, Numba compiles the other for just that
+    # constant; and also for the -1 that a variable starts with, before it has found out
+    # what else is assigned to it. One signature for all of them is two thirds of the time.
+    def type_call_of_variables(args: Any, kws: Any) -> Any:
+        named = {name: unliteral(kind) for name, kind in kws.items()}
+        return type_call(tuple(map(unliteral, args)), named)
+
+    dispatcher.get_call_template = type_call_of_variables
+    return dispatcher
 
 
 def _stamp(function: Callable[..., object], cache: Any) -> bytes:

@@ -80,7 +80,9 @@ def test_the_loads_kept_while_moving_equal_the_equations(
 ) -> None:
     """After any number of moves, what was added up on the way is what the trees now make."""
     problem, forest = drawn
-    nodes = loads.Nodes(problem.rates, problem.filter_times, problem.send_times, problem.delays)
+    nodes = loads.StreamNodes(
+        problem.rates, problem.filter_times, problem.send_times, problem.delays
+    )
     inside = forest.parents > -2
     states = [loads.trees_of(nodes, forest.parents)]
     orders = _joining_orders(problem, forest.approach)

@@ -1,10 +1,18 @@
-"""Compiled code is kept for later processes, and never the wrong code."""
+"""Loops are compiled once for all constants, and kept: never the wrong code."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, cast
+
+import numba
+import numpy as np
+import pytest
+
+from distributary.arrays import IntArray
+from distributary.kernels import inner_kernel, kernel
 
 INNER = """\
 from distributary.kernels import kernel
@@ -77,3 +85,37 @@ def test_processes_that_compile_one_loop_at_once_do_not_mix_up_signatures(tmp_pa
         said(process)
     for argument, result in arguments.items():
         assert said(start(tmp_path, argument)) == f"{result} 0 compiled"
+
+
+@inner_kernel
+def _shifted(numbers: IntArray, at: int, by: int) -> int:
+    return int(numbers[at]) + by
+
+
+@kernel
+def _found(numbers: IntArray, wanted: int) -> int:
+    best = -1
+    for i in range(len(numbers)):
+        if _shifted(numbers, i, 0) == wanted and _shifted(numbers, 0, 1) > 0:
+            best = i
+            if _shifted(numbers, best, -1) < 0:
+                break
+    return best
+
+
+def test_a_kernel_is_compiled_once_whatever_constants_it_is_called_with() -> None:
+    assert _found(np.array([3, 5, 7]), 5) == 1
+    inner, types = cast(Any, _shifted), cast(Any, numba.types)
+    for at, by in ((0, 1), (0, -1), (2, 0)):
+        inner.get_call_template((types.int64[::1], types.literal(at), types.literal(by)), {})
+    assert inner.signatures == [(types.int64[::1], types.int64, types.int64)]
+
+
+def test_an_inner_kernel_refuses_to_be_called_from_python() -> None:
+    """Before and after it is compiled: there is no code for that, and Numba would not look."""
+    numbers = np.array([3, 5, 7])
+    with pytest.raises(TypeError, match="_shifted can only be called by other kernels"):
+        _shifted(numbers, 0, 1)
+    assert _found(numbers, 7) == 2
+    with pytest.raises(TypeError, match="_shifted can only be called by other kernels"):
+        _shifted(numbers, 0, 1)

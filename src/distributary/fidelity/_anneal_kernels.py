@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, UintArray
+from distributary.arrays import BoolArray, FloatArray, IntArray, UintArray, inner_kernel
 from distributary.draws import draw
 from distributary.fidelity._move_kernels import (
     delta_of_relocation,
@@ -34,7 +34,7 @@ PROMOTE, DEMOTE, ROTATE, COUSINS, ADOPT, UNCLE = range(6)
 GAIN_MIN = 1e-12
 
 
-@kernel
+@inner_kernel
 def _other_child(
     seed: UintArray, links: IntArray, sums: FloatArray, t: int, k: int, one: int
 ) -> int:
@@ -120,7 +120,7 @@ def make_move(state: TreeState, t: int, kind: int, i: int, other: int) -> None:
         exchange(state, t, i, other)
 
 
-@kernel
+@inner_kernel
 def keep_best(state: TreeState, best: IntArray, best_cost: FloatArray, changed: BoolArray) -> None:
     """Enter the trees as they are into `best`.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray
+from distributary.arrays import FloatArray, IntArray, inner_kernel
 from distributary.kernels import kernel
 
 __all__ = [
@@ -52,7 +52,7 @@ def top_down_order(parents: IntArray) -> IntArray:
     return order[:size]
 
 
-@kernel
+@inner_kernel
 def passing_delay(load: float, time: float, fixed: float, children: float) -> float:
     """Return `g`: what a node adds to the delay of a message that it passes on.
 
@@ -65,7 +65,7 @@ def passing_delay(load: float, time: float, fixed: float, children: float) -> fl
     return load / (1.0 - load) * time + 0.5 * time * (1.0 - 1.0 / children) + fixed
 
 
-@kernel
+@inner_kernel
 def adaptation_delay(
     collecting: float, deciding: float, children: float, grandchildren: float, squares: float
 ) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, UintArray
+from distributary.arrays import BoolArray, FloatArray, IntArray, UintArray, inner_kernel
 from distributary.draws import draw
 from distributary.fidelity._anneal_kernels import (
     ADOPT,
@@ -184,7 +184,7 @@ def adapt_round(state: TreeState, first: int, last: int) -> tuple[int, int]:
     return made, weighed
 
 
-@kernel
+@inner_kernel
 def _improve(state: TreeState, t: int, i: int, near: IntArray) -> tuple[bool, int]:
     """Make the best move of server `i` there is, if it gains; return whether, and the evaluations.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray
+from distributary.arrays import FloatArray, IntArray, inner_kernel
 from distributary.fidelity._cost_kernels import adaptation_delay, passing_delay
 from distributary.kernels import kernel
 
@@ -111,7 +111,7 @@ def best_tree(
     return best
 
 
-@kernel
+@inner_kernel
 def _read(sequence: IntArray, degree: IntArray, parents: IntArray, order: IntArray) -> None:
     """Write the tree of a Prüfer sequence to `parents`, and its nodes, children first, to `order`.
 
@@ -142,7 +142,7 @@ def _read(sequence: IntArray, degree: IntArray, parents: IntArray, order: IntArr
     order[m] = m
 
 
-@kernel
+@inner_kernel
 def _advance(sequence: IntArray, count: int) -> bool:
     """Step to the next sequence over `count` labels; false after the last one."""
     for index in range(sequence.shape[0] - 1, -1, -1):

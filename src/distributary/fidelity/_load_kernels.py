@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray
+from distributary.arrays import FloatArray, IntArray, inner_kernel
 from distributary.fidelity._cost_kernels import top_down_order
 from distributary.kernels import kernel
 
@@ -77,7 +77,7 @@ def trees_of(nodes: StreamNodes, parents: IntArray) -> LoadedTrees:
     return trees
 
 
-@kernel
+@inner_kernel
 def rebuild(nodes: StreamNodes, trees: LoadedTrees, tree: int) -> None:
     """Bring everything about one tree in line with its parents."""
     trees.first[tree, :] = -1
@@ -90,7 +90,7 @@ def rebuild(nodes: StreamNodes, trees: LoadedTrees, tree: int) -> None:
         refresh(nodes, trees, tree, k)
 
 
-@kernel
+@inner_kernel
 def _link(trees: LoadedTrees, tree: int, child: int, parent: int) -> None:
     """Put a node into the list of its parent's children."""
     trees.parents[tree, child] = parent
@@ -98,7 +98,7 @@ def _link(trees: LoadedTrees, tree: int, child: int, parent: int) -> None:
     trees.first[tree, parent] = child
 
 
-@kernel
+@inner_kernel
 def refresh(nodes: StreamNodes, trees: LoadedTrees, tree: int, k: int) -> bool:
     """Add up a node from its children; say whether its own peaks have changed."""
     objects = nodes.rates.shape[1]
@@ -134,21 +134,21 @@ def refresh(nodes: StreamNodes, trees: LoadedTrees, tree: int, k: int) -> bool:
     return changed
 
 
-@kernel
+@inner_kernel
 def _refresh_upwards(nodes: StreamNodes, trees: LoadedTrees, tree: int, k: int) -> None:
     """Add up a node and those above it, as far as anything changes."""
     while k >= 0 and refresh(nodes, trees, tree, k):
         k = trees.parents[tree, k]
 
 
-@kernel
+@inner_kernel
 def attach(nodes: StreamNodes, trees: LoadedTrees, tree: int, child: int, parent: int) -> None:
     """Hang a node, and what is below it, below a parent."""
     _link(trees, tree, child, parent)
     _refresh_upwards(nodes, trees, tree, parent)
 
 
-@kernel
+@inner_kernel
 def detach(nodes: StreamNodes, trees: LoadedTrees, tree: int, child: int) -> None:
     """Take a node, and what is below it, from its parent."""
     parent = trees.parents[tree, child]
@@ -162,7 +162,7 @@ def detach(nodes: StreamNodes, trees: LoadedTrees, tree: int, child: int) -> Non
     _refresh_upwards(nodes, trees, tree, parent)
 
 
-@kernel
+@inner_kernel
 def largest_above(
     nodes: StreamNodes,
     trees: LoadedTrees,
@@ -216,7 +216,7 @@ def largest_above(
     return largest
 
 
-@kernel
+@inner_kernel
 def nodes_below(trees: LoadedTrees, tree: int, k: int) -> IntArray:
     """Return a node and all below it, parents first."""
     n = trees.parents.shape[1]

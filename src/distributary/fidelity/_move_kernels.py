@@ -17,7 +17,7 @@ loop of everything here.
 
 from __future__ import annotations
 
-from distributary.arrays import FloatArray, IntArray
+from distributary.arrays import FloatArray, IntArray, inner_kernel
 from distributary.fidelity._state_kernels import (
     BELOW,
     BELOW_TOTAL,
@@ -95,7 +95,7 @@ def is_below(links: IntArray, t: int, i: int, above: int) -> bool:
     return i == above
 
 
-@kernel
+@inner_kernel
 def _node_cost(
     fixed: float,
     work: float,
@@ -117,7 +117,7 @@ def _node_cost(
     ) + below_total * queueing(load, peak_total)
 
 
-@kernel
+@inner_kernel
 def _grandchildren_delta(
     sums: FloatArray,
     nodes: FloatArray,
@@ -397,14 +397,14 @@ def delta_of_rotation(
     return float(change + rest * delays[i, j] - own * delays[j, i])
 
 
-@kernel
+@inner_kernel
 def join(state: TreeState, t: int, i: int, parent: int) -> None:
     """Put `i`, which is outside, below `parent`."""
     link(state.links, t, i, parent)
     _refresh_up(state, t, i, -1)
 
 
-@kernel
+@inner_kernel
 def _refresh_up(state: TreeState, t: int, k: int, top: int) -> None:
     """Refresh from `k` up to the child of `top`."""
     while k != top:
@@ -412,7 +412,7 @@ def _refresh_up(state: TreeState, t: int, k: int, top: int) -> None:
         k = state.links[t, k, PARENT]
 
 
-@kernel
+@inner_kernel
 def _refresh_top(state: TreeState, t: int, top: int) -> None:
     """Refresh `top`, and what counts its children."""
     refresh(state, t, top)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, IntArray
+from distributary.arrays import BoolArray, IntArray, inner_kernel
 from distributary.fidelity._load_kernels import (
     LoadedTrees,
     StreamNodes,
@@ -32,7 +32,7 @@ _BUSY = 0.8
 _NOISE = 1e-9
 
 
-@kernel
+@inner_kernel
 def _idle_delay(nodes: StreamNodes, trees: LoadedTrees, tree: int, k: int) -> float:
     """Return how long a message takes to a node and through it when nobody is busy."""
     delay: float = nodes.filter_times[k] + nodes.send_times[k]
@@ -43,7 +43,7 @@ def _idle_delay(nodes: StreamNodes, trees: LoadedTrees, tree: int, k: int) -> fl
     return delay
 
 
-@kernel
+@inner_kernel
 def _best_parent(
     nodes: StreamNodes,
     trees: LoadedTrees,
@@ -101,7 +101,7 @@ def grow(nodes: StreamNodes, inside: BoolArray, orders: IntArray) -> LoadedTrees
     return trees
 
 
-@kernel
+@inner_kernel
 def _move_away(
     nodes: StreamNodes, trees: LoadedTrees, tree: int, k: int, good: float, allowed: float
 ) -> tuple[bool, int]:
@@ -159,7 +159,7 @@ def _move_away(
     return True, candidates.shape[0]
 
 
-@kernel
+@inner_kernel
 def _exchange_labels(parents: IntArray, i: int, j: int) -> None:
     """Let two nodes of a tree (n,) take each other's places."""
     for v in range(parents.shape[0]):
@@ -170,7 +170,7 @@ def _exchange_labels(parents: IntArray, i: int, j: int) -> None:
     parents[i], parents[j] = parents[j], parents[i]
 
 
-@kernel
+@inner_kernel
 def _exchange(nodes: StreamNodes, trees: LoadedTrees, tree: int, k: int) -> bool:
     """Let an overloaded node change places with the node that makes the least load of it."""
     n = trees.parents.shape[1]
@@ -213,7 +213,7 @@ def relieve(
         _lower(nodes, trees, _BUSY, _BUSY, failures_max - failures)
 
 
-@kernel
+@inner_kernel
 def _lower(
     nodes: StreamNodes, trees: LoadedTrees, limit: float, allowed: float, failures_max: int
 ) -> int:

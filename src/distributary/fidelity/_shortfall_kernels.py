@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray
+from distributary.arrays import BoolArray, FloatArray, inner_kernel
 from distributary.kernels import kernel
 
 __all__ = ["least_parent_loads", "packing_load"]
@@ -94,7 +94,7 @@ def packing_load(rates: FloatArray, times: FloatArray) -> tuple[float, int]:
     return load, size
 
 
-@kernel
+@inner_kernel
 def _places(times: FloatArray, rate: float, load: float) -> float:
     """Return how many children of one rate the nodes can have without exceeding a load."""
     places = 0.0

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from distributary.arrays import FloatArray, IntArray
+from distributary.arrays import FloatArray, IntArray, inner_kernel
 from distributary.fidelity._cost_kernels import adaptation_delay, top_down_order
 from distributary.kernels import kernel
 
@@ -84,7 +84,7 @@ def queueing(load: float, peak_total: float) -> float:
     return (value + slope * (load - LOAD_LINEAR)) / peak_total
 
 
-@kernel
+@inner_kernel
 def serving(
     fixed: float,
     collecting: float,
@@ -121,7 +121,7 @@ def fill(state: TreeState, parents: IntArray) -> None:
             refresh(state, t, order[index])
 
 
-@kernel
+@inner_kernel
 def link(links: IntArray, t: int, i: int, parent: int) -> None:
     """Put `i` first among the children of `parent`; sums stay as they were."""
     links[t, i, PARENT] = parent
@@ -133,7 +133,7 @@ def link(links: IntArray, t: int, i: int, parent: int) -> None:
     links[t, parent, FIRST] = i
 
 
-@kernel
+@inner_kernel
 def unlink(links: IntArray, t: int, i: int) -> int:
     """Take `i` from its parent, and return the parent; sums stay as they were."""
     parent = links[t, i, PARENT]
@@ -148,7 +148,7 @@ def unlink(links: IntArray, t: int, i: int) -> int:
     return int(parent)
 
 
-@kernel
+@inner_kernel
 def refresh(state: TreeState, t: int, k: int) -> None:
     """Compute the sums of `k` in tree `t` anew from its children."""
     links, sums, peaks, nodes = state.links, state.sums, state.peaks, state.nodes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray
+from distributary.arrays import FloatArray, IntArray, inner_kernel
 from distributary.kernels import kernel
 
 __all__ = ["fill_tightly", "overload", "relieve", "try_all"]
@@ -16,7 +16,7 @@ __all__ = ["fill_tightly", "overload", "relieve", "try_all"]
 NOBODY = -1
 
 
-@kernel
+@inner_kernel
 def overload(loads: FloatArray, limits: FloatArray) -> float:
     """Return by how much brokers are above their limits, all together."""
     total = 0.0
@@ -52,7 +52,7 @@ def fill_tightly(
         loads[best] += demands[u]
 
 
-@kernel
+@inner_kernel
 def _recount(demands: FloatArray, broker_of: IntArray, loads: FloatArray) -> None:
     """Add the loads up again, so that what rounding adds does not pile up."""
     loads[:] = 0.0
@@ -60,7 +60,7 @@ def _recount(demands: FloatArray, broker_of: IntArray, loads: FloatArray) -> Non
         loads[broker_of[u]] += demands[u]
 
 
-@kernel
+@inner_kernel
 def _relieve_once(
     crowded: int,
     demands: FloatArray,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.arrays import BoolArray, FloatArray, IntArray, inner_kernel
 from distributary.kernels import kernel
 
 __all__ = ["bounds", "join", "seed_pairs"]
@@ -19,7 +19,7 @@ __all__ = ["bounds", "join", "seed_pairs"]
 NOBODY = -1
 
 
-@kernel
+@inner_kernel
 def bounds(
     publish_start: IntArray,
     publish_channel: IntArray,
@@ -51,7 +51,7 @@ def bounds(
     return sent, heard, most
 
 
-@kernel
+@inner_kernel
 def _find_pair(
     prices: FloatArray,
     candidate: BoolArray,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.arrays import BoolArray, FloatArray, IntArray, inner_kernel
 from distributary.kernels import kernel
 
 __all__ = [
@@ -110,7 +110,7 @@ def insertion_weight(
     return float(weight + ways[0])
 
 
-@kernel
+@inner_kernel
 def grow_tree_inside(
     inside: BoolArray, prices: FloatArray, parents: IntArray, edges: FloatArray, order: IntArray
 ) -> tuple[int, float]:
@@ -156,7 +156,7 @@ def reach_in_one_tree(
         reach_in_tree(inside[c], tree_order, tree_parents, tree_edges, below, away, rows[c])
 
 
-@kernel
+@inner_kernel
 def reach_in_tree(
     inside: BoolArray,
     tree_order: IntArray,

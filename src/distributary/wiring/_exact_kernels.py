@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.arrays import BoolArray, FloatArray, IntArray, inner_kernel
 from distributary.kernels import kernel
 
 __all__ = ["branch_and_bound"]
@@ -150,7 +150,7 @@ def branch_and_bound(
     return best_cost, min(bound, best_cost), nodes
 
 
-@kernel
+@inner_kernel
 def _estimate(
     first: int,
     access: FloatArray,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.arrays import BoolArray, FloatArray, IntArray, inner_kernel
 from distributary.kernels import kernel
 from distributary.wiring._core_kernels import grow_tree_inside
 
@@ -57,7 +57,7 @@ def flows_along_spanning_trees(
                 _add(flows, ends[0, 0], ends[0, 1], rate)
 
 
-@kernel
+@inner_kernel
 def _add(flows: FloatArray, one: int, other: int, rate: float) -> None:
     """Add to the traffic of a pair of brokers, the smaller first."""
     if one < other:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.arrays import BoolArray, FloatArray, IntArray, inner_kernel
 from distributary.kernels import kernel
 
 __all__ = ["draw_brokers", "edge_traffic", "shortest_ways"]
@@ -54,7 +54,7 @@ def shortest_ways(
     return ways, last
 
 
-@kernel
+@inner_kernel
 def _grow(
     start: int,
     left_out: int,
@@ -123,7 +123,7 @@ def _grow(
     return opened
 
 
-@kernel
+@inner_kernel
 def _find_starts(
     members: IntArray,
     publishers: IntArray,

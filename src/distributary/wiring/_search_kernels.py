@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray, UintArray
+from distributary.arrays import FloatArray, IntArray, UintArray, inner_kernel
 from distributary.draws import draw, draw_index
+from distributary.kernels import kernel
 from distributary.wiring._core_kernels import insertion_weight
 from distributary.wiring._state_kernels import (
     WiringState,
@@ -97,7 +98,7 @@ def estimate_moves(state: WiringState, u: int) -> None:
     scores[at] = 0.0
 
 
-@kernel
+@inner_kernel
 def _partner(state: WiringState, u: int, full: int, most: float) -> int:
     """Return the user of a full broker that best swaps with `u`, or -1.
 
@@ -167,7 +168,7 @@ def descend(state: WiringState, order: IntArray, steps_max: int) -> int:
     return made
 
 
-@kernel
+@inner_kernel
 def _draw_target(
     seed: UintArray,
     state: WiringState,
@@ -188,7 +189,7 @@ def _draw_target(
     return draw_index(seed, len(state.loads))
 
 
-@kernel
+@inner_kernel
 def _make_way(state: WiringState, b: int, other: int, need: float) -> int:
     """Choose one user of a full broker, or two, to go to `other` in exchange for `need`.
 
@@ -275,7 +276,7 @@ def anneal(
             best[:] = state.broker_of
 
 
-@kernel
+@inner_kernel
 def _evacuate(state: WiringState, leaving: IntArray, count: int) -> bool:
     """Move the first `count` users of `leaving` off their broker if that helps altogether."""
     if count == 0:
@@ -306,7 +307,7 @@ def _evacuate(state: WiringState, leaving: IntArray, count: int) -> bool:
     return False
 
 
-@kernel
+@inner_kernel
 def _heaviest_first(leaving: IntArray, count: int, demands: FloatArray) -> None:
     """Sort the first `count` users by what they need."""
     for i in range(1, count):
@@ -318,7 +319,7 @@ def _heaviest_first(leaving: IntArray, count: int, demands: FloatArray) -> None:
         leaving[j] = u
 
 
-@kernel
+@inner_kernel
 def _open(state: WiringState, b: int, wishing: IntArray) -> bool:
     """Attach those to `b` who would be nearer there, if a first so many of them help."""
     start = state.total[0]

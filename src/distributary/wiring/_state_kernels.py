@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.arrays import BoolArray, FloatArray, IntArray, inner_kernel
 from distributary.kernels import kernel
 from distributary.wiring._core_kernels import grow_tree, insertion_weight, reach_in_tree
 
@@ -110,7 +110,7 @@ def fill(state: WiringState) -> None:
     state.total[0] = access + core
 
 
-@kernel
+@inner_kernel
 def _join(state: WiringState, u: int, b: int) -> None:
     """Enter user `u` into the ring of broker `b`."""
     first = state.ring[b]
@@ -126,7 +126,7 @@ def _join(state: WiringState, u: int, b: int) -> None:
         state.last_user[first] = u
 
 
-@kernel
+@inner_kernel
 def _leave(state: WiringState, u: int, b: int) -> None:
     """Take user `u` out of the ring of broker `b`."""
     following = state.next_user[u]
@@ -140,13 +140,13 @@ def _leave(state: WiringState, u: int, b: int) -> None:
         state.ring[b] = following
 
 
-@kernel
+@inner_kernel
 def fits(state: WiringState, b: int, more: float) -> bool:
     """Has broker `b` room for so much more?"""
     return bool(state.loads[b] + more <= state.capacities[b])
 
 
-@kernel
+@inner_kernel
 def extra_moves(state: WiringState, u: int, to: int) -> int:
     """Return how many more users are away from home when `u` goes to `to`."""
     home = state.home[u]
@@ -155,7 +155,7 @@ def extra_moves(state: WiringState, u: int, to: int) -> int:
     return int(to != home) - int(state.broker_of[u] != home)
 
 
-@kernel
+@inner_kernel
 def spanning_tree(state: WiringState, c: int, without: int) -> tuple[int, float]:
     """Grow the tree of the brokers of channel `c` but one; return how many, and its weight."""
     count = 0
@@ -168,7 +168,7 @@ def spanning_tree(state: WiringState, c: int, without: int) -> tuple[int, float]
     return count, weight
 
 
-@kernel
+@inner_kernel
 def _fill_reach(state: WiringState, c: int, row: FloatArray, changes: int) -> float:
     """Fill the weights that channel `c` has with the subscribers as they are now.
 
@@ -207,7 +207,7 @@ def _fill_reach(state: WiringState, c: int, row: FloatArray, changes: int) -> fl
     return weight
 
 
-@kernel
+@inner_kernel
 def _refresh(state: WiringState, c: int) -> None:
     """Find the weights and the cost of channel `c` anew, for every broker."""
     state.weights[c] = _fill_reach(state, c, state.reach[c], -1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.arrays import BoolArray, FloatArray, IntArray, inner_kernel
 from distributary.kernels import kernel
 from distributary.wiring._core_kernels import grow_tree, grow_tree_inside, insertion_weight
 
@@ -86,7 +86,7 @@ def steiner_weights(inside: BoolArray, prices: FloatArray, rows: FloatArray) -> 
                     rows[c, b] = min(rows[c, b], weight_of_all)
 
 
-@kernel
+@inner_kernel
 def _branch(
     prices: FloatArray,
     needed: BoolArray,

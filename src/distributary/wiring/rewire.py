@@ -13,7 +13,6 @@ from distributary.draws import seed_state
 from distributary.errors import InfeasiblePlan
 from distributary.wiring._rewire_kernels import best_gains, relieve
 from distributary.wiring._search_kernels import GAIN_MIN, descend
-from distributary.wiring._state_kernels import extra_moves, fits
 from distributary.wiring.capacity import check_feasible, room_limits
 from distributary.wiring.cost import cost
 from distributary.wiring.problem import WiringProblem
@@ -146,7 +145,7 @@ def _go_back(search: WiringSearch, seed: int, core: str) -> bool:
         away = search.away
         losses = np.full(len(away), np.inf)
         for place, u in enumerate(away.tolist()):
-            if fits(state, int(home[u]), state.demands[u]):
+            if search.fits(u, int(home[u])):
                 losses[place] = search.move(u, int(home[u]), most=-np.inf)
         if not np.isfinite(losses).any():
             return False
@@ -154,7 +153,7 @@ def _go_back(search: WiringSearch, seed: int, core: str) -> bool:
         over = int(moves[0] - moves[1])
         cheapest = np.argsort(losses, kind="stable")[: max(1, over // _ROUNDS)]
         for u in away[cheapest[np.isfinite(losses[cheapest])]].tolist():
-            if fits(state, int(home[u]), state.demands[u]):
+            if search.fits(u, int(home[u])):
                 search.move(u, int(home[u]), most=np.inf)
     return True
 
@@ -231,9 +230,9 @@ def _spend(search: WiringSearch, *, barred: int | None = None) -> None:
             if targets[u] < 0:
                 made += descend(state, np.array([u]), _STEPS_ENOUGH)
                 continue
-            to = int(targets[u])
-            allowed = moves[0] + extra_moves(state, u, to) <= moves[1]
-            if allowed and fits(state, to, state.demands[u]):
+            to, home = int(targets[u]), state.home[u]
+            away = int(to != home) - int(state.broker_of[u] != home) if home >= 0 else 0
+            if moves[0] + away <= moves[1] and search.fits(u, to):
                 helps = -GAIN_MIN * float(state.total[0])
                 made += search.move(u, to, most=helps) <= helps
         if made == 0:

@@ -109,6 +109,11 @@ class WiringSearch:
         self.state.broker_of[:] = broker_of
         fill(self.state)
 
+    def fits(self, u: int, to: int) -> bool:
+        """Has broker `to` room for user `u`?"""
+        state = self.state
+        return bool(state.loads[to] + state.demands[u] <= state.capacities[to])
+
     def move(self, u: int, to: int, *, most: float) -> float:
         """Return what moving a user adds to the cost, and move it if that is at most `most`."""
         self.state.users[0], self.state.targets[0] = u, to
