@@ -178,11 +178,8 @@ def try_all(
     ends when the room that the users left can use is less than their demand. Users by
     descending demand end soonest.
 
-    Returns
-    -------
-    int
-        1 when a way was found, which is in `broker_of`; 0 when there is none; -1 when
-        `steps_max` steps did not suffice to tell.
+    Returns 1 when a way was found, which is in `broker_of`; 0 when there is none; -1 when
+    `steps_max` steps did not suffice to tell.
     """
     count, brokers = len(users), len(limits)
     if count == 0:

@@ -75,18 +75,10 @@ def _find_pair(
     are looked at in the order of what a pair with them can reach at best, until that is less
     than what has been found: nearly always after a few of them.
 
-    Parameters
-    ----------
-    prices
-        Of each user, shape (users,).
-    candidate
-        Who may be in the pair, shape (users,).
-    free
-        The users without a broker, ascending: all candidates are among them.
-    most
-        At least the traffic of each user with any free user; lowered to what is seen.
-    row_rates, row_wants
-        Zeros, shape (channels,); zeros again in the end.
+    `prices` and `candidate` (users,) are those of this broker; `free` are the users without a
+    broker, ascending, among them all candidates. `most` is at least the traffic of each user with
+    any free user, lowered to what is seen. `row_rates` and `row_wants` (channels,) are zeros, and
+    zeros again in the end.
     """
     if len(free) == 0:
         return NOBODY, NOBODY

@@ -27,14 +27,9 @@ def grow_tree(
 ) -> float:
     """Grow the minimum spanning tree of the first `count` brokers in `order`; return its weight.
 
-    Parameters
-    ----------
-    prices
-        Between brokers, shape (brokers, brokers).
-    parents, edges, order
-        Filled: `order[i]` is the i-th broker to join, `parents[i]` the position in `order`
-        of the one it joins (always smaller than `i`), and `edges[i]` the price between
-        them. At least `count` long. The first in `order` joins first.
+    Filled, at least `count` long: `order[i]` is the i-th broker to join (the first there joins
+    first), `parents[i]` the position in `order` of the one it joins, always smaller than `i`, and
+    `edges[i]` the price between them. `prices` (brokers, brokers) are those between brokers.
     """
     if count == 0:
         return 0.0
@@ -81,14 +76,8 @@ def insertion_weight(
     the new broker: of that and the edge to the parent the dearer one goes up, and the
     other is in the tree for good (Chin and Houck).
 
-    Parameters
-    ----------
-    count, order, parents, edges
-        A tree as `grow_tree` makes it.
-    added
-        The prices between the new broker and every broker.
-    ways
-        Room for `count` numbers.
+    The tree is as `grow_tree` makes it; `added` are the prices between the new broker and every
+    broker, `ways` is room for `count` numbers.
     """
     if count == 0:
         return 0.0
@@ -168,19 +157,8 @@ def reach_in_tree(
 ) -> float:
     """Fill `row[b]` with the weight of what connects `b` and those inside in one given tree.
 
-    Parameters
-    ----------
-    inside
-        The brokers of the channel, shape (brokers,).
-    tree_order, tree_parents, tree_edges
-        The tree of all brokers as `grow_tree` makes it.
-    below, away
-        Room for as many numbers as there are brokers.
-
-    Returns
-    -------
-    float
-        The weight of the part that connects the brokers inside.
+    The tree of all brokers is as `grow_tree` makes it; `below` and `away` are room for as many
+    numbers as there are brokers. Returns the weight of the part that connects the brokers inside.
     """
     count = len(inside)
     total = 0

@@ -24,22 +24,10 @@ def link(
 ) -> tuple[IntArray, FloatArray, IntArray]:
     """Join brokers along the edges of their minimum spanning tree, the cheapest first.
 
-    Parameters
-    ----------
-    order, parents, edges
-        The tree as `grow_tree` makes it.
-    by_price
-        The positions 1 and up in `order`, the cheapest edge first.
-
-    Returns
-    -------
-    pairs
-        Group `brokers + i` joins the groups `pairs[i]`; groups below `brokers` are the
-        brokers themselves. Shape (brokers - 1, 2).
-    prices
-        At which they join.
-    sizes
-        How many brokers are in each group.
+    The tree is as `grow_tree` makes it; `by_price` has the positions 1 and up in `order`, the
+    cheapest edge first. Returns `pairs` (brokers - 1, 2): group `brokers + i` joins the groups
+    `pairs[i]`, of which those below `brokers` are the brokers themselves; the prices at which they
+    join; and how many brokers are in each group.
     """
     count = len(order)
     pairs = np.empty((count - 1, 2), np.int64)

@@ -73,16 +73,9 @@ def _grow(
     is nearer are reached from there. Between two brokers joining, the order of members does
     not matter: all who are nearer than the next to bring in a broker keep what they have.
 
-    Parameters
-    ----------
-    left_out
-        A member that does not take part, or -1.
-    key, parent
-        Filled: the price of the way by which each member joins, and its broker.
-    active, inside
-        Room, for as many as there are members and brokers.
-    openers
-        Filled with the members that brought in a broker.
+    `left_out` is a member that does not take part, or -1. Filled: by `key` and `parent` the price
+    of the way by which each member joins, and its broker; by `openers` the members that brought in
+    a broker. `active` and `inside` are room for as many as there are members and brokers.
     """
     inside[:] = False
     inside[start] = True
@@ -176,12 +169,7 @@ def edge_traffic(
     that brought in no broker changes nothing for the others. Only for a publisher that did
     is a tree grown without it.
 
-    Parameters
-    ----------
-    publisher_start, publisher, rate
-        The publishers of each channel and their rates, channel by channel, users ascending.
-    member_start, member
-        The subscribers of each channel in the same way.
+    Publishers with their rates, and members, come channel by channel, users ascending.
     """
     users, brokers = access.shape
     key, parent, active = np.empty(users), np.empty(users, np.int32), np.empty(users, np.int32)

@@ -229,20 +229,9 @@ def anneal(
 ) -> None:
     """Make random moves and swaps at one temperature, until the steps are used up.
 
-    Parameters
-    ----------
-    seed
-        State of `draw`.
-    near
-        The brokers with the cheapest access for each user, shape (users, count).
-    reader_start, readers
-        The subscribers of each channel, in rows.
-    temperature
-        Of a change in cost.
-    steps_max
-        The count of `state.steps` at which to stop.
-    best, best_cost
-        The best wiring so far, kept up to date.
+    `near` (users, count) are the brokers with the cheapest access for each user, `reader_start` and
+    `readers` the subscribers of each channel, in rows. Stops when `state.steps` has come to
+    `steps_max`. The best wiring so far is kept in `best` and `best_cost`.
     """
     users = len(state.broker_of)
     while state.steps[0] < steps_max:

@@ -188,16 +188,8 @@ class _Ascent:
     ) -> float:
         """Return a bound on access and core together.
 
-        Parameters
-        ----------
-        problem, wishes, core
-            The problem, its wishes and the mode of the core.
-        width
-            For how many near brokers of each user shares are held.
-        start
-            Surcharges to begin with.
-        budget
-            In steps.
+        Shares are held for the `width` nearest brokers of each user; `start` are surcharges to
+        begin with, and `budget` is in steps.
         """
         near = np.empty((problem.user_count, width), dtype=np.int64)
         far = np.empty(problem.user_count)

@@ -25,15 +25,8 @@ STEINER_EXACT_MAX = 10
 class BrokerTree:
     """The minimum spanning tree of all brokers, from one of them outwards.
 
-    Attributes
-    ----------
-    order
-        The brokers as they join.
-    parents
-        `parents[i]` is the position in `order` of the broker that `order[i]` joins, smaller
-        than `i`; -1 for the first.
-    edges
-        `edges[i]` is the price between the two.
+    `order` are the brokers as they join, `parents[i]` is the position in it of the broker that
+    `order[i]` joins, smaller than `i` (-1 for the first), and `edges[i]` the price between the two.
     """
 
     order: IntArray

@@ -13,15 +13,7 @@ __all__ = ["Positions"]
 
 @dataclass(frozen=True, eq=False)
 class Positions:
-    """Points on a plane, in the order of a problem's users and brokers.
-
-    Attributes
-    ----------
-    users
-        Shape (users, 2).
-    brokers
-        Shape (brokers, 2).
-    """
+    """Points on a plane (count, 2), in the order of a problem's users and brokers."""
 
     users: FloatArray
     brokers: FloatArray

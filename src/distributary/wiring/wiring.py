@@ -22,15 +22,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class WiringCost:
-    """What a wiring costs.
-
-    Attributes
-    ----------
-    access
-        Between users and their brokers.
-    core
-        Between brokers.
-    """
+    """What a wiring costs: access between users and their brokers, core between brokers."""
 
     access: float
     core: float
