@@ -172,49 +172,38 @@ def delta_of_relocation(
     deciding = adaptation[1]
     source = links[t, i, PARENT]
     joining = top < 0
-    weight_i = sums[t, i, BELOW] + sums[t, i, WEIGHT]
-    weight_j = 0.0
-    change = 0.0
-    if joining:
-        change += weight_i * delays[to, i]
-    else:
-        change += weight_i * (delays[to, i] - delays[source, i])
-    for x in range(objects):
-        rows[0, x] = tops[t, i, PEAK, x]
-        rows[1, x] = 0.0
-        rows[2, x] = 0.0
-        rows[3, x] = tops[t, i, PEAK, x]
+    weight = sums[t, i, BELOW] + sums[t, i, WEIGHT]
+    change = weight * (delays[to, i] if joining else delays[to, i] - delays[source, i])
+    # What `to` gains, and the old parent of `i` loses.
+    children = 1.0
+    grandchildren = sums[t, i, CHILDREN]
+    squares = grandchildren * grandchildren
     if j != NOBODY:
         weight_j = sums[t, j, BELOW] + sums[t, j, WEIGHT]
         change += weight_j * (delays[source, j] - delays[to, j])
-        for x in range(objects):
-            rows[1, x] = tops[t, j, PEAK, x]
-            rows[2, x] = tops[t, j, PEAK, x]
+        weight -= weight_j
+        children = 0.0
+        grandchildren -= sums[t, j, CHILDREN]
+        squares -= sums[t, j, CHILDREN] * sums[t, j, CHILDREN]
+    for x in range(objects):
+        peak_j = tops[t, j, PEAK, x] if j != NOBODY else 0.0
+        rows[0, x] = tops[t, i, PEAK, x]
+        rows[1, x] = peak_j
+        rows[2, x] = peak_j
+        rows[3, x] = tops[t, i, PEAK, x]
     top_children = 0.0
     top_grandchildren = 0.0
     top_squares = 0.0
-    for side in range(2):
-        if side == 0 and joining:
-            continue
+    for side in range(1 if joining else 0, 2):
         old = 2 * side
         new = old + 1
         k = to if side == 1 else source
         gone = j if side == 1 else i
-        come = i if side == 1 else j
-        weight = weight_i - weight_j if side == 1 else weight_j - weight_i
-        more_children = 0.0
-        more_grandchildren = 0.0
-        more_squares = 0.0
-        if gone != NOBODY:
-            had = sums[t, gone, CHILDREN]
-            more_children -= 1.0
-            more_grandchildren -= had
-            more_squares -= had * had
-        if come != NOBODY:
-            had = sums[t, come, CHILDREN]
-            more_children += 1.0
-            more_grandchildren += had
-            more_squares += had * had
+        sign = 1.0 if side == 1 else -1.0
+        more_weight = sign * weight
+        more_children = sign * children
+        more_grandchildren = sign * grandchildren
+        more_squares = sign * squares
         while k != top:
             products = 0.0
             passed = sums[t, k, PASSED]
@@ -239,14 +228,14 @@ def delta_of_relocation(
             had = sums[t, k, CHILDREN]
             has = had + more_children
             work = nodes[k, FILTER] * products + nodes[k, SEND] * passed
-            below = sums[t, k, BELOW] + weight
+            below = sums[t, k, BELOW] + more_weight
             change += (
                 _node_cost(
                     nodes[k, FILTER] + nodes[k, SEND],
                     work,
                     nodes[k, LOAD] - sums[t, k, WORK] + work,
                     nodes[k, PEAK_TOTAL] - sums[t, k, PEAKS] + peaks,
-                    nodes[k, BELOW_TOTAL] + weight,
+                    nodes[k, BELOW_TOTAL] + more_weight,
                     below,
                     peaks,
                     wanted,
@@ -261,7 +250,7 @@ def delta_of_relocation(
             )
             parent = links[t, k, PARENT]
             if parent >= 0:
-                change += weight * delays[parent, k]
+                change += more_weight * delays[parent, k]
             more_grandchildren = more_children
             more_squares = has * has - had * had
             more_children = 0.0
