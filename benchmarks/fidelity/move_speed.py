@@ -18,7 +18,7 @@ from benchmarks.study import (
     Value,
     result_hash,
 )
-from distributary.arrays import IntArray, UintArray, kernel
+from distributary.arrays import IntArray, UintArray
 from distributary.draws import seed_state
 from distributary.fidelity import build_trees
 from distributary.fidelity._anneal_kernels import delta_of_move, draw_move
@@ -26,6 +26,7 @@ from distributary.fidelity._descent_kernels import adapt_round
 from distributary.fidelity._state_kernels import TreeState
 from distributary.fidelity.generate import generate_problem
 from distributary.fidelity.model import servers_of, state_of
+from distributary.kernels import kernel
 
 __all__ = ["STUDY"]
 

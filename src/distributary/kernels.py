@@ -33,6 +33,8 @@ def inner_kernel(function: _F) -> _F:
     most of what there is to compile.
     """
     dispatcher = _dispatcher(function, no_cpython_wrapper=True)
+    if dispatcher is function:
+        return function
 
     def refuse(*_: object) -> None:
         raise TypeError(f"{function.__name__} can only be called by other kernels")
@@ -44,6 +46,8 @@ def inner_kernel(function: _F) -> _F:
 
 
 def _dispatcher(function: Callable[..., object], *, no_cpython_wrapper: bool) -> Any:
+    if cast(Any, numba).config.DISABLE_JIT:  # somebody is looking for a fault in a kernel
+        return function
     compiled: Any = numba.njit
     dispatcher = compiled(
         cache=True,

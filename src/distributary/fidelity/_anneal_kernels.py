@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, UintArray, inner_kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray, UintArray
 from distributary.draws import draw
 from distributary.fidelity._move_kernels import (
     delta_of_relocation,
@@ -25,7 +25,7 @@ from distributary.fidelity._state_kernels import (
     PARENT,
     TreeState,
 )
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = ["anneal_trees", "delta_of_move", "draw_move", "keep_best", "make_move"]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray, inner_kernel
-from distributary.kernels import kernel
+from distributary.arrays import FloatArray, IntArray
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = [
     "adaptation_delay",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, UintArray, inner_kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray, UintArray
 from distributary.draws import draw
 from distributary.fidelity._anneal_kernels import (
     ADOPT,
@@ -37,7 +37,7 @@ from distributary.fidelity._state_kernels import (
     PARENT,
     TreeState,
 )
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = ["adapt_round", "best_below", "cool", "descend", "grow", "nearest_nodes"]
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray, inner_kernel
+from distributary.arrays import FloatArray, IntArray
 from distributary.fidelity._cost_kernels import adaptation_delay, passing_delay
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = ["best_tree"]
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray, inner_kernel
+from distributary.arrays import FloatArray, IntArray
 from distributary.fidelity._cost_kernels import top_down_order
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = [
     "LoadedTrees",

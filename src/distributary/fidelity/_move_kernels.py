@@ -17,7 +17,7 @@ loop of everything here.
 
 from __future__ import annotations
 
-from distributary.arrays import FloatArray, IntArray, inner_kernel
+from distributary.arrays import FloatArray, IntArray
 from distributary.fidelity._state_kernels import (
     BELOW,
     BELOW_TOTAL,
@@ -48,7 +48,7 @@ from distributary.fidelity._state_kernels import (
     serving,
     unlink,
 )
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = [
     "delta_of_relocation",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, IntArray, inner_kernel
+from distributary.arrays import BoolArray, IntArray
 from distributary.fidelity._load_kernels import (
     LoadedTrees,
     StreamNodes,
@@ -16,7 +16,7 @@ from distributary.fidelity._load_kernels import (
     refresh,
     trees_of,
 )
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = ["LIMIT", "grow", "relieve"]
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, inner_kernel
-from distributary.kernels import kernel
+from distributary.arrays import BoolArray, FloatArray
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = ["least_parent_loads", "packing_load"]
 

@@ -23,9 +23,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from distributary.arrays import FloatArray, IntArray, inner_kernel
+from distributary.arrays import FloatArray, IntArray
 from distributary.fidelity._cost_kernels import adaptation_delay, top_down_order
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = ["LOAD_LINEAR", "TreeState", "fill", "link", "queueing", "refresh", "serving", "unlink"]
 

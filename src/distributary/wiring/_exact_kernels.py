@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, inner_kernel
-from distributary.kernels import kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = ["branch_and_bound"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, inner_kernel
-from distributary.kernels import kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.kernels import inner_kernel, kernel
 from distributary.wiring._core_kernels import grow_tree_inside
 
 __all__ = ["flows_along_spanning_trees", "flows_in_tree"]

@@ -13,8 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, inner_kernel
-from distributary.kernels import kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = ["draw_brokers", "edge_traffic", "shortest_ways"]
 

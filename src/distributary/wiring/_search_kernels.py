@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray, UintArray, inner_kernel
+from distributary.arrays import FloatArray, IntArray, UintArray
 from distributary.draws import draw, draw_index
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 from distributary.wiring._core_kernels import insertion_weight
 from distributary.wiring._state_kernels import (
     WiringState,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, inner_kernel
-from distributary.kernels import kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.kernels import inner_kernel, kernel
 from distributary.wiring._core_kernels import grow_tree, insertion_weight, reach_in_tree
 
 __all__ = ["WiringState", "extra_moves", "fill", "fits", "spanning_tree", "try_change"]

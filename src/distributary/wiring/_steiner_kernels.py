@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray, IntArray, inner_kernel
-from distributary.kernels import kernel
+from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.kernels import inner_kernel, kernel
 from distributary.wiring._core_kernels import grow_tree, grow_tree_inside, insertion_weight
 
 __all__ = ["steiner_weights", "subset_weights"]
