@@ -40,7 +40,11 @@ def parse_tree(text: str) -> SqlNode:
             "expression",
             f"has {len(text):,} characters, and may have {EXPRESSION_CHARACTERS_MAX:,}",
         )
-    return _Parser(tokens(text)).parse()
+    try:
+        return _Parser(tokens(text)).parse()
+    except RecursionError:
+        # Within the limits it takes some 600 calls; the caller may have used up the others.
+        raise BadInput("expression", "is nested too deeply") from None
 
 
 class _Operand(NamedTuple):

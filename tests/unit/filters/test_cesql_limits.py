@@ -146,3 +146,16 @@ def test_like_takes_steps_in_proportion_to_the_pattern(pattern: str, text: str) 
     assert not compiled.matches(text)
     assert steps(lambda: compiled.matches(text)) <= 40 * len(pattern)
     assert compiled.matches(text + "b") or pattern.endswith("b%")
+
+
+def test_a_caller_that_is_deep_itself_gets_an_error_and_no_traceback() -> None:
+    text = "1 AND 2 = 3 + 4 * (" * 60 + "1" + ")" * 60
+
+    def call(depth: int) -> None:
+        if depth:
+            call(depth - 1)
+        else:
+            parse_expression(text)
+
+    with pytest.raises(BadInput, match="nested"):
+        call(sys.getrecursionlimit() - 300)
