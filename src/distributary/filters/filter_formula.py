@@ -27,9 +27,10 @@ def _formula(node: Node) -> Formula:
     match node:
         case TextFilter("exact", entries):
             return conjunction(Fact(Texts(key, frozenset((text,)))) for key, text in entries)
-        case TextFilter(dialect, entries):
-            atom = Starts if dialect == "prefix" else Ends
-            return conjunction(Fact(atom(key, text)) for key, text in entries)
+        case TextFilter("prefix", entries):
+            return conjunction(Fact(Starts(key, text)) for key, text in entries)
+        case TextFilter(_, entries):
+            return conjunction(Fact(Ends(key, text)) for key, text in entries)
         case Range(entries):
             if any(span.empty for _, span in entries):
                 return FALSE
