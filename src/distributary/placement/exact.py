@@ -260,27 +260,28 @@ class _Program:
     def __init__(self, problem: PlacementProblem, usable: BoolArray) -> None:
         self.problem = problem
         self.usable = usable
-        tabled, self.leaves = _split(problem)
+        tabled, leaves = _split(problem)
         self.tabled = [int(v) for v in tabled]
-        self.tables: dict[int, FloatArray] = {}
-        self.spaces: dict[int, _Space] = {}
-        shared: dict[bytes, _Space] = {}
-        for v in self.tabled:
-            free = self._is_free(v)
-            key = usable[v].tobytes() + bytes([free])
-            if key not in shared:
-                shared[key] = _Space.of(problem, usable[v], free=free)
-            self.spaces[v] = shared[key]
-        for v in self.tabled:
-            self.tables[v] = np.empty(len(self.spaces[v].sizes))
-        self.local = threading.local()
         self.is_tabled = np.zeros(problem.node_count, dtype=np.bool_)
         self.is_tabled[tabled] = True
-        self.converters: dict[bytes, Converter] = {}
-        for v in self.leaves:
-            key = self._converter_key(v)
-            if key not in self.converters:
-                self.converters[key] = Converter(self._leaf_conversions(v))
+        self.local = threading.local()
+        self.tables: dict[int, FloatArray] = {}
+        self.spaces: dict[int, _Space] = {}
+        self.converters: dict[int, Converter] = {}
+        # Brokers that are alike share what is known about their formats.
+        spaces: dict[bytes, _Space] = {}
+        converters: dict[bytes, Converter] = {}
+        for v in self.tabled:
+            key = self._key(v)
+            if key not in spaces:
+                spaces[key] = _Space.of(problem, usable[v], free=self._is_free(v))
+            self.spaces[v] = spaces[key]
+            self.tables[v] = np.empty(len(spaces[key].sizes))
+        for v in leaves.tolist():
+            key = self._key(v)
+            if key not in converters:
+                converters[key] = Converter(self._leaf_conversions(v))
+            self.converters[v] = converters[key]
 
     def fill(self, threads: int, observe: Observer | None) -> None:
         """Compute the tables, children before parents, level by level."""
@@ -346,7 +347,7 @@ class _Program:
     def _leaf_costs(self, leaf: int, formats: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return what the leaf's wishes cost from each of the parent's formats there."""
         problem = self.problem
-        chains = self._converter(leaf).chains.costs
+        chains = self.converters[leaf].chains.costs
         wishes = np.flatnonzero(problem.wants[leaf])
         everywhere = steiner_by_terminals(chains, *_NOTHING, wishes)[0]
         reached = np.full((len(everywhere), len(formats)), np.inf)
@@ -362,13 +363,10 @@ class _Program:
         """Do conversions cost nothing at this broker?"""
         return bool(self.problem.node_weights[v] == 0.0)
 
-    def _converter(self, leaf: int) -> Converter:
-        """Return what knows the conversions of a leaf; leaves that are alike share it."""
-        return self.converters[self._converter_key(leaf)]
-
-    def _converter_key(self, leaf: int) -> bytes:
-        key: bytes = self.usable[leaf].tobytes()
-        return key + bytes([self._is_free(leaf)])
+    def _key(self, v: int) -> bytes:
+        """Return what is the same for brokers with equal formats and conversion costs."""
+        key: bytes = self.usable[v].tobytes()
+        return key + bytes([self._is_free(v)])
 
     def _leaf_conversions(self, leaf: int) -> FloatArray:
         """Return the cost of every conversion between usable formats before weighting."""
@@ -432,7 +430,7 @@ class _Program:
         """
         problem = self.problem
         weight = problem.node_weights[leaf]
-        received, made_from = self._converter(leaf).deliveries(
+        received, made_from = self.converters[leaf].deliveries(
             offered,
             problem.graph.sizes * problem.link_weights[leaf] / (weight or 1.0),
             problem.wants[leaf],
