@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as parquet
+from examples.whole_story.tables import SPACE
 
 from distributary.broker.blob import Blob
 from distributary.broker.encoding import decode
@@ -25,11 +26,13 @@ from distributary.broker.messages.content import Portion
 from distributary.broker.messages.links import Hop
 from distributary.broker.settings import ContentSettings, Settings, ns
 from distributary.broker.telemetry import Planned
-from distributary.content import ContentSpace, Publication, Subscription
+from distributary.content import AdaptationGraph, Publication, Subscription
 from distributary.media.failure import ConversionFailed
 from distributary.media.graphs import default_graph
 from distributary.media.pool import Pool
-from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
+from distributary.placement import PlacementProblem, cost
+from distributary.placement.baselines import all_in_leaves, all_in_root, single_format
+from distributary.simulator.checkers.exactly_once import ExactlyOnce
 from distributary.simulator.checkers.ledger import Ledger
 from distributary.simulator.checkers.order import OrderCheck
 from distributary.simulator.checkers.violation import Violation
@@ -40,11 +43,12 @@ from distributary.simulator.scenario import OverlayTable
 from distributary.simulator.workload.publisher import Publisher
 from distributary.simulator.workload.subscriber import Subscriber
 from distributary.simulator.world import World
+from distributary.topology import DisseminationTree, TreeNode
 
 __all__ = ["MAP_ID", "SHOWN", "DeliveredMap", "Overlay", "deliver"]
 
 MAP_ID = "flood-map"
-_MAP_TYPE = "map.flood"
+_MAP_TYPE, _MAP_SOURCE = "map.flood", "/survey"
 _USERS = 120
 _REPLAYED = 40
 _REGISTERED_S = 40.0
@@ -87,6 +91,8 @@ class DeliveredMap:
         (format, content, seconds since it was published) by client, for those shown.
     planned
         What the rendezvous broker said about its plan.
+    simple
+        What the map costs on the same tree without a plan, by the way it is done.
     """
 
     links: list[tuple[str, str, tuple[str, ...]]] = field(default_factory=list)
@@ -95,6 +101,7 @@ class DeliveredMap:
     formats: dict[str, str] = field(default_factory=dict)
     received: dict[str, tuple[str, bytes, float]] = field(default_factory=dict)
     planned: Planned | None = None
+    simple: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -157,7 +164,7 @@ def deliver(data: Path, pdf: bytes, *, seed: int, say: Callable[[str], None]) ->
         np.ones(count),
     )
     settings = Settings(
-        space=ContentSpace.default(),
+        space=SPACE,
         graph=json.dumps(default_graph("map")),
         content=ContentSettings(retention_s=60.0),
     )
@@ -189,12 +196,12 @@ def deliver(data: Path, pdf: bytes, *, seed: int, say: Callable[[str], None]) ->
 
         say("delivering")
         predicted = _replay(world, ledger, data, known, home_of, story)
-        publisher = Publisher(world, "survey", identifiers[0], "/survey", ledger)
+        publisher = Publisher(world, "survey", identifiers[0], _MAP_SOURCE, ledger)
         event = Publication.parse(
             {
                 "specversion": "1.0",
                 "id": MAP_ID,
-                "source": "/survey",
+                "source": _MAP_SOURCE,
                 "type": _MAP_TYPE,
                 "time": "2026-01-05T12:00:00Z",
                 "datacontenttype": "application/pdf",
@@ -212,6 +219,7 @@ def deliver(data: Path, pdf: bytes, *, seed: int, say: Callable[[str], None]) ->
     for copy in ledger.got.values():
         if copy.published.identity[1] == MAP_ID and copy.media_type is not None:
             story.map.formats[copy.wish.client[1:]] = copy.media_type
+    story.map.simple = _simple_ways(story.map, settings.graph_for(len(pdf)))
     got = {key: copy.media_type for key, copy in ledger.got.items() if key[1][1] != MAP_ID}
     story.predicted = len(predicted)
     story.agreed = sum(got.get(key, "nothing") == kind for key, kind in predicted.items())
@@ -288,7 +296,7 @@ def _subscribe_devices(
         story.homes[name] = home
         document = {
             "id": f"maps-{name}",
-            "filters": [{"exact": {"type": _MAP_TYPE}}],
+            "filters": [{"exact": {"source": _MAP_SOURCE, "type": _MAP_TYPE}}],
             "profile": profile,
         }
         world.at(0, device.subscribe, Subscription.parse(document))
@@ -334,6 +342,25 @@ def _replay(
         for row in predicted
         if (identity := (row["source"], row["event_id"])) in identities
         and row["subscription_id"] in known
+    }
+
+
+def _simple_ways(story: DeliveredMap, graph: AdaptationGraph) -> dict[str, float]:
+    """Return what it costs to do without a plan, on the tree that the map took."""
+    parent_of = {to: sender for sender, to, _ in story.links}
+    root = next(sender for sender, _, _ in story.links if sender not in parent_of)
+    tree = DisseminationTree.from_nodes(
+        [TreeNode(root, None), *(TreeNode(to, sender) for to, sender in parent_of.items())]
+    )
+    wants = np.zeros((tree.node_count, graph.format_count), dtype=np.bool_)
+    for name, kind in story.formats.items():
+        wants[tree.names.index(story.homes[name]), graph.names.index(kind)] = True
+    held = np.array([name == "application/pdf" for name in graph.names])
+    problem = PlacementProblem(graph, tree, wants, held)
+    return {
+        "all at the first broker": cost(problem, all_in_root(problem)).total,
+        "each where it is wanted": cost(problem, all_in_leaves(problem)).total,
+        "one format on each link": cost(problem, single_format(problem)).total,
     }
 
 

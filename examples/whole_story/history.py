@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from distributary.pipeline.jobs.channels import channels, space_for
+from examples.whole_story.tables import SPACE, write_tables
+
+from distributary.pipeline.jobs.channels import channels
 from distributary.pipeline.jobs.ingest import ingest
 from distributary.pipeline.jobs.match import match
 from distributary.pipeline.jobs.plans import plans
 from distributary.pipeline.jobs.rates import rates
-from distributary.pipeline.jobs.sample import sample
 from distributary.pipeline.jobs.traffic import traffic
 from distributary.pipeline.jobs.tree import tree
 from distributary.pipeline.jobs.wire import wire
 from distributary.pipeline.report import JobReport
-from distributary.pipeline.sample.sizes import SampleSizes
 from distributary.pipeline.session import session
 from distributary.pipeline.store import Store
 
-__all__ = ["SIZES", "History", "tell_history"]
-
-SIZES = SampleSizes(
-    publications=8_000, subscriptions=1_500, users=480, brokers=32, objects=8, seconds=900
-)
+__all__ = ["History", "tell_history"]
 
 _NOTICES = 200
 # A publisher is known by the source of its events, and is one of the sample's users.
@@ -47,7 +44,9 @@ class History:
     reports: Mapping[str, JobReport]
 
 
-def tell_history(folder: Path, *, seed: int, say: Callable[[str], None]) -> History:
+def tell_history(
+    folder: Path, *, seed: int, say: Callable[[str], None], wired: Callable[[Path], None]
+) -> History:
     """Make a day of history, read what arrived, and run every job over it.
 
     Parameters
@@ -58,29 +57,35 @@ def tell_history(folder: Path, *, seed: int, say: Callable[[str], None]) -> Hist
         Of every random choice.
     say
         Told what is being done.
+    wired
+        Called with the folder of the tables as soon as those are there that say who gets what
+        and who is at home where. Other jobs go on after that.
     """
     data, arrived = folder / "data", folder / "arrived"
     arrived.mkdir(parents=True, exist_ok=True)
     notices = arrived / "notices.jsonl"
     notices.write_text("\n".join(_notices()) + "\n")
+    shutil.rmtree(data, ignore_errors=True)
+    write_tables(data, seed=seed)
     reports: dict[str, JobReport] = {}
     say("starting Spark")
     with session(driver_memory="1g") as spark:
         store = Store(spark, str(data))
         steps: dict[str, Callable[[], JobReport]] = {
-            "sample": lambda: sample(store, SIZES, seed=seed),
             "ingest": lambda: ingest(store, "publications", [str(notices)], add=True),
+            "channels": lambda: channels(store, store, SPACE),
+            "wire": lambda: wire(store, store, seed=seed),
             "match": lambda: match(store, store),
-            "channels": lambda: channels(store, store, space_for(store)),
             "traffic": lambda: traffic(store, store),
             "rates": lambda: rates(store, store),
-            "plans": lambda: plans(store, store),
-            "wire": lambda: wire(store, store, seed=seed, time_limit=10.0),
             "tree": lambda: tree(store, store, seed=seed, time_limit=10.0),
+            "plans": lambda: plans(store, store),
         }
         for name, step in steps.items():
             say(f"pipeline {name}")
             reports[name] = step()
+            if name == "match":
+                wired(data)
     return History(data, reports)
 
 

@@ -139,8 +139,9 @@ def line_chart(series: Mapping[str, Sequence[tuple[float, float]]]) -> str:
         way = " ".join(place(at, value) for at, value in line)
         shown.append(f'<polyline points="{way}" fill="none" stroke="{colour}" stroke-width="2.5"/>')
         shown.append(
-            f'<text x="{left + 20.0}" y="{30.0 + 20.0 * number}" fill="{colour}" '
-            f'font-weight="bold">{escape(name)}</text>'
+            # As a style: rules of other pictures on the page win over an attribute.
+            f'<text x="{left + 20.0}" y="{30.0 + 20.0 * number}" '
+            f'style="fill:{colour};font-weight:bold">{escape(name)}</text>'
         )
     return (
         f'<svg viewBox="0 0 {width} {height}" font-size="13" font-family="sans-serif" '

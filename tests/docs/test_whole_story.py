@@ -26,6 +26,7 @@ def test_the_whole_story_is_told_and_its_report_needs_nothing_else(tmp_path: Pat
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.startswith("make demo: ")
     assert "The report is in build/demo/report.html." in done.stdout
+    assert done.stdout.strip() in (ROOT / "README.md").read_text(encoding="utf-8")
     folder = tmp_path / "build" / "demo"
     report = (folder / "report.html").read_text(encoding="utf-8")
     assert (folder / "console.jpg").read_bytes().startswith(b"\xff\xd8")
