@@ -114,11 +114,10 @@ def write_report(
                 digits=2,
             )
             + paragraph(
-                f"The same for all {history.reports['plans'].rows_out['plans']:,} publications of "
-                "the history that somebody gets; the last way but one is to choose the cheapest "
-                "of the three for each of them."
+                f"The same for all {plans.count:,} publications of the history that somebody "
+                "gets; the last way but one is to choose the cheapest of the three for each."
             )
-            + bars([Bar(name, amount, name == "planned") for name, amount in plans.items()]),
+            + bars([Bar(name, amount, name == "planned") for name, amount in plans.costs.items()]),
         ),
         Chapter(
             "3. Who attaches to which broker",
@@ -224,18 +223,29 @@ def _simple_rules(history: History, problem: WiringProblem) -> dict[str, float]:
     return rules
 
 
-def _plans(history: History) -> dict[str, float]:
-    """Return what publications cost altogether, in simple ways and as planned."""
+@dataclass(frozen=True)
+class _Plans:
+    """How many publications were planned, and what they cost altogether, by the way it is done."""
+
+    count: int
+    costs: dict[str, float]
+
+
+def _plans(history: History) -> _Plans:
     rows = parquet.read_table(history.data / "plans")
-    ways = ("all_in_root", "all_in_leaves", "single_format")
-    costs = np.nan_to_num(np.column_stack([rows[name].to_numpy() for name in ways]))
-    return {
-        "all at the first broker": float(costs[:, 0].sum()),
-        "each where it is wanted": float(costs[:, 1].sum()),
-        "one format on each link": float(costs[:, 2].sum()),
-        "the cheapest of these for each": float(costs.min(axis=1).sum()),
-        "planned": float(np.nansum(rows["total_cost"].to_numpy())),
+    # Who has no home broker, or no format, is not planned for, and may be the only one.
+    rows = rows.filter(rows["failure"].is_null())
+    simple = np.column_stack(
+        [rows[name].to_numpy() for name in ("all_in_root", "all_in_leaves", "single_format")]
+    )
+    costs = {
+        "all at the first broker": float(simple[:, 0].sum()),
+        "each where it is wanted": float(simple[:, 1].sum()),
+        "one format on each link": float(simple[:, 2].sum()),
+        "the cheapest of these for each": float(simple.min(axis=1).sum()),
+        "planned": float(rows["total_cost"].to_numpy().sum()),
     }
+    return _Plans(rows.num_rows, costs)
 
 
 def _jobs(history: History) -> str:
