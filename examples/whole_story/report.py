@@ -122,8 +122,8 @@ def write_report(
         Chapter(
             "3. Who attaches to which broker",
             paragraph(
-                f"Traffic between brokers is dear: {CORE_PRICE:g} times as much as traffic to a "
-                "user over the same distance. So it can pay to attach people who follow the same "
+                f"Traffic between brokers is expensive: {CORE_PRICE:g} times as much as traffic to "
+                "a user over the same distance. So it can pay to attach people who follow the same "
                 "places to one broker, even if another is nearer. With broad interests or a cheap "
                 "core it would not, and the nearest broker would be the plan."
             )
