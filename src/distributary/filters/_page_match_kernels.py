@@ -81,7 +81,7 @@ def page_candidates(
     hull_highs = pages.hull_highs
     left = np.empty(LANES * WORDS, np.uint64)
     candidates = np.empty(1024, np.int64)
-    count = 0
+    count = int(np.int64(0))  # A literal would be another signature of `with_room`.
     while page >= 0 and count < enough:
         head = pages.heads[page]
         key_start = head.key_start
