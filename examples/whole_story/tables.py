@@ -101,13 +101,15 @@ def _subscriptions(seed: int) -> pa.RecordBatch:
 
 def _filters(source: str, number: int) -> list[object]:
     """Return what somebody wants to know about a place; people differ in that."""
-    place = {"exact": {"source": source}}
-    return (
+    place: dict[str, object] = {"exact": {"source": source}}
+    severe: dict[str, object] = {"not": {"exact": {"severity": "1"}}}
+    kinds: tuple[list[object], ...] = (
         [place],
         [place, {"prefix": {"type": "notice."}}],
         [{"sql": f"source = '{source}' AND severity >= 2"}],
-        [place, {"any": [{"suffix": {"type": ".flood"}}, {"not": {"exact": {"severity": "1"}}}]}],
-    )[number % 4]
+        [place, {"any": [{"suffix": {"type": ".flood"}}, severe]}],
+    )
+    return kinds[number % len(kinds)]
 
 
 def _dear(core_costs: pa.RecordBatch) -> pa.RecordBatch:
