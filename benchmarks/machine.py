@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from distributary.placement.exact import threads_available
+from distributary.cores import available_cores
 
 __all__ = ["provenance"]
 
@@ -25,7 +25,7 @@ def provenance() -> dict[str, object]:
     return {
         "machine": {
             "cpu": _cpu_model(),
-            "cores": threads_available(),
+            "cores": available_cores(),
             "memory_gib": _memory_gib(),
             "system": f"{platform.system()} {platform.machine()}",
             "load": round(os.getloadavg()[0], 1),

@@ -19,7 +19,6 @@ from benchmarks.study import (
     result_hash,
 )
 from distributary.arrays import IntArray, UintArray
-from distributary.draws import seed_state
 from distributary.fidelity import build_trees
 from distributary.fidelity._anneal_kernels import delta_of_move, draw_move
 from distributary.fidelity._descent_kernels import adapt_round
@@ -27,6 +26,7 @@ from distributary.fidelity._state_kernels import TreeState
 from distributary.fidelity.generate import generate_problem
 from distributary.fidelity.model import servers_of, state_of
 from distributary.kernels import kernel
+from distributary.xorshift import seed_state
 
 __all__ = ["STUDY"]
 

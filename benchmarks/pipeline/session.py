@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import psutil
 from pyspark.sql import SparkSession
 
+from distributary.cores import available_cores
 from distributary.pipeline.session import spark_session
-from distributary.placement.exact import threads_available
 
 __all__ = ["PeakMemory", "cores", "shared_session", "watched_memory"]
 
@@ -20,7 +20,7 @@ _PERIOD_SECONDS = 0.05
 
 def cores() -> int:
     """Return how many cores the session works on, and the kernels that are run alone."""
-    return threads_available()
+    return available_cores()
 
 
 def shared_session() -> SparkSession:

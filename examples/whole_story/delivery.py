@@ -32,7 +32,7 @@ from distributary.media.graphs import default_graph
 from distributary.media.pool import Pool
 from distributary.placement import PlacementProblem, cost
 from distributary.placement.baselines import all_in_leaves, all_in_root, single_format
-from distributary.simulator.checkers.exactly_once import ExactlyOnce
+from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
 from distributary.simulator.checkers.ledger import Ledger
 from distributary.simulator.checkers.order import OrderCheck
 from distributary.simulator.checkers.violation import Violation

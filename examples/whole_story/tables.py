@@ -19,7 +19,7 @@ import pyarrow.parquet as parquet
 
 from distributary.content import ContentSpace
 from distributary.pipeline.sample.devices import user_profiles
-from distributary.pipeline.sample.names import user_names
+from distributary.pipeline.sample.events import PLACE_SHARES, SOURCES
 from distributary.pipeline.sample.network import (
     access_costs_block,
     brokers_block,
@@ -31,7 +31,7 @@ from distributary.pipeline.sample.publications import EXCHANGE, publications_blo
 from distributary.pipeline.sample.quotes import object_quotes
 from distributary.pipeline.sample.sizes import SampleSizes
 from distributary.pipeline.sample.subscriptions import subscriptions_block
-from distributary.pipeline.sample.world import world_of
+from distributary.pipeline.sample.texts import user_names
 
 __all__ = ["CORE_PRICE", "PLACES_MAX", "SIZES", "SPACE", "write_tables"]
 
@@ -79,19 +79,18 @@ def _subscriptions(seed: int) -> pa.RecordBatch:
         filters = json.loads(row["filters"])
         row["filters"] = json.dumps([{"exact": {"source": EXCHANGE}}, *filters])
     rng = np.random.default_rng(seed)
-    world = world_of(seed)
     users = np.arange(SIZES.users)
     people = zip(user_names(users).to_pylist(), user_profiles(seed, users).to_pylist(), strict=True)
     rows: list[dict[str, object]] = []
     for user, profile in people:
         # Some places are far more popular than others.
         count = int(rng.integers(1, PLACES_MAX + 1))
-        for place in rng.choice(len(world.sources), count, replace=False, p=world.place_shares):
+        for place in rng.choice(len(SOURCES), count, replace=False, p=PLACE_SHARES):
             rows.append(
                 {
                     "subscription_id": f"place-{len(rows):04d}",
                     "user": user,
-                    "filters": json.dumps(_filters(world.sources[place], len(rows))),
+                    "filters": json.dumps(_filters(SOURCES[place], len(rows))),
                     "profile": profile,
                     "tolerance": None,
                 }

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.strategies_fidelity import problems_with_forests, random_forest, random_problem
 
-from distributary.draws import seed_state
 from distributary.fidelity._anneal_kernels import delta_of_move, draw_move, make_move
 from distributary.fidelity._descent_kernels import adapt_round
 from distributary.fidelity._move_kernels import (
@@ -25,6 +24,7 @@ from distributary.fidelity.forest import Forest, check
 from distributary.fidelity.loss import loss
 from distributary.fidelity.model import forest_of, servers_of, state_of
 from distributary.fidelity.problem import FidelityProblem
+from distributary.xorshift import seed_state
 
 
 def assert_consistent(problem: FidelityProblem, state: TreeState, approach: str) -> None:

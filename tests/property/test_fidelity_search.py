@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.strategies_fidelity import fidelity_problems, random_problem
 
-from distributary.draws import seed_state
 from distributary.fidelity import FidelityProblem, build_trees, check, loss
 from distributary.fidelity._descent_kernels import cool, nearest_nodes
 from distributary.fidelity.anneal import batches
 from distributary.fidelity.model import servers_of, state_of
 from distributary.fidelity.search import near_nodes
+from distributary.xorshift import seed_state
 
 
 @settings(max_examples=60)

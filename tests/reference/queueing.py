@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from distributary.arrays import FloatArray
-from distributary.draws import seed_state
 from distributary.fidelity import FidelityProblem, Forest
 from distributary.simulator.queueing import Change
+from distributary.xorshift import seed_state
 
 
 class Draws:
-    """The generator of `distributary.draws`, in whole numbers."""
+    """The generator of `distributary.xorshift`, in whole numbers."""
 
     def __init__(self, state: int) -> None:
         self.state = state

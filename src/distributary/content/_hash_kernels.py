@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distributary.arrays import BoolArray, IntArray
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = ["finished", "text_buckets", "text_hash", "with_byte"]
 
@@ -21,7 +21,7 @@ _MIX_AGAIN = np.uint64(0xC4CEB9FE1A85EC53)
 _SHIFT = np.uint64(33)
 
 
-@kernel
+@inner_kernel
 def with_byte(state: np.uint64, byte: np.uint8) -> np.uint64:
     """Return the state of the hash after one more byte: FNV-1a."""
     return (state ^ np.uint64(byte)) * _PRIME

@@ -8,7 +8,7 @@ import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.content import rounding
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = [
     "ABSOLUTE",
@@ -61,7 +61,7 @@ def edit_distance(a: IntArray, b: IntArray, characters_max: int) -> float:
     return float(row[width])
 
 
-@kernel
+@inner_kernel
 def _ns_between(a: int, b: int) -> float:
     """Return the nanoseconds between two times; no pair of 64-bit times overflows."""
     if a >= b:
@@ -69,7 +69,7 @@ def _ns_between(a: int, b: int) -> float:
     return float(np.uint64(b) - np.uint64(a))
 
 
-@kernel
+@inner_kernel
 def _strayed(
     value: float,
     last_value: float,

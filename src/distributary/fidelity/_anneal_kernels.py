@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray, UintArray
-from distributary.draws import draw
 from distributary.fidelity._move_kernels import (
     delta_of_relocation,
     delta_of_rotation,
@@ -26,6 +25,7 @@ from distributary.fidelity._state_kernels import (
     TreeState,
 )
 from distributary.kernels import inner_kernel, kernel
+from distributary.xorshift import uniform
 
 __all__ = ["anneal_trees", "delta_of_move", "draw_move", "keep_best", "make_move"]
 
@@ -44,7 +44,7 @@ def _other_child(
         others -= 1
     if others <= 0:
         return -1
-    steps = int(draw(seed) * others)
+    steps = int(uniform(seed) * others)
     c = links[t, k, FIRST]
     if c == one:
         c = links[t, c, FOLLOWING]
@@ -63,8 +63,8 @@ def draw_move(
 
     `servers` are those of the tree. The kind is -1 when the draw fits no move.
     """
-    kind = int(draw(seed) * 6.0)
-    i = servers[int(draw(seed) * servers.shape[0])]
+    kind = int(uniform(seed) * 6.0)
+    i = servers[int(uniform(seed) * servers.shape[0])]
     g = links[t, i, PARENT]
     if kind == DEMOTE:
         other = _other_child(seed, links, sums, t, g, i)
@@ -175,7 +175,7 @@ def anneal_trees(
             change = delta_of_move(
                 links, sums, tops, nodes, delays, adaptation, rows, t, kind, i, other, top
             )
-            if change > 0.0 and draw(seed) >= np.exp(-change / temperature):
+            if change > 0.0 and uniform(seed) >= np.exp(-change / temperature):
                 continue
             make_move(state, t, kind, i, other)
             changed[t] = True

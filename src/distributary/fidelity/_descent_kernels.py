@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray, UintArray
-from distributary.draws import draw
 from distributary.fidelity._anneal_kernels import (
     ADOPT,
     COUSINS,
@@ -38,6 +37,7 @@ from distributary.fidelity._state_kernels import (
     TreeState,
 )
 from distributary.kernels import inner_kernel, kernel
+from distributary.xorshift import uniform
 
 __all__ = ["adapt_round", "best_below", "cool", "descend", "grow", "nearest_nodes"]
 
@@ -303,13 +303,13 @@ def cool(
         misses = 0
         while spent < share and misses < 100 * share:
             misses += 1
-            i = own[int(draw(seed) * own.shape[0])]
-            if draw(seed) < _NEAR_SHARE:
-                c = near[t, i, int(draw(seed) * near.shape[2])]
+            i = own[int(uniform(seed) * own.shape[0])]
+            if uniform(seed) < _NEAR_SHARE:
+                c = near[t, i, int(uniform(seed) * near.shape[2])]
                 parent = links[t, i, PARENT]
                 if c < 0 or is_below(links, t, c, i):
                     continue
-                if c == 0 or draw(seed) < 0.5:
+                if c == 0 or uniform(seed) < 0.5:
                     kind, to, j = ADOPT, c, NOBODY
                 else:
                     kind, to, j = COUSINS, links[t, c, PARENT], c
@@ -330,7 +330,7 @@ def cool(
                     links, sums, tops, nodes, delays, adaptation, rows, t, kind, i, other, top
                 )
             spent += 1
-            if change > 0.0 and draw(seed) >= np.exp(-change / (temperature * total[0])):
+            if change > 0.0 and uniform(seed) >= np.exp(-change / (temperature * total[0])):
                 continue
             make_move(state, t, kind, i, other)
             changed[t] = True

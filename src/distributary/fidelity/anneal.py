@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from distributary.arrays import IntArray
-from distributary.draws import seed_state
 from distributary.errors import BadInput
 from distributary.fidelity._anneal_kernels import anneal_trees
 from distributary.fidelity.forest import Forest
 from distributary.fidelity.model import servers_of, state_of
 from distributary.fidelity.problem import FidelityProblem
+from distributary.xorshift import seed_state
 
 __all__ = ["AnnealingSchedule", "anneal", "batches"]
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
-from distributary.draws import seed_state
 from distributary.fidelity._descent_kernels import cool, descend, nearest_nodes
 from distributary.fidelity._state_kernels import (
     BELOW,
@@ -30,6 +29,7 @@ from distributary.fidelity.loss import loss
 from distributary.fidelity.model import forest_of, servers_of, state_of
 from distributary.fidelity.overload import repair
 from distributary.fidelity.problem import FidelityProblem
+from distributary.xorshift import seed_state
 
 __all__ = ["Observer", "near_nodes", "search"]
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from distributary.arrays import IntArray
 from distributary.filters._page_kernels import BUCKETS, FREE, LANE_SLOTS
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = ["cluster"]
 
@@ -72,13 +72,13 @@ def cluster(lows: NDArray[np.uint8], highs: NDArray[np.uint8], order: NDArray[np
                 waiting += 1
 
 
-@kernel
+@inner_kernel
 def _middle(low: int, high: int) -> int:
     """Return twice the middle of an interval; one that is empty counts as a point."""
     return low + max(low, high)
 
 
-@kernel
+@inner_kernel
 def _part(
     lows: NDArray[np.uint8],
     highs: NDArray[np.uint8],
@@ -92,7 +92,7 @@ def _part(
     return int(parts[_middle(low, int(highs[row, column]))]) + 1
 
 
-@kernel
+@inner_kernel
 def _cut_points(
     lows: NDArray[np.uint8],
     highs: NDArray[np.uint8],

@@ -18,7 +18,7 @@ from distributary.filters.decision import (
     UNKNOWN,
     WITHIN,
 )
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = [
     "DEAD",
@@ -91,7 +91,7 @@ def with_room(array: IntArray, used: int) -> IntArray:
     return larger
 
 
-@kernel
+@inner_kernel
 def is_required_interval(decisions: Decisions, start: int, place: int) -> bool:
     """Is the step at `place` an interval that is a clause by itself?
 
@@ -103,7 +103,7 @@ def is_required_interval(decisions: Decisions, start: int, place: int) -> bool:
     return place == start or decisions.steps[place - 1].on_false == REJECT
 
 
-@kernel
+@inner_kernel
 def find_texts(events: Events, texts: TextArrays) -> None:
     """Look up every text of the events in the index's table."""
     for event in range(events.lengths.shape[0]):
@@ -115,7 +115,7 @@ def find_texts(events: Events, texts: TextArrays) -> None:
                 )
 
 
-@kernel
+@inner_kernel
 def _touch(decisions: Decisions, candidates: IntArray) -> int:
     """Read from the steps of candidates, so that they are in the cache when they are needed.
 
@@ -139,7 +139,7 @@ def _touch(decisions: Decisions, candidates: IntArray) -> int:
     return total
 
 
-@kernel
+@inner_kernel
 def decide(
     decisions: Decisions,
     texts: TextArrays,

@@ -16,7 +16,7 @@ from distributary.filters._decision_kernels import DEAD, Decisions, Events, with
 from distributary.filters._lookup_kernels import Keys, Lookups, code_of, code_of_step, find_lookup
 from distributary.filters._text_kernels import TextArrays, find_hashed
 from distributary.filters.decision import ENDS, EQUALS, NEVER, REJECT, STARTS, WITHIN
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = ["append_members", "choose_groups", "groups_of", "move_lists"]
 
@@ -152,7 +152,7 @@ def append_members(
         list_counts[chosen] += 1
 
 
-@kernel
+@inner_kernel
 def groups_of(events: Events, lookups: Lookups, keys: Keys, texts: TextArrays) -> IntArray:
     """Return pairs of a group and an event that may match in it: `group << 32 | event`.
 

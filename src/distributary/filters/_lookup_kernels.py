@@ -14,7 +14,7 @@ from distributary.arrays import IntArray, UintArray
 from distributary.filters._decision_kernels import Decisions
 from distributary.filters._text_kernels import TextArrays, enter
 from distributary.filters.decision import ENDS, EQUALS, STARTS
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = [
     "Keys",
@@ -78,7 +78,7 @@ def code_of(op: int, key: int, text: int) -> np.uint64:
     return (np.uint64(op) << np.uint64(60)) | (np.uint64(key) << np.uint64(32)) | np.uint64(text)
 
 
-@kernel
+@inner_kernel
 def code_of_step(step: Any) -> np.uint64:
     """Return the lookup of a step of a decision."""
     return code_of(int(np.int64(step.op)), int(np.int64(step.key)), int(np.int64(step.text)))
@@ -90,7 +90,7 @@ def _mixed(code: np.uint64) -> np.uint64:
     return mixed ^ (mixed >> _SHIFT)
 
 
-@kernel
+@inner_kernel
 def find_lookup(lookups: Lookups, code: np.uint64) -> int:
     """Return the number of a lookup, or -1."""
     mask = np.uint64(lookups.table.shape[0] - 1)

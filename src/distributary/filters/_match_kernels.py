@@ -14,7 +14,7 @@ from distributary.filters._lookup_kernels import Keys, Lookups
 from distributary.filters._page_kernels import Pages
 from distributary.filters._page_match_kernels import bucket_events, page_candidates
 from distributary.filters._text_kernels import TextArrays
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = ["Structure", "match_events"]
 
@@ -74,7 +74,7 @@ def match_events(structure: Structure, events: Events) -> IntArray:
     return found[:unique]
 
 
-@kernel
+@inner_kernel
 def _match_group(
     structure: Structure,
     events: Events,

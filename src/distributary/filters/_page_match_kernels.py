@@ -18,7 +18,7 @@ from distributary.filters._page_kernels import (
     Pages,
     bucket_of,
 )
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel
 
 __all__ = ["bucket_events", "page_candidates"]
 
@@ -27,7 +27,7 @@ _ROWS_AT_ONCE = 4
 _WORD_BITS = 64
 
 
-@kernel
+@inner_kernel
 def bucket_events(
     numbers: FloatArray,
     edges: FloatArray,
@@ -45,7 +45,7 @@ def bucket_events(
                 buckets[event, key] = ABSENT
 
 
-@kernel
+@inner_kernel
 def page_candidates(
     pages: Pages,
     page: int,
@@ -158,7 +158,7 @@ def page_candidates(
     return candidates[:count], page
 
 
-@kernel
+@inner_kernel
 def _place_of(bit: np.uint64) -> int:
     """Return the place of the only bit that is set."""
     place = 0

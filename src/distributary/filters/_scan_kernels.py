@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from distributary.arrays import BoolArray, IntArray
 from distributary.filters._token_kernels import NOT_PLAIN, expect, number, same, skip, string
 from distributary.filters.decision import ENDS, EQUALS, STARTS, WITHIN
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = ["Entries", "scan"]
 
@@ -54,7 +54,7 @@ class Entries(NamedTuple):
     exclusive: NDArray[np.uint8]
 
 
-@kernel
+@inner_kernel
 def _dialect(data: NDArray[np.uint8], begin: int, length: int) -> int:
     """Return the operation that a dialect of texts or `range` stands for, or NOT_PLAIN."""
     if same(data, begin, length, b"range"):
@@ -68,7 +68,7 @@ def _dialect(data: NDArray[np.uint8], begin: int, length: int) -> int:
     return NOT_PLAIN
 
 
-@kernel
+@inner_kernel
 def _plain_key(data: NDArray[np.uint8], begin: int, length: int) -> bool:
     if length == 0 or length > _KEY_BYTES_MAX:
         return False
@@ -131,7 +131,7 @@ def _bounds(data: NDArray[np.uint8], at: int, end: int, entries: Entries, count:
         return NOT_PLAIN
 
 
-@kernel
+@inner_kernel
 def _map(
     data: NDArray[np.uint8], at: int, end: int, op: int, entries: Entries, count: int
 ) -> tuple[int, int]:

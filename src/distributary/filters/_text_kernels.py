@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from distributary.arrays import IntArray, UintArray
 from distributary.content._hash_kernels import finished, with_byte
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = [
     "MISSING",
@@ -55,7 +55,7 @@ class TextArrays(NamedTuple):
     seed: UintArray
 
 
-@kernel
+@inner_kernel
 def hash_of(
     data: NDArray[np.uint8], begin: int, length: int, step: int, seed: np.uint64
 ) -> np.uint64:
@@ -66,7 +66,7 @@ def hash_of(
     return finished(state)
 
 
-@kernel
+@inner_kernel
 def find_hashed(
     texts: TextArrays,
     hashed: np.uint64,

@@ -7,9 +7,10 @@ import platform
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 
+from distributary.cores import available_cores
 from distributary.media.registry import Registry
 
-__all__ = ["core_count", "machine_document"]
+__all__ = ["machine_document"]
 
 _CPU_INFO = Path("/proc/cpuinfo")
 
@@ -18,7 +19,7 @@ def machine_document(registry: Registry) -> dict[str, object]:
     """Return processor, cores, system and versions, also of what the converters use."""
     return {
         "processor": _processor(),
-        "cores": core_count(),
+        "cores": available_cores(),
         "load": round(os.getloadavg()[0], 1),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
@@ -33,13 +34,6 @@ def _processor() -> str:
             if name.strip() == "model name" and model.strip():
                 return " ".join(model.split())
     return platform.processor() or "unknown"
-
-
-def core_count() -> int:
-    """Return how many cores this process may use, which in a container is less than there are."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _package_versions(registry: Registry) -> dict[str, str]:

@@ -9,13 +9,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from distributary.content.media_type import MediaType
+from distributary.cores import available_cores
 from distributary.errors import BadInput
 from distributary.media.failure import ConversionFailed
 from distributary.media.formats import canonical
 from distributary.media.isolation import Isolation
 from distributary.media.job import Job
 from distributary.media.limits import Limits
-from distributary.media.machine import core_count
 from distributary.media.registry import Registry, installed
 from distributary.media.result import ConversionResult
 from distributary.media.worker_pool import WorkerPool
@@ -61,7 +61,7 @@ class Pool:
             raise BadInput("waiting_max", f"must be at least 0, not {waiting_max}")
         self.limits = limits
         self._workers = WorkerPool(
-            workers or core_count(),
+            workers or available_cores(),
             waiting_max=waiting_max,
             memory_bytes=limits.memory_bytes,
             cache=cache,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 from distributary.placement._sort_kernels import sort
 from distributary.placement.chains import Chains
 from distributary.placement.plan import NOT_MADE, Plan
@@ -90,7 +90,7 @@ def scaled(weight: float, cost: float) -> float:
     return weight * cost
 
 
-@kernel
+@inner_kernel
 def seedling(s: int, sources: BoolArray) -> GrowingTree:
     """Return the tree that has only the sources (m,)."""
     m = sources.shape[0]
@@ -107,7 +107,7 @@ def seedling(s: int, sources: BoolArray) -> GrowingTree:
     )
 
 
-@kernel
+@inner_kernel
 def update_reach(graph: LayeredGraph, tree: GrowingTree) -> None:
     """Bring up to date how far each vertex is from the tree, and where its path enters its node."""
     s, m = graph.sending.shape
@@ -154,7 +154,7 @@ def join(graph: LayeredGraph, tree: GrowingTree, u: int, i: int) -> None:
         u = graph.parents[u]
 
 
-@kernel
+@inner_kernel
 def part_kept(
     parents: IntArray, origin: IntArray, terminal_node: IntArray, terminal_format: IntArray
 ) -> IntArray:

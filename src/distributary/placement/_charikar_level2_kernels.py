@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 from distributary.placement._charikar_kernels import (
     ABSENT,
     FROM_PARENT,
@@ -31,7 +31,7 @@ __all__ = ["grow_level_two"]
 _FIRST = cast(int, np.int64(0))
 
 
-@kernel
+@inner_kernel
 def _distances_to_terminals(
     graph: LayeredGraph,
     depths: IntArray,
@@ -72,7 +72,7 @@ def _distances_to_terminals(
     return far, leave
 
 
-@kernel
+@inner_kernel
 def _extend(
     graph: LayeredGraph,
     tree: GrowingTree,
@@ -111,7 +111,7 @@ def _extend(
         tree.origin[u, i] = FROM_PARENT
 
 
-@kernel
+@inner_kernel
 def _densest(
     reach: float,
     depth: int,

@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 from distributary.placement._exact_kernels import (
     LANE_BITS,
     accumulate_projected,
@@ -32,7 +32,7 @@ __all__ = ["small_plan"]
 _EMPTY = cast(int, np.int64(0))
 
 
-@kernel
+@inner_kernel
 def chains_to(
     costs: FloatArray, usable: BoolArray, wish: int, free: bool
 ) -> tuple[FloatArray, IntArray]:
@@ -63,7 +63,7 @@ def chains_to(
     return dist, following
 
 
-@kernel
+@inner_kernel
 def local_space(
     costs: FloatArray, sizes: FloatArray, usable: BoolArray, free: bool
 ) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -90,7 +90,7 @@ def local_space(
     return formats, local_costs, local_sizes
 
 
-@kernel
+@inner_kernel
 def accumulate_single(total: FloatArray, prices: FloatArray, room: FloatArray) -> None:
     """Add what a leaf costs that receives one format to its parent's table.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = [
     "LANE_BITS",
@@ -113,7 +113,7 @@ def relax(table: FloatArray, high: FloatArray, low: FloatArray, weight: float) -
             table[base + x] = lane[x]
 
 
-@kernel
+@inner_kernel
 def smallest_subset(table: FloatArray) -> None:
     """Replace the value of every set by the smallest value of any of its subsets."""
     count = table.shape[0]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 from distributary.placement._sort_kernels import sort
 from distributary.placement.plan import ABSENT, HELD
 
@@ -88,7 +88,7 @@ def list_schedule(jobs: Jobs, before: IntArray, limit: float) -> ListSchedule:
     return ListSchedule(before, start, arrival, cause, makespan)
 
 
-@kernel
+@inner_kernel
 def _tails(jobs: Jobs, before: IntArray) -> FloatArray:
     """Return the longest chain of jobs from each vertex to a wish, (n, m).
 
@@ -173,7 +173,7 @@ def _run(
             waiting[index] = waiting[index + 1]
 
 
-@kernel
+@inner_kernel
 def _pause(
     waiting: IntArray, ready: FloatArray, takes: FloatArray, tail: FloatArray, now: float, k: int
 ) -> float:
@@ -264,7 +264,7 @@ def busy_bound(jobs: Jobs, time: FloatArray) -> float:
     return bound
 
 
-@kernel
+@inner_kernel
 def _divide(linked: FloatArray, made: FloatArray, link_free: float, input_there: float) -> float:
     """Return how soon jobs can be over that take `linked` on one machine or `made` on another.
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 from distributary.placement._makespan_kernels import Jobs, ListSchedule, list_schedule
 from distributary.placement._sort_kernels import sort
 from distributary.placement.plan import ABSENT
@@ -94,7 +94,7 @@ def _followers(jobs: Jobs, before: IntArray, u: int, found: IntArray, size: int)
     return size
 
 
-@kernel
+@inner_kernel
 def _take_out(jobs: Jobs, draft: Draft, u: int, wishes_max: int) -> IntArray:
     """Take out the job into `u`; return what has to be connected anew.
 
@@ -138,7 +138,7 @@ def _take_out(jobs: Jobs, draft: Draft, u: int, wishes_max: int) -> IntArray:
     return goals[:count]
 
 
-@kernel
+@inner_kernel
 def _busy(draft: Draft, v: int, converting: bool, busy: FloatArray) -> int:
     """Write down when the link or processor of `v` is busy, in order; return how often.
 
@@ -161,7 +161,7 @@ def _busy(draft: Draft, v: int, converting: bool, busy: FloatArray) -> int:
     return count
 
 
-@kernel
+@inner_kernel
 def _first_gap(busy: FloatArray, count: int, ready: float, duration: float) -> float:
     """Return the first moment from `ready` on at which the duration fits in."""
     moment = ready

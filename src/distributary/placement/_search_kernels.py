@@ -16,7 +16,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 from distributary.placement.multilayer import MultilayerGraph
 from distributary.placement.plan import ABSENT, HELD
 
@@ -80,7 +80,7 @@ def arborescence_of(graph: MultilayerGraph, before: IntArray) -> Arborescence:
     )
 
 
-@kernel
+@inner_kernel
 def _arc_cost(graph: MultilayerGraph, origin: int, target: int) -> float:
     """Return the cost of the arc from one vertex to another."""
     m = graph.arc_of.shape[0]
@@ -105,7 +105,7 @@ def _put(tree: Arborescence, u: int, before: int) -> None:
         tree.branches[before] += 1
 
 
-@kernel
+@inner_kernel
 def _undo(tree: Arborescence, size: int) -> None:
     """Take back all changes after the first `size` of the log."""
     while tree.log_size[0] > size:
@@ -119,7 +119,7 @@ def _undo(tree: Arborescence, size: int) -> None:
             tree.branches[tree.before[u]] += 1
 
 
-@kernel
+@inner_kernel
 def _trim(graph: MultilayerGraph, tree: Arborescence, u: int) -> float:
     """Take out `u` and what only led to it, while nothing needs them; return the saving."""
     saved = 0.0
@@ -217,7 +217,7 @@ def _release(graph: MultilayerGraph, tree: Arborescence, x: int) -> float:
     return saved
 
 
-@kernel
+@inner_kernel
 def _toggle_way(tree: Arborescence, x: int) -> None:
     """Mark what only leads to `x` as gone, or as back when it is marked."""
     u = tree.before[x]
@@ -266,7 +266,7 @@ def _followers(graph: MultilayerGraph, tree: Arborescence, u: int) -> IntArray:
     return found
 
 
-@kernel
+@inner_kernel
 def _eliminate(graph: MultilayerGraph, tree: Arborescence, u: int) -> float:
     """Take `u` out and reach what it served in other ways, if that is cheaper."""
     followers = _followers(graph, tree, u)

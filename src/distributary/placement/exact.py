@@ -15,7 +15,6 @@ tables without any stored choice.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.cores import available_cores
 from distributary.errors import TooLarge
 from distributary.placement import _exact_kernels as kernels
 from distributary.placement._conversion_kernels import steiner_by_terminals
@@ -40,7 +40,6 @@ __all__ = [
     "require_within",
     "table_estimate",
     "table_plan",
-    "threads_available",
 ]
 
 # A leaf with at most this many wishes is served without a table of its own.
@@ -112,11 +111,6 @@ class _Space:
         return sum(1 << bit for bit, k in enumerate(self.formats) if k >= 0 and chosen[k])
 
 
-def threads_available() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def estimate(problem: PlacementProblem, *, usable: BoolArray | None = None) -> Estimate:
     """Return about how long the exact method would take and how much memory it would use."""
     if usable is None:
@@ -128,7 +122,7 @@ def estimate(problem: PlacementProblem, *, usable: BoolArray | None = None) -> E
     entries = np.exp2(counts)
     steps = float((counts * entries)[tabled].sum())
     leaf_entries = float(entries[problem.tree.parents[leaves]].sum())
-    tree_threads = min(threads_available(), 2 if len(tabled) > 1 else 1)
+    tree_threads = min(available_cores(), 2 if len(tabled) > 1 else 1)
     seconds = (steps * _SECONDS_PER_STEP + leaf_entries * _SECONDS_PER_LEAF_ENTRY) / tree_threads
     largest = float(entries.max(initial=0.0, where=problem.served))
     memory = 8.0 * (float(entries[tabled].sum()) + largest * 8.0)
@@ -224,7 +218,7 @@ def table_plan(
     All processors are used unless a number of threads is given; the plan is the same.
     """
     program = _Program(problem, usable)
-    program.fill(threads or threads_available(), observe)
+    program.fill(threads or available_cores(), observe)
     return program.read_plan()
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray, UintArray
-from distributary.draws import draw, draw_index
 from distributary.kernels import inner_kernel, kernel
 from distributary.wiring._core_kernels import insertion_weight
 from distributary.wiring._state_kernels import (
@@ -20,6 +19,7 @@ from distributary.wiring._state_kernels import (
     spanning_tree,
     try_change,
 )
+from distributary.xorshift import uniform, uniform_index
 
 __all__ = ["GAIN_MIN", "anneal", "descend", "estimate_move", "estimate_moves", "reshape"]
 
@@ -178,15 +178,15 @@ def _draw_target(
     readers: IntArray,
 ) -> int:
     """Draw a broker for `u`: one near it, that of somebody with an interest in common, or any."""
-    kind = draw(seed)
+    kind = uniform(seed)
     first, end = state.interest_start[u], state.interest_start[u + 1]
     if kind < 0.5 and end > first:
-        c = state.interest_channel[first + draw_index(seed, end - first)]
-        k = reader_start[c] + draw_index(seed, reader_start[c + 1] - reader_start[c])
+        c = state.interest_channel[first + uniform_index(seed, end - first)]
+        k = reader_start[c] + uniform_index(seed, reader_start[c + 1] - reader_start[c])
         return int(state.broker_of[readers[k]])
     if kind < 0.95:
-        return int(near[u, draw_index(seed, near.shape[1])])
-    return draw_index(seed, len(state.loads))
+        return int(near[u, uniform_index(seed, near.shape[1])])
+    return uniform_index(seed, len(state.loads))
 
 
 @inner_kernel
@@ -236,13 +236,13 @@ def anneal(
     users = len(state.broker_of)
     while state.steps[0] < steps_max:
         state.steps[0] += 100
-        u = draw_index(seed, users)
+        u = uniform_index(seed, users)
         at = state.broker_of[u]
         to = _draw_target(seed, state, u, near, reader_start, readers)
         if to == at:
             continue
         away = extra_moves(state, u, to)
-        most = -temperature * np.log(1.0 - draw(seed))
+        most = -temperature * np.log(1.0 - uniform(seed))
         need = state.demands[u]
         state.users[0], state.targets[0] = u, to
         changes = 1

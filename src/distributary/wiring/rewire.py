@@ -9,7 +9,6 @@ import time
 import numpy as np
 
 from distributary.arrays import IntArray
-from distributary.draws import seed_state
 from distributary.errors import InfeasiblePlan
 from distributary.wiring._rewire_kernels import best_gains, relieve
 from distributary.wiring._search_kernels import GAIN_MIN, descend
@@ -19,6 +18,7 @@ from distributary.wiring.problem import WiringProblem
 from distributary.wiring.search import Observer, WiringSearch, search_wiring
 from distributary.wiring.starts import attach_rest
 from distributary.wiring.wiring import ROUNDING, loads
+from distributary.xorshift import seed_state
 
 __all__ = ["rewire", "rewire_by_search", "users_moved"]
 

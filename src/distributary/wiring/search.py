@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from distributary.arrays import IntArray, UintArray
-from distributary.draws import seed_state
 from distributary.errors import InfeasiblePlan
 from distributary.wiring._search_kernels import anneal, descend, reshape
 from distributary.wiring._state_kernels import WiringState, fill, try_change
@@ -19,6 +18,7 @@ from distributary.wiring.model import state_of
 from distributary.wiring.packing import packing_wiring
 from distributary.wiring.problem import WiringProblem, row_starts
 from distributary.wiring.starts import central_wiring, nearest_brokers, nearest_users
+from distributary.xorshift import seed_state
 
 __all__ = ["Observer", "WiringSearch", "search_wiring"]
 

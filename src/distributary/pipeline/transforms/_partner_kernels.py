@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
 __all__ = ["Exchange", "heaviest"]
 
@@ -111,7 +111,7 @@ def heaviest(
     return partners, rates, counts
 
 
-@kernel
+@inner_kernel
 def _hear(exchange: Exchange, wanted: int, heard: FloatArray) -> None:
     """Fill `heard[v]`, what `v` publishes in the cells of a set."""
     heard[:] = 0.0
@@ -131,7 +131,7 @@ def _say(exchange: Exchange, user: int, said: FloatArray) -> None:
             said[exchange.within_set[i]] += exchange.publish_rate[k]
 
 
-@kernel
+@inner_kernel
 def _rank(
     exchange: Exchange,
     heard: FloatArray,

@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray, UintArray
-from distributary.draws import draw
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
+from distributary.xorshift import uniform
 
 __all__ = ["NodeStates", "Speeds", "Tally", "TreeVersions", "Updates", "advance"]
 
@@ -140,7 +140,7 @@ def _push(times: FloatArray, keys: IntArray, size: int, time: float, key: int) -
     keys[at] = key
 
 
-@kernel
+@inner_kernel
 def _drop_first(times: FloatArray, keys: IntArray, size: int) -> None:
     """Take the first event out of a heap of `size` events."""
     last = size - 1
@@ -272,15 +272,15 @@ def advance(
             order[place] = first + place
         for place in range(last - first):
             if place + 1 < last - first:
-                other = place + int(draw(seed) * (last - first - place))
+                other = place + int(uniform(seed) * (last - first - place))
                 at = order[other]
                 order[other] = order[place]
             else:
                 at = order[place]
-            clock -= filter_time * np.log(1.0 - draw(seed))
+            clock -= filter_time * np.log(1.0 - uniform(seed))
             if chance < route_share[v, at]:
                 j = route_child[v, at]
-                took = -send_time * np.log(1.0 - draw(seed))
+                took = -send_time * np.log(1.0 - uniform(seed))
                 clock += took
                 sending += took
                 sent += 1

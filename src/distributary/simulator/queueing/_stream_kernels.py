@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray, UintArray
-from distributary.draws import draw
 from distributary.fidelity._cost_kernels import top_down_order
 from distributary.kernels import kernel
+from distributary.xorshift import uniform
 
 __all__ = ["build_routes", "draw_updates"]
 
@@ -39,7 +39,7 @@ def draw_updates(
         if rates[epoch] <= 0.0:
             continue
         while True:
-            now -= np.log(1.0 - draw(seed)) / rates[epoch]
+            now -= np.log(1.0 - uniform(seed)) / rates[epoch]
             if now >= stop:
                 break
             if size == capacity:
@@ -51,7 +51,7 @@ def draw_updates(
                 times = more_times
                 chances = more_chances
             times[size] = now
-            chances[size] = draw(seed)
+            chances[size] = uniform(seed)
             size += 1
     return times[:size].copy(), chances[:size].copy()
 

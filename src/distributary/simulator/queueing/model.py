@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from distributary.arrays import FloatArray, UintArray
-from distributary.draws import seed_state
 from distributary.errors import TooLarge
 from distributary.fidelity import FidelityProblem, Forest
 from distributary.simulator.queueing import _event_kernels as kernels
 from distributary.simulator.queueing._stream_kernels import build_routes, draw_updates
+from distributary.xorshift import seed_state
 
 __all__ = ["Model"]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from distributary.arrays import UintArray
-from distributary.kernels import kernel
+from distributary.kernels import inner_kernel, kernel
 
-__all__ = ["draw", "draw_index", "seed_state"]
+__all__ = ["seed_state", "uniform", "uniform_index"]
 
 
 def seed_state(seed: int, *, count: int = 1) -> UintArray:
-    """Return the states of generators for `draw`; never zero, which it would not leave.
+    """Return the states of generators for `uniform`; never zero, which it would not leave.
 
     With `count` above 1 each of them, as a slice of one, is a generator of its own.
     """
@@ -23,7 +23,7 @@ def seed_state(seed: int, *, count: int = 1) -> UintArray:
 
 
 @kernel
-def draw(seed: UintArray) -> float:
+def uniform(seed: UintArray) -> float:
     """Return a random number in [0, 1) and move the seed (1,) on: xorshift64*."""
     x = seed[0]
     x ^= x >> np.uint64(12)
@@ -33,7 +33,7 @@ def draw(seed: UintArray) -> float:
     return float((x * np.uint64(2685821657736338717)) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@kernel
-def draw_index(seed: UintArray, count: int) -> int:
+@inner_kernel
+def uniform_index(seed: UintArray, count: int) -> int:
     """Return a random number from 0 up to `count`, which is left out."""
-    return int(draw(seed) * count)
+    return int(uniform(seed) * count)
