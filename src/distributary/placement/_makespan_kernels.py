@@ -29,7 +29,8 @@ class Jobs(NamedTuple):
     `link_costs` (n, m) what that costs; the conversion `i` to `j` takes
     `node_times[v] * costs[i, j]`, and costs `node_weights[v] * costs[i, j]`. `allowed`
     (n, m) are the vertices that can help. `child[child_start[v]:child_start[v + 1]]` are
-    the children of `v`.
+    the children of `v`. Parents come first: a vertex comes from one at the same broker if
+    its number is at least `v * m`, and otherwise over the link.
     """
 
     parents: IntArray
@@ -100,15 +101,15 @@ def _tails(jobs: Jobs, before: IntArray) -> FloatArray:
         for k in range(m):
             # Each tail climbs the chain of conversions as long as it is the longest there.
             at = k
-            while tail[v, at] > -np.inf and before[v, at] >= 0 and before[v, at] // m == v:
-                origin = before[v, at] % m
+            while tail[v, at] > -np.inf and before[v, at] >= v * m:
+                origin = before[v, at] - v * m
                 through = jobs.node_times[v] * jobs.costs[origin, at] + tail[v, at]
                 if through <= tail[v, origin]:
                     break
                 tail[v, origin] = through
                 at = origin
         for k in range(m):
-            if before[v, k] >= 0 and before[v, k] // m != v:
+            if 0 <= before[v, k] < v * m:
                 through = jobs.sending[v, k] + tail[v, k]
                 tail[jobs.parents[v], k] = max(tail[jobs.parents[v], k], through)
     return tail
@@ -130,25 +131,25 @@ def _run(
     `tail` (m,) is that of the broker; `start`, `arrival` and `cause` (n, m) are filled in.
     """
     m = before.shape[1]
+    above = jobs.parents[v]
     waiting = np.empty(m, dtype=np.int64)
     ready = np.empty(m)
     takes = np.empty(m)
     count = 0
     for k in range(m):
-        origin = before[v, k]
-        if origin >= 0 and (origin // m == v) == converting:
+        if before[v, k] >= 0 and (before[v, k] >= v * m) == converting:
             waiting[count] = k
             count += 1
             takes[k] = jobs.sending[v, k]
             if converting:
-                takes[k] = jobs.node_times[v] * jobs.costs[origin % m, k]
+                takes[k] = jobs.node_times[v] * jobs.costs[before[v, k] - v * m, k]
     free = 0.0
     last = ABSENT
     while count > 0:
         now = np.inf
         for index in range(count):
             k = waiting[index]
-            ready[k] = arrival[before[v, k] // m, before[v, k] % m]
+            ready[k] = arrival[v, before[v, k] - v * m] if converting else arrival[above, k]
             now = min(now, ready[k])
         now = max(now, free)
         pause = now

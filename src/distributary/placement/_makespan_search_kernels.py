@@ -52,10 +52,9 @@ def plan_cost(jobs: Jobs, before: IntArray) -> float:
     total = 0.0
     for v in range(n):
         for k in range(m):
-            origin = before[v, k]
-            if origin >= 0 and origin // m == v:
-                total += jobs.node_weights[v] * jobs.costs[origin % m, k]
-            elif origin >= 0:
+            if before[v, k] >= v * m:
+                total += jobs.node_weights[v] * jobs.costs[before[v, k] - v * m, k]
+            elif before[v, k] >= 0:
                 total += jobs.link_costs[v, k]
     return total
 
@@ -98,9 +97,12 @@ def _followers(jobs: Jobs, before: IntArray, u: int, found: IntArray, size: int)
 def _take_out(jobs: Jobs, draft: Draft, u: int, wishes_max: int) -> IntArray:
     """Take out the job into `u`; return what has to be connected anew.
 
-    When at most `wishes_max` wishes come from `u`, all that comes from it is taken out, and
-    these wishes are the answer; otherwise it hangs, and `u` is. What only led to `u` goes.
+    With `u` = `ABSENT` nothing is taken out, and all wishes are the answer. When at most
+    `wishes_max` wishes come from `u`, all that comes from it is taken out, and these wishes
+    are the answer; otherwise it hangs, and `u` is. What only led to `u` goes.
     """
+    if u == ABSENT:
+        return np.flatnonzero(jobs.wanted)
     n, m = draft.before.shape
     part = np.empty(n * m, dtype=np.int64)
     part[0] = u
@@ -147,8 +149,7 @@ def _busy(draft: Draft, v: int, converting: bool, busy: FloatArray) -> int:
     m = draft.before.shape[1]
     count = 0
     for k in range(m):
-        before = draft.before[v, k]
-        if before < 0 or (before // m == v) != converting:
+        if draft.before[v, k] < 0 or (draft.before[v, k] >= v * m) != converting:
             continue
         at = count
         while at > 0 and busy[0, at - 1] > draft.start[v, k]:
@@ -263,10 +264,9 @@ def replan(
 ) -> ListSchedule:
     """Return the plan in which `u`, or the wishes that come from it, come by another way.
 
-    See `_take_out` for `wishes_max`; with `u` = `ABSENT` nothing is taken out, and all
-    wishes that are absent are served. Those first in `order` (n * m,) are served first,
-    each by the best way around what is planned by then. The old plan is the answer when
-    that cannot be, or when the new one has a makespan above `limit` or costs more than
+    See `_take_out` for `u` and `wishes_max`. The wishes first in `order` (n * m,) are served
+    first, each by the best way around what is planned by then. The old plan is the answer
+    when that cannot be, or when the new one has a makespan above `limit` or costs more than
     `cost_max`.
     """
     draft = Draft(
@@ -277,8 +277,7 @@ def replan(
         np.full(2, ABSENT, dtype=np.int64),
     )
     m = old.before.shape[1]
-    absent = np.flatnonzero(jobs.wanted)
-    wishes = absent if u == ABSENT else _take_out(jobs, draft, u, wishes_max)
+    wishes = _take_out(jobs, draft, u, wishes_max)
     sort(order, wishes)
     for x in wishes:
         if draft.before[x // m, x % m] == ABSENT and not connect(jobs, draft, price, x):

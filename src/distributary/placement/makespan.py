@@ -57,7 +57,7 @@ _WORKS = (0.0, 0.1, 0.3, 1.0, 3.0)
 # Rounds for each vertex (a format at a broker), and vertices that all rounds together may
 # look at, about.
 _ROUNDS_PER_VERTEX = 20
-_VERTICES_PER_SEARCH = 16_000_000
+_VERTICES_PER_SEARCH = 50_000_000
 _ROUNDS_MIN, _ROUNDS_MAX = 200, 3_000
 # Parts with more wishes are moved as a whole, and not planned anew wish by wish.
 _WISHES_MAX = (0, 16, 400)
