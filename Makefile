@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # uv links what it has installed before instead of unpacking it again: two seconds, not fifty.
 # It does not read pip's settings, so pip has a go where it fails.
-UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
+UV := $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
@@ -25,6 +25,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PIP) --require-hashes -r $(VENV)/installer.lock
 	@$(UV) --require-hashes -r requirements.lock || $(PIP) --require-hashes -r requirements.lock
 	@$(PIP) --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q src
 	@echo "Compiling the hot loops, once (a minute or two)."
 	@$(BIN)/distributary warm-up
 	@touch $@
