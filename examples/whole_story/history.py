@@ -19,7 +19,7 @@ from distributary.pipeline.jobs.traffic import traffic
 from distributary.pipeline.jobs.tree import tree
 from distributary.pipeline.jobs.wire import wire
 from distributary.pipeline.report import JobReport
-from distributary.pipeline.session import session
+from distributary.pipeline.session import JAVA_OPTIONS, session
 from distributary.pipeline.store import Store
 
 __all__ = ["History", "tell_history"]
@@ -69,7 +69,9 @@ def tell_history(
     write_tables(data, seed=seed)
     reports: dict[str, JobReport] = {}
     say("starting Spark")
-    with session(driver_memory="1g") as spark:
+    # So short a run is over before Java's second compiler has paid for itself.
+    settings = {"spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1"}
+    with session(driver_memory="1g", settings=settings) as spark:
         store = Store(spark, str(data))
         steps: dict[str, Callable[[], JobReport]] = {
             "ingest": lambda: ingest(store, "publications", [str(notices)], add=True),
