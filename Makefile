@@ -5,8 +5,11 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # uv links what it has installed before instead of unpacking it again: two seconds, not fifty.
 # It does not read pip's settings, so pip has a go where it fails.
-UV := $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
+UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# Where the environment forbids bytecode files, every process would compile all that it imports.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-fast test-full bench lint types lock clean
@@ -25,7 +28,6 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PIP) --require-hashes -r $(VENV)/installer.lock
 	@$(UV) --require-hashes -r requirements.lock || $(PIP) --require-hashes -r requirements.lock
 	@$(PIP) --no-deps --no-build-isolation -e .
-	@$(BIN)/python -m compileall -q src
 	@echo "Compiling the hot loops, once (a minute or two)."
 	@$(BIN)/distributary warm-up
 	@touch $@

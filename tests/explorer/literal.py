@@ -29,9 +29,9 @@ Message: TypeAlias = tuple[Any, ...]
 
 DEADLOCKS: tuple[tuple[str, int, tuple[tuple[int | None, ...], ...]], ...] = (
     ("A child is never released", 0, ((None, 0),)),
-    ("A leaf waits for nobody", 1, ((None, 0),)),
+    ("A leaf waits for children that it does not have", 1, ((None, 0),)),
     ("A child that was moved is never released", 2, ((None, 0, 0),)),
-    ("Two parents hold a child each", 3, ((None, -1, 0, 0), (-1, None, 1, 1))),
+    ("Two parents hold one child each", 3, ((None, -1, 0, 0), (-1, None, 1, 1))),
 )
 """What goes wrong, after how many repairs, and in which trees: parents, -1 outside."""
 
