@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# uv links what it has installed before instead of unpacking it again: two seconds, not fifty.
+# uv links what it has installed before instead of unpacking it again: one second, not fifty.
 # It does not read pip's settings, so pip has a go where it fails.
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -26,7 +26,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(VENV)/installer.lock
 	@$(PIP) --require-hashes -r $(VENV)/installer.lock
-	@$(UV) --require-hashes -r requirements.lock || $(PIP) --require-hashes -r requirements.lock
+	@$(UV) --require-hashes --no-deps -r requirements.lock || $(PIP) --require-hashes --no-deps -r requirements.lock
 	@$(PIP) --no-deps --no-build-isolation -e .
 	@echo "Compiling the hot loops, once (a minute or two)."
 	@$(BIN)/distributary warm-up
