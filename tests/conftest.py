@@ -1,4 +1,4 @@
-"""Settings that all tests share."""
+"""Settings that all tests share: examples, order, and what everyday work can do without."""
 
 from __future__ import annotations
 
@@ -29,19 +29,52 @@ SLOW = (
     "unit/test_benchmarks.py",
     "scenario",
     "unit/media",
+    "unit/cli",
+    "unit/broker/test_explorer.py",
+    "unit/broker/test_migration_faults.py",
+    "unit/simulator/test_broken_brokers.py",
+    "property/test_wiring_search.py",
+    "unit/test_kernels.py",
+    "unit/test_light_import.py",
+    "unit/test_minimal_import.py",
 )
+# They run for long what unit tests run once, and tracing makes that two to three times longer.
+UNTRACED = ("docs", "property", "scenario", "unit/test_benchmarks.py")
+# Of each property, where slow tests are left out.
+FAST_EXAMPLES = 15
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put fast tests first, and mark those that everyday work can do without."""
-    places = {item: _place(item.path) for item in items}
-    items.sort(key=places.__getitem__)
-    for item, place in places.items():
-        if place:
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even read slow tests where they are left out: some import for seconds."""
+    return True if _is_fast(config) and _place(collection_path) else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put fast tests first, mark the slow ones, and trace only where that pays."""
+    items.sort(key=lambda item: _place(item.path))
+    for item in items:
+        if _place(item.path):
             item.add_marker(pytest.mark.slow)
+        if any(item.path.is_relative_to(HERE / folder) for folder in UNTRACED):
+            item.add_marker(pytest.mark.no_cover)
+        if _is_fast(config):
+            _take_fewer_examples(item)
+
+
+def _is_fast(config: pytest.Config) -> bool:
+    return "not slow" in config.option.markexpr
 
 
 def _place(path: Path) -> int:
     """Return where in SLOW a test stands, from 1, or 0 for a fast one."""
     places = (place for place, slow in enumerate(SLOW, 1) if path.is_relative_to(HERE / slow))
     return next(places, 0)
+
+
+def _take_fewer_examples(item: pytest.Item) -> None:
+    # Hypothesis has no public way to lower a number that a test states itself.
+    test = getattr(item, "obj", None)
+    stated = getattr(test, "_hypothesis_internal_use_settings", None)
+    if stated is not None and stated.max_examples > FAST_EXAMPLES:
+        fewer = settings(stated, max_examples=FAST_EXAMPLES)
+        vars(test)["_hypothesis_internal_use_settings"] = fewer
