@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 from numba.core.caching import IndexDataCacheFile
 
 __all__ = ["inner_kernel", "kernel"]
@@ -82,7 +84,7 @@ def _stamp(function: Callable[..., object], cache: Any) -> bytes:
     """
     text = hashlib.sha256(cache._impl.locator.get_source_stamp())
     for name, value in sorted(function.__globals__.items()):
-        if isinstance(value, (int, float)):
+        if isinstance(value, (int, float, tuple, np.generic)):
             text.update(f"{name} = {value!r}\n".encode())
         elif isinstance(getattr(value, "_cache", None), numba.core.caching.Cache):
             text.update(value._cache._cache_file._source_stamp)
@@ -101,13 +103,17 @@ class _FilePerSignature(IndexDataCacheFile):
 
     def save(self, key: tuple[Any, ...], data: object) -> None:
         """Keep the code of one signature; the file appears whole or not at all."""
-        self._save_data(self._name_of(key), (self._source_stamp, key, data))
+        # Where the disk is full, the next process compiles again.
+        with contextlib.suppress(OSError):
+            self._save_data(self._name_of(key), (self._source_stamp, key, data))
 
     def load(self, key: tuple[Any, ...]) -> object:
         """Return the code of one signature, or None if there is none from this source."""
         try:
             stamp, kept, data = self._load_data(self._name_of(key))
-        except OSError:
+        except Exception:
+            # Not there, damaged, or of a version in which a type stood in another module: a
+            # pickle can fail with any error, and all that is lost is the time to compile.
             return None
         return data if (stamp, kept) == (self._source_stamp, key) else None
 

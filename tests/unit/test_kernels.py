@@ -77,6 +77,17 @@ def test_code_is_compiled_anew_when_what_it_calls_has_changed(tmp_path: Path) ->
     assert said(start(tmp_path, "20")) == "75 2 compiled"
 
 
+def test_damaged_code_is_compiled_anew(tmp_path: Path) -> None:
+    write(tmp_path, factor=2, added=1)
+    assert said(start(tmp_path, "20")) == "42 2 compiled"
+    files = list((tmp_path / "__pycache__").glob("*.nbc"))
+    assert len(files) == 2
+    for path in files:
+        path.write_bytes(path.read_bytes()[:100])
+    assert said(start(tmp_path, "20")) == "42 2 compiled"
+    assert said(start(tmp_path, "20")) == "42 0 compiled"
+
+
 def test_processes_that_compile_one_loop_at_once_do_not_mix_up_signatures(tmp_path: Path) -> None:
     """With an index, two of them could give their code one name."""
     write(tmp_path, factor=2, added=1)
