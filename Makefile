@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-full bench lint types lock clean
+.PHONY: help setup demo test test-fast test-full coverage bench lint types lock clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -35,8 +35,8 @@ $(STAMP): requirements.lock pyproject.toml
 demo: $(STAMP) ## Tell the whole story: history on Spark, plans, deliveries, a report to look at
 	@$(BIN)/python -m examples.whole_story
 
-test: $(STAMP) lint types ## Lint, type-check and run the tests with coverage
-	@$(BIN)/python -m pytest -q -n auto --dist loadgroup --cov --cov-report=term -m "not full"
+test: $(STAMP) lint types ## Lint, type-check and run the tests
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup -m "not full"
 	@echo "make test: lint, types and all tests passed."
 
 test-fast: $(STAMP) ## Unit and property tests without Spark, media and scenarios, for everyday work
@@ -44,8 +44,11 @@ test-fast: $(STAMP) ## Unit and property tests without Spark, media and scenario
 	@echo "make test-fast: passed; make test runs the rest."
 
 test-full: $(STAMP) lint types ## Everything in `test`, other examples, and the long sweeps
-	@EXPLORE=1 $(BIN)/python -m pytest -q -n auto --dist loadgroup --cov --cov-report=term
+	@EXPLORE=1 $(BIN)/python -m pytest -q -n auto --dist loadgroup
 	@echo "make test-full: lint, types and all tests passed, long sweeps included."
+
+coverage: $(STAMP) ## The tests of `test` with coverage, which makes them twice as slow
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup -m "not full" --cov --cov-report=term
 
 bench: $(STAMP) ## Measure speed and quality, and rewrite docs/benchmarks.md
 	@$(BIN)/python -m benchmarks

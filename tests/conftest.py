@@ -38,8 +38,6 @@ SLOW = (
     "unit/test_light_import.py",
     "unit/test_minimal_import.py",
 )
-# They run for long what unit tests run once, and tracing makes that two to three times longer.
-UNTRACED = ("docs", "property", "scenario", "unit/test_benchmarks.py")
 # Of each property, where slow tests are left out.
 FAST_EXAMPLES = 15
 
@@ -50,13 +48,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put fast tests first, mark the slow ones, and trace only where that pays."""
+    """Put fast tests first, and mark the slow ones."""
     items.sort(key=lambda item: _place(item.path))
     for item in items:
         if _place(item.path):
             item.add_marker(pytest.mark.slow)
-        if any(item.path.is_relative_to(HERE / folder) for folder in UNTRACED):
-            item.add_marker(pytest.mark.no_cover)
         if _is_fast(config):
             _take_fewer_examples(item)
 
