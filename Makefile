@@ -36,7 +36,7 @@ demo: $(STAMP) ## Tell the whole story: history on Spark, plans, deliveries, a r
 	@$(BIN)/python -m examples.whole_story
 
 test: $(STAMP) lint types ## Lint, type-check and run the tests
-	@$(BIN)/python -m pytest -q -n auto --dist loadgroup -m "not full"
+	@$(BIN)/python -m pytest -q -n auto -m "not full"
 	@echo "make test: lint, types and all tests passed."
 
 test-fast: $(STAMP) ## Unit and property tests without Spark, media and scenarios, for everyday work
@@ -44,11 +44,11 @@ test-fast: $(STAMP) ## Unit and property tests without Spark, media and scenario
 	@echo "make test-fast: passed; make test runs the rest."
 
 test-full: $(STAMP) lint types ## Everything in `test`, other examples, and the long sweeps
-	@EXPLORE=1 $(BIN)/python -m pytest -q -n auto --dist loadgroup
+	@EXPLORE=1 $(BIN)/python -m pytest -q -n auto
 	@echo "make test-full: lint, types and all tests passed, long sweeps included."
 
 coverage: $(STAMP) ## The tests of `test` with coverage, which makes them twice as slow
-	@$(BIN)/python -m pytest -q -n auto --dist loadgroup -m "not full" --cov --cov-report=term
+	@$(BIN)/python -m pytest -q -n auto -m "not full" --cov --cov-report=term
 
 bench: $(STAMP) ## Measure speed and quality, and rewrite docs/benchmarks.md
 	@$(BIN)/python -m benchmarks

@@ -42,9 +42,7 @@ CASES = [
     pytest.param(
         study,
         id=study.name,
-        marks=[pytest.mark.full, pytest.mark.xdist_group("spark")]
-        if study.name in ON_SPARK
-        else [],
+        marks=[pytest.mark.full] if study.name in ON_SPARK else [],
     )
     for study in STUDIES
 ]

@@ -18,14 +18,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep what needs Spark in one process: a session takes seconds and most of a gigabyte."""
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-
-
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     from distributary.pipeline.session import JAVA_OPTIONS, spark_session
