@@ -11,6 +11,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 
@@ -31,6 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments
         What follows the command's name; those of this process unless given.
     """
+    # A stream that was closed before we began is None here, and asking it anything fails.
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            stream = Path(os.devnull).open("r+", encoding="utf-8")  # noqa: SIM115, open to the end
+            setattr(sys, name, stream)
     # Here rather than above, so that importing the package costs a library user nothing.
     from distributary.cli.app import app
 
@@ -48,6 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _INTERRUPTED
     except KeyboardInterrupt:
         return _INTERRUPTED
+    except SystemError as error:
+        if not _was_interrupted(error):
+            raise
+        return _INTERRUPTED
     except OSError as error:
         _discard_output()
         if error.errno == errno.EPIPE:
@@ -55,6 +65,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         place = f"{error.filename}: " if error.filename else "output: "
         return _fail(place + (error.strerror or str(error)).lower())
     return code if isinstance(code, int) else 0
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Say whether an interrupt came while compiled code handed its result to Python.
+
+    It is the first cause then of an error in that code.
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _fail(message: str) -> int:

@@ -10,7 +10,7 @@ Shapes: `n` brokers, `m` formats.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,7 +19,15 @@ from distributary.kernels import inner_kernel, kernel
 from distributary.placement._sort_kernels import sort
 from distributary.placement.plan import ABSENT, HELD
 
-__all__ = ["Jobs", "ListSchedule", "busy_bound", "list_schedule", "quickest_ways"]
+__all__ = [
+    "Fields",
+    "Jobs",
+    "ListSchedule",
+    "busy_bound",
+    "list_schedule",
+    "quickest_ways",
+    "schedule_jobs",
+]
 
 
 class Jobs(NamedTuple):
@@ -60,8 +68,27 @@ class ListSchedule(NamedTuple):
     makespan: float
 
 
-@kernel
+Fields: TypeAlias = tuple[IntArray, FloatArray, FloatArray, IntArray, float]
+"""Those of a `ListSchedule`."""
+
+
 def list_schedule(jobs: Jobs, before: IntArray, limit: float) -> ListSchedule:
+    """Return `schedule_jobs` to Python.
+
+    Building a named tuple runs Python code, and Numba crashes when an interrupt comes just
+    then. It hands over a plain one instead, which needs no code to be built.
+    """
+    return ListSchedule(*_fields_of_schedule(jobs, before, limit))
+
+
+@kernel
+def _fields_of_schedule(jobs: Jobs, before: IntArray, limit: float) -> Fields:
+    found = schedule_jobs(jobs, before, limit)
+    return found.before, found.start, found.arrival, found.cause, found.makespan
+
+
+@inner_kernel
+def schedule_jobs(jobs: Jobs, before: IntArray, limit: float) -> ListSchedule:
     """Return when everything in a plan happens; see `schedule` for the rule.
 
     As soon as a wish is served after `limit` the makespan is infinite, and the rest is

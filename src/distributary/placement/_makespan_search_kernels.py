@@ -16,7 +16,7 @@ import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.kernels import inner_kernel, kernel
-from distributary.placement._makespan_kernels import Jobs, ListSchedule, list_schedule
+from distributary.placement._makespan_kernels import Fields, Jobs, ListSchedule, schedule_jobs
 from distributary.placement._sort_kernels import sort
 from distributary.placement.plan import ABSENT
 
@@ -251,7 +251,6 @@ def connect(jobs: Jobs, draft: Draft, price: Price, x: int) -> bool:
     return True
 
 
-@kernel
 def replan(
     jobs: Jobs,
     old: ListSchedule,
@@ -269,6 +268,36 @@ def replan(
     when that cannot be, or when the new one has a makespan above `limit` or costs more than
     `cost_max`.
     """
+    # See `list_schedule` for why Python builds the tuple.
+    return ListSchedule(*_fields_of_plan(jobs, old, u, wishes_max, price, order, limit, cost_max))
+
+
+@kernel
+def _fields_of_plan(
+    jobs: Jobs,
+    old: ListSchedule,
+    u: int,
+    wishes_max: int,
+    price: Price,
+    order: FloatArray,
+    limit: float,
+    cost_max: float,
+) -> Fields:
+    found = _replan(jobs, old, u, wishes_max, price, order, limit, cost_max)
+    return found.before, found.start, found.arrival, found.cause, found.makespan
+
+
+@inner_kernel
+def _replan(
+    jobs: Jobs,
+    old: ListSchedule,
+    u: int,
+    wishes_max: int,
+    price: Price,
+    order: FloatArray,
+    limit: float,
+    cost_max: float,
+) -> ListSchedule:
     draft = Draft(
         old.before.copy(),
         old.start.copy(),
@@ -284,5 +313,5 @@ def replan(
             return old
     if plan_cost(jobs, draft.before) > cost_max:
         return old
-    new = list_schedule(jobs, draft.before, limit)
+    new = schedule_jobs(jobs, draft.before, limit)
     return new if new.makespan <= limit else old

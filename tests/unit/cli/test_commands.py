@@ -329,3 +329,9 @@ def test_warm_up_compiles_everything_and_says_how_long_that_took() -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert re.search(r"^compiled \d+ loops in \d+\.\d s in \d+ processes$", done.stderr, re.M)
+
+
+def test_a_closed_output_is_no_fault() -> None:
+    script = f"{sys.executable} -m distributary formats >&-"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -160,3 +163,37 @@ def test_progress_is_reported_in_order() -> None:
     seen: list[tuple[str, int, int]] = []
     fastest_plan(problem, rounds=5, observe=lambda *progress: seen.append(progress))
     assert seen == [("fastest", done, 5) for done in range(1, len(seen) + 1)]
+
+
+INTERRUPTED = """
+import signal
+import numpy as np
+from distributary.cli import _was_interrupted
+from distributary.placement._makespan_kernels import list_schedule
+from distributary.placement.baselines import single_format
+from distributary.placement.generate import generate_problem
+from distributary.placement.makespan import jobs_of
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+problem = generate_problem("map", seed=1, brokers=12)
+jobs, before = jobs_of(problem), single_format(problem).arborescence(problem)
+list_schedule(jobs, before, np.inf)
+signal.signal(signal.SIGALRM, interrupt)
+interrupted = 0
+while interrupted < 300:
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1e-3)
+        while True:
+            list_schedule(jobs, before, np.inf)
+    except (KeyboardInterrupt, SystemError) as error:
+        assert _was_interrupted(error)
+        interrupted += 1
+"""
+
+
+def test_an_interrupt_at_any_moment_ends_a_schedule_and_not_the_process() -> None:
+    """A named tuple that Numba was building for Python then took the process with it."""
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr

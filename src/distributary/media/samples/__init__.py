@@ -32,6 +32,7 @@ _CLIP_VIDEO_BITS, _CLIP_AUDIO_BITS = 1_000_000, 96_000
 _PHOTO_WIDTH, _PHOTO_WIDTH_MIN = 2560, 64
 
 # PDFium draws a new identifier whenever it writes a document.
+_PDF_DATE = re.compile(rb"/CreationDate\(D:[^)]*\)")
 _PDF_IDENTIFIER = re.compile(rb"/ID\[<[0-9A-F]{32}><[0-9A-F]{32}>\]")
 
 
@@ -64,9 +65,11 @@ def map_pdf(pages: int = _MAP_PAGES, seed: int = 0) -> bytes:
     document.save(written)
     document.close()
     original.close()
-    found = _PDF_IDENTIFIER.sub(b"", written.getvalue())
+    # PDFium writes the time and an identifier made of it; the same call gives the same bytes.
+    dated = _PDF_DATE.sub(lambda date: re.sub(rb"[0-9]", b"0", date[0]), written.getvalue())
+    found = _PDF_IDENTIFIER.sub(b"", dated)
     identifier = hashlib.md5(found, usedforsecurity=False).hexdigest().upper().encode()
-    return _PDF_IDENTIFIER.sub(b"/ID[<%b><%b>]" % (identifier, identifier), written.getvalue())
+    return _PDF_IDENTIFIER.sub(b"/ID[<%b><%b>]" % (identifier, identifier), dated)
 
 
 def clip_mp4(
