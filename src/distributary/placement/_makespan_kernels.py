@@ -24,6 +24,7 @@ __all__ = [
     "Jobs",
     "ListSchedule",
     "busy_bound",
+    "fields_of",
     "list_schedule",
     "quickest_ways",
     "schedule_jobs",
@@ -83,7 +84,12 @@ def list_schedule(jobs: Jobs, before: IntArray, limit: float) -> ListSchedule:
 
 @kernel
 def _fields_of_schedule(jobs: Jobs, before: IntArray, limit: float) -> Fields:
-    found = schedule_jobs(jobs, before, limit)
+    return fields_of(schedule_jobs(jobs, before, limit))
+
+
+@inner_kernel
+def fields_of(found: ListSchedule) -> Fields:
+    """Return the same as a plain tuple."""
     return found.before, found.start, found.arrival, found.cause, found.makespan
 
 

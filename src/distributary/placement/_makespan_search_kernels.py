@@ -16,7 +16,13 @@ import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.kernels import inner_kernel, kernel
-from distributary.placement._makespan_kernels import Fields, Jobs, ListSchedule, schedule_jobs
+from distributary.placement._makespan_kernels import (
+    Fields,
+    Jobs,
+    ListSchedule,
+    fields_of,
+    schedule_jobs,
+)
 from distributary.placement._sort_kernels import sort
 from distributary.placement.plan import ABSENT
 
@@ -283,21 +289,6 @@ def _fields_of_plan(
     limit: float,
     cost_max: float,
 ) -> Fields:
-    found = _replan(jobs, old, u, wishes_max, price, order, limit, cost_max)
-    return found.before, found.start, found.arrival, found.cause, found.makespan
-
-
-@inner_kernel
-def _replan(
-    jobs: Jobs,
-    old: ListSchedule,
-    u: int,
-    wishes_max: int,
-    price: Price,
-    order: FloatArray,
-    limit: float,
-    cost_max: float,
-) -> ListSchedule:
     draft = Draft(
         old.before.copy(),
         old.start.copy(),
@@ -310,8 +301,8 @@ def _replan(
     sort(order, wishes)
     for x in wishes:
         if draft.before[x // m, x % m] == ABSENT and not connect(jobs, draft, price, x):
-            return old
+            return fields_of(old)
     if plan_cost(jobs, draft.before) > cost_max:
-        return old
+        return fields_of(old)
     new = schedule_jobs(jobs, draft.before, limit)
-    return new if new.makespan <= limit else old
+    return fields_of(new if new.makespan <= limit else old)
