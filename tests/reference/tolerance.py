@@ -1,17 +1,25 @@
-"""Divergences and the forwarding rule in fractions: slow, and exact."""
+"""Divergences and the forwarding rule in decimals, as numbers are written: slow, and exact."""
 
 from __future__ import annotations
 
+import decimal
 import math
 from collections.abc import Sequence
-from fractions import Fraction
+from decimal import Decimal
 from functools import cache
 
 from distributary.content.divergence import EDIT_CHARACTERS_MAX, Version
 from distributary.content.tolerance import EffectiveTolerance, ForwardingRule
 
-Exact = Fraction | float
-"""A fraction, or infinity."""
+_NS_PER_SECOND = 10**9
+# Sums and products of any doubles fit, and what would not is an error.
+_EXACT = decimal.Context(prec=4000, traps=[decimal.Inexact, decimal.InvalidOperation])
+_INFINITE = Decimal("Infinity")
+
+
+def written(number: float) -> Decimal:
+    """The shortest decimal that is read as this double: the one that somebody wrote."""
+    return Decimal(repr(float(number)))
 
 
 def edit_distance(a: str, b: str) -> int:
@@ -28,42 +36,72 @@ def edit_distance(a: str, b: str) -> int:
     return ends(len(a), len(b))
 
 
-def distance(kind: str, version: Version, copy: Version) -> Exact:
-    """How far apart two versions are; for `relative`, not yet divided by anything."""
+def distance(kind: str, version: Version, copy: Version) -> Decimal:
+    """How far apart two versions are; for `relative`, not yet divided by anything.
+
+    Nanoseconds for `age`.
+    """
     if kind == "changes":
-        return Fraction(abs(version.change_number - copy.change_number))
+        return Decimal(abs(version.change_number - copy.change_number))
     if kind == "age":
-        return Fraction(abs(version.time_ns - copy.time_ns), 10**9)
+        return Decimal(abs(version.time_ns - copy.time_ns))
     ours, theirs = version.value, copy.value
     if kind == "edit":
         if not isinstance(ours, str) or not isinstance(theirs, str):
-            return math.inf if isinstance(ours, str) or isinstance(theirs, str) else Fraction(0)
+            return _INFINITE if isinstance(ours, str) or isinstance(theirs, str) else Decimal(0)
         if ours != theirs and max(len(ours), len(theirs)) > EDIT_CHARACTERS_MAX:
-            return math.inf
-        return Fraction(edit_distance(ours, theirs))
+            return _INFINITE
+        return Decimal(edit_distance(ours, theirs))
     numbers = [value for value in (ours, theirs) if isinstance(value, int | float)]
     if len(numbers) < 2:
-        return math.inf if numbers else Fraction(0)
-    return abs(Fraction(numbers[0]) - Fraction(numbers[1]))
+        return _INFINITE if numbers else Decimal(0)
+    return abs(_EXACT.subtract(written(numbers[0]), written(numbers[1])))
 
 
-def divergence(kind: str, version: Version, copy: Version) -> Exact:
-    """DIV(version, copy), where `version` is the source's."""
-    apart = distance(kind, version, copy)
-    if kind != "relative" or apart in (0, math.inf):
-        return apart
-    assert isinstance(version.value, int | float)
-    return apart / abs(Fraction(version.value)) if version.value else math.inf
+def least(kind: str, version: Version, amount: Decimal, parent: Decimal) -> Decimal:
+    """What `distance` is compared with, times `1 + parent` for `relative`."""
+    left = _EXACT.subtract(amount, parent)
+    if kind == "age":
+        return _EXACT.multiply(left, Decimal(_NS_PER_SECOND))
+    if kind == "relative" and isinstance(version.value, int | float):
+        return _EXACT.multiply(left, abs(written(version.value)))
+    return left
 
 
 def forwards(
     kind: str, version: Version, last_sent: Version, *, child: float, parent: float
 ) -> bool:
     """The rule for one kind, in the words of the specification."""
-    least = Fraction(child) - Fraction(parent)
+    return forwards_written(kind, version, last_sent, child=written(child), parent=written(parent))
+
+
+def forwards_written(
+    kind: str, version: Version, last_sent: Version, *, child: Decimal, parent: Decimal
+) -> bool:
+    """The rule for amounts that no double has."""
+    if child <= parent:
+        return True
+    apart = distance(kind, version, last_sent)
     if kind == "relative" and isinstance(version.value, int | float):
-        least = least * abs(Fraction(version.value)) / (1 + Fraction(parent))
-    return distance(kind, version, last_sent) >= least
+        apart = _EXACT.multiply(apart, _EXACT.add(Decimal(1), parent))
+    return apart > 0 and apart >= least(kind, version, child, parent)
+
+
+def outside(kind: str, version: Version, copy: Version, amount: float) -> bool:
+    """Whether DIV(version, copy), where `version` is the source's, reaches the amount."""
+    apart = distance(kind, version, copy)
+    return apart > 0 and apart >= least(kind, version, written(amount), Decimal(0))
+
+
+def divergence(kind: str, version: Version, copy: Version) -> float:
+    """DIV(version, copy), but for the rounding of one division."""
+    apart = distance(kind, version, copy)
+    if kind == "age":
+        apart /= _NS_PER_SECOND
+    if kind == "relative" and 0 < apart < _INFINITE:
+        assert isinstance(version.value, int | float)
+        return float(apart / abs(written(version.value))) if version.value else math.inf
+    return float(apart)
 
 
 def received_one_by_one(

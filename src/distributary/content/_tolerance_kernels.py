@@ -26,7 +26,7 @@ __all__ = [
 # The columns of the array of thresholds. One below 0 means that the kind is not asked for.
 ABSOLUTE, RELATIVE, RELATIVE_DIVISOR, CHANGES, EDIT, AGE, COLUMNS = range(7)
 
-_difference = kernel(rounding.difference)
+_apart = kernel(rounding.apart)
 _relative_threshold = kernel(rounding.relative_threshold)
 
 
@@ -81,14 +81,14 @@ def _strayed(
 ) -> bool:
     """Whether a version has reached a threshold of any kind but `edit`, shape (COLUMNS,)."""
     absolute = float(thresholds[ABSOLUTE])
-    if absolute >= 0.0 and _difference(value, last_value) >= absolute:
+    if absolute >= 0.0 and _apart(value, last_value, rounding.SLACK) >= absolute:
         return True
     numerator = float(thresholds[RELATIVE])
     if numerator >= 0.0:
         least = numerator
         if not math.isnan(value):
             least = _relative_threshold(numerator, value, thresholds[RELATIVE_DIVISOR])
-        if _difference(value, last_value) >= least:
+        if _apart(value, last_value, rounding.SLACK) >= least:
             return True
     changes = float(thresholds[CHANGES])
     if changes >= 0.0 and float(abs(change - last_change)) >= changes:

@@ -21,10 +21,11 @@ from distributary.arrays import IntArray
 from distributary.content.attributes import attribute_text
 from distributary.content.publication import Publication
 from distributary.content.rounding import (
-    difference,
-    relative_difference,
+    SLACK,
+    SLACK_OUTSIDE,
+    apart,
+    relative_parts,
     relative_threshold,
-    stepped_down,
     threshold,
 )
 from distributary.errors import BadInput, quoted
@@ -106,8 +107,8 @@ class Divergence(Protocol):
         """
 
 
-class _Metric:
-    """A divergence for which the triangle inequality holds.
+class _Counted:
+    """A divergence in whole numbers, for which the triangle inequality holds.
 
     A parent that is less than its own amount off may let a child lag by what is left of the
     child's, and no more.
@@ -120,23 +121,35 @@ class _Metric:
         self, version: Version, last_sent: Version, *, child: float, parent: float
     ) -> bool:
         """Whether the divergence reaches what the child has left."""
-        return self.between(version, last_sent) >= left_over(child, parent)
+        return self.between(version, last_sent) >= count_left_over(child, parent)
 
 
-class Absolute(_Metric):
+class Absolute:
     """`|value - copy|`, in the value's own unit."""
 
     name = "absolute"
 
     def between(self, version: Version, copy: Version) -> float:
         """Return the difference of the values."""
-        value, copied = version.value, copy.value
-        if type(value) is float and type(copied) is float:
-            # Nearly always, and many times a second: without a further call.
-            apart = abs(value - copied)
-            if apart < math.inf:
-                return apart
-        return difference(version.number, copy.number)
+        return apart(version.number, copy.number, 0.0)
+
+    def outside(self, version: Version, copy: Version, amount: float) -> bool:
+        """Whether the difference as written reaches the amount as written."""
+        return apart(version.number, copy.number, SLACK_OUTSIDE) >= left_over(amount, 0.0)
+
+    def forwards(
+        self, version: Version, last_sent: Version, *, child: float, parent: float
+    ) -> bool:
+        """Whether the difference reaches what the child has left."""
+        value, last, least = version.value, last_sent.value, left_over(child, parent)
+        # Nearly always two floats and nothing to send: without a further call.
+        if (
+            type(value) is float
+            and type(last) is float
+            and abs(value - last) + SLACK * (abs(value) + abs(last)) < least
+        ):
+            return False
+        return apart(version.number, last_sent.number, SLACK) >= least
 
 
 class Relative:
@@ -146,7 +159,19 @@ class Relative:
 
     def between(self, version: Version, copy: Version) -> float:
         """Return the difference as a share of the object's own value."""
-        return relative_difference(version.number, copy.number)
+        value, copied = version.number, copy.number
+        difference = apart(value, copied, 0.0)
+        if difference == 0.0:
+            return 0.0
+        if value == 0.0 or not (math.isfinite(value) and math.isfinite(copied)):
+            return math.inf
+        if math.isinf(difference):  # Two huge values of opposite sign; halves are exact there.
+            return abs(0.5 * value - 0.5 * copied) / abs(0.5 * value)
+        return difference / abs(value)
+
+    def outside(self, version: Version, copy: Version, amount: float) -> bool:
+        """Whether the share as written reaches the amount as written."""
+        return self._reaches(version, copy, amount, 0.0, SLACK_OUTSIDE)
 
     def forwards(
         self, version: Version, last_sent: Version, *, child: float, parent: float
@@ -156,15 +181,20 @@ class Relative:
         The parent does not know the object's value `v`, only that its own is less than
         `(1 + parent) * |v|`. Dividing by that factor makes the share one of `v` at most.
         """
+        return self._reaches(version, last_sent, child, parent, SLACK)
+
+    def _reaches(
+        self, version: Version, copy: Version, child: float, parent: float, slack: float
+    ) -> bool:
         value = version.number
-        numerator, divisor = relative_parts(child, parent)
+        numerator, divisor = relative_left_over(child, parent)
         least = numerator
         if not math.isnan(value):
             least = relative_threshold(numerator, value, divisor)
-        return difference(value, last_sent.number) >= least
+        return apart(value, copy.number, slack) >= least
 
 
-class Changes(_Metric):
+class Changes(_Counted):
     """How many changes the copy has missed."""
 
     name = "changes"
@@ -174,7 +204,7 @@ class Changes(_Metric):
         return float(abs(version.change_number - copy.change_number))
 
 
-class Edit(_Metric):
+class Edit(_Counted):
     """Insertions, deletions and replacements of characters from one text to the other."""
 
     name = "edit"
@@ -202,27 +232,25 @@ class Age:
         self, version: Version, last_sent: Version, *, child: float, parent: float
     ) -> bool:
         """Whether the difference reaches what the child has left."""
-        apart_ns = float(abs(version.time_ns - last_sent.time_ns))
-        return apart_ns >= age_left_over_ns(child, parent)
+        return abs(version.time_ns - last_sent.time_ns) >= age_left_over_ns(child, parent)
+
+
+left_over = lru_cache(maxsize=_PAIRS_CACHED)(threshold)
+"""What the child's amount leaves once the parent has used up its own."""
+relative_left_over = lru_cache(maxsize=_PAIRS_CACHED)(relative_parts)
+"""The two factors of a relative threshold that do not depend on the value."""
 
 
 @lru_cache(maxsize=_PAIRS_CACHED)
-def left_over(child: float, parent: float) -> float:
-    """Return what the child's amount leaves once the parent has used up its own."""
-    return threshold(stepped_down(child, 1), stepped_down(parent, 1))
-
-
-@lru_cache(maxsize=_PAIRS_CACHED)
-def relative_parts(child: float, parent: float) -> tuple[float, float]:
-    """Return the two factors of a relative threshold that do not depend on the value."""
-    numerator = threshold(stepped_down(child, 4), stepped_down(parent, 4))
-    return numerator, 1.0 if parent == 0.0 else math.nextafter(1.0 + parent, math.inf)
+def count_left_over(child: float, parent: float) -> float:
+    """Return the least whole number that reaches what the child's amount leaves."""
+    return _least_whole(child, parent, 1)
 
 
 @lru_cache(maxsize=_PAIRS_CACHED)
 def age_left_over_ns(child: float, parent: float) -> float:
-    """Return what the child's amount of seconds leaves, in nanoseconds."""
-    return threshold(_nanoseconds(child), _nanoseconds(parent))
+    """Return what the child's amount of seconds leaves, in whole nanoseconds."""
+    return _least_whole(child, parent, _NS_PER_SECOND)
 
 
 def code_points(text: str) -> IntArray:
@@ -232,10 +260,13 @@ def code_points(text: str) -> IntArray:
     )
 
 
-def _nanoseconds(seconds: float) -> float:
-    exact = Fraction(stepped_down(seconds, 1)) * _NS_PER_SECOND
-    rounded = float(exact)
-    return rounded if Fraction(rounded) <= exact else math.nextafter(rounded, 0.0)
+def _least_whole(child: float, parent: float, units: int) -> float:
+    """Return the least whole number of units that reaches `child - parent` as written."""
+    # The shortest decimal that reads as the double is the one that was written.
+    left = Fraction(repr(float(child))) - Fraction(repr(float(parent)))
+    whole = max(0, math.ceil(left * units))
+    rounded = float(whole)
+    return rounded if rounded <= whole else math.nextafter(rounded, 0.0)
 
 
 DIVERGENCES: Mapping[str, Divergence] = MappingProxyType(

@@ -11,7 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from distributary.content.divergence import DIVERGENCES, Divergence, Version
+from distributary.content.divergence import (
+    DIVERGENCES,
+    Absolute,
+    Divergence,
+    Relative,
+    Version,
+)
 from distributary.content.fields import Record, no_such_name
 from distributary.content.json_pointer import checked_pointer
 
@@ -74,7 +80,10 @@ def outside(
     """
     if copy is None:
         return True
-    return divergences[tolerance.divergence].between(version, copy) >= tolerance.amount
+    divergence = divergences[tolerance.divergence]
+    if isinstance(divergence, Absolute | Relative):
+        return divergence.outside(version, copy, tolerance.amount)
+    return divergence.between(version, copy) >= tolerance.amount
 
 
 @dataclass(frozen=True)

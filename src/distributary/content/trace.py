@@ -18,8 +18,9 @@ from distributary.content.divergence import (
     Version,
     age_left_over_ns,
     code_points,
+    count_left_over,
     left_over,
-    relative_parts,
+    relative_left_over,
 )
 from distributary.content.tolerance import EffectiveTolerance
 from distributary.errors import BadInput, quoted
@@ -33,6 +34,12 @@ _COLUMNS = {
     "changes": kernels.CHANGES,
     "edit": kernels.EDIT,
     "age": kernels.AGE,
+}
+_LEFT_OVER = {
+    "absolute": left_over,
+    "changes": count_left_over,
+    "edit": count_left_over,
+    "age": age_left_over_ns,
 }
 
 
@@ -134,11 +141,11 @@ def thresholds_of(
                 raise BadInput("divergence", f"{quoted(name)} has no compiled rule")
             own = 0.0 if parent is None else parent.amounts.get(name, amount)
             if name == "relative":
-                row[kernels.RELATIVE], row[kernels.RELATIVE_DIVISOR] = relative_parts(amount, own)
-            elif name == "age":
-                row[kernels.AGE] = age_left_over_ns(amount, own)
+                row[kernels.RELATIVE : kernels.RELATIVE_DIVISOR + 1] = relative_left_over(
+                    amount, own
+                )
             else:
-                row[_COLUMNS[name]] = left_over(amount, own)
+                row[_COLUMNS[name]] = _LEFT_OVER[name](amount, own)
     return thresholds
 
 

@@ -221,3 +221,55 @@ def test_a_version_is_read_from_an_event_of_a_stream() -> None:
     for fault in ({"sequence": "x"}, {"sequence": None}, {"sequence": "9" * 19}, {"time": None}):
         with pytest.raises(BadInput):
             Version.of(Publication.parse(event | fault), "/price")
+
+
+def cents(first: int, count: int) -> list[Version]:
+    """Return prices that rise by a cent at a time, as a file of quotes has them."""
+    return [Version(float(f"{n / 100:.2f}"), n) for n in range(first, first + count)]
+
+
+@pytest.mark.parametrize("first", [1, 4900, 99_900, 10**11])
+def test_every_tick_of_a_cent_reaches_a_cent(first: int) -> None:
+    """As written, whatever doubles make of it: 49.01 less 49.00 is below 0.01 in doubles."""
+    versions = cents(first, 500)
+    kept = EffectiveTolerance({"absolute": 0.01})
+    wanted = Tolerance("/price", "absolute", 0.01)
+    rule = ForwardingRule(parent=None, child=kept)
+    for old, new in itertools.pairwise(versions):
+        assert rule.forwards(new, old)
+        assert outside(wanted, new, old)
+    assert forwarded(Trace.of(versions), [kept], parent=None).all()
+
+
+def test_three_ticks_of_a_cent_are_less_than_four() -> None:
+    kept = [EffectiveTolerance({"absolute": cents / 100}) for cents in (2, 3, 4, 7)]
+    sent = forwarded(Trace.of(cents(4900, 8401)), kept, parent=None)
+    assert sent.sum(axis=1).tolist() == [4201, 2801, 2101, 1201]
+
+
+def test_what_a_chain_leaves_is_what_is_left_in_decimals() -> None:
+    """A parent within 0.1 leaves a child within 0.3 two tenths, and not two and a bit."""
+    rule = rule_of(parent={"absolute": 0.1}, child={"absolute": 0.3})
+    assert rule(Version(0.9), Version(0.7))
+    assert not rule(Version(0.9), Version(0.71))
+
+
+def test_shares_amounts_of_changes_and_ages_are_as_written() -> None:
+    tenth = rule_of(parent=None, child={"relative": 0.1})
+    assert all(
+        tenth(Version(float(f"{n}e-3")), Version(float(f"{9 * n}e-4"))) for n in range(1, 9999)
+    )
+    assert not tenth(Version(100.0), Version(90.01))
+    age = rule_of(parent={"age": 0.1}, child={"age": 0.3})
+    assert age(Version(None, 0, 200_000_000), Version(None, 0, 0))
+    assert not age(Version(None, 0, 199_999_999), Version(None, 0, 0))
+    changes = rule_of(parent={"changes": 1.1}, child={"changes": 3.3})
+    assert not changes(Version(None, 2), Version(None, 0))
+    assert changes(Version(None, 3), Version(None, 0))
+
+
+def test_a_value_that_stays_is_not_sent_again() -> None:
+    """However small the amount, and at 0, of which every share is 0."""
+    for kind in ("absolute", "relative"):
+        for value in (0.0, 1e15, 0.1):
+            assert not rule_of(parent=None, child={kind: 1e-15})(Version(value), Version(value))

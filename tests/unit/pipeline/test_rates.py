@@ -103,6 +103,30 @@ def test_rates_are_those_of_going_through_versions_one_by_one(spark: SparkSessio
     }  # fmt: skip
 
 
+def test_ticks_of_a_cent_are_counted_as_they_are_written(spark: SparkSession) -> None:
+    """In decimals; in doubles most differences of a cent come out below or above one."""
+    rng = np.random.default_rng(77)
+    cents = (4900 + np.cumsum(rng.integers(-2, 3, 3000))).tolist()
+    frame = spark.createDataFrame(
+        [("x", at * 1_000_000, f"{price / 100:.2f}") for at, price in enumerate(cents)],
+        "object string, us bigint, text string",
+    ).selectExpr("object", "timestamp_micros(us) AS time", "CAST(text AS double) AS value")
+    # Another's tolerance at the same server would be the smaller.
+    rows = [
+        subscription(0, "ann", about("x"), within(0.01)),
+        subscription(1, "bob", about("x"), within(0.03)),
+    ]
+    found = transforms.rates(frame, broadcast(spark, of(rows)), tasks=1).collect()
+    sent = {}
+    for server, amount in (("b1", 1), ("b2", 3)):
+        count, last = 1, cents[0]
+        for price in cents:
+            if abs(price - last) >= amount:
+                count, last = count + 1, price
+        sent[server] = count / (len(cents) - 1)
+    assert {row.server: row.updates_per_second for row in found} == sent
+
+
 def test_the_rates_of_a_sample_are_those_of_its_subscriptions(store: Store) -> None:
     sizes = SampleSizes(
         publications=1, subscriptions=60, users=12, brokers=4, objects=4, seconds=120
