@@ -13,8 +13,10 @@ __all__ = ["compact_plan", "is_compact", "needs_table"]
 
 # More sets than this do not fit the caches.
 _FORMATS_MAX = 17
-# Steps of about two nanoseconds. Beyond, several threads are worth their calls.
+# Steps of about two nanoseconds. Beyond, several threads are worth their calls, unless all
+# tables are too small to be handed to another thread.
 _STEPS_MAX = 2**24
+_FORMATS_FOR_THREADS = 12
 
 
 def needs_table(problem: PlacementProblem, *, wishes_max: int) -> BoolArray:
@@ -34,6 +36,8 @@ def is_compact(problem: PlacementProblem, usable: BoolArray) -> bool:
     counts = usable[needs_table(problem, wishes_max=1)].sum(axis=1)
     if counts.max(initial=0) > _FORMATS_MAX:
         return False
+    if counts.max(initial=0) < _FORMATS_FOR_THREADS:
+        return True
     return float((counts * np.exp2(counts)).sum()) <= _STEPS_MAX
 
 
