@@ -2,7 +2,8 @@
 
 Runs every conversion of a family on samples of its source format, one at a time, and
 draws a straight line through what was measured: sizes in MB and costs in seconds, each
-over the megabytes of the sample. Planners read the result as an adaptation graph.
+over the megabytes of the sample. Planners read the result as an adaptation graph. Further
+samples, which the lines are not drawn through, check how well these predict.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from distributary.media.failure import ConversionFailed
 from distributary.media.family import Family, families_of
 from distributary.media.line_fit import Line, fit_line
 from distributary.media.measurement import MEGABYTE, Duration, Size
+from distributary.media.prediction import Misses, relative_error
 from distributary.media.registry import Conversion, Registry
 from distributary.media.result import ConversionResult
 
@@ -50,20 +52,22 @@ class Sample:
 
 @dataclass(frozen=True)
 class FormatSize:
-    """How large content is in a format: as measured, and as a line."""
+    """How large content is in a format: as a line, as measured, and on samples beside the line."""
 
     name: str
     line: Line
     measured: tuple[Size, ...]
+    checked: tuple[Size, ...] = ()
 
 
 @dataclass(frozen=True)
 class ConversionCost:
-    """How many seconds a conversion takes: as measured, and as a line."""
+    """How many seconds a conversion takes: as a line, as measured, and beside the line."""
 
     conversion: Conversion
     line: Line
     measured: tuple[Duration, ...]
+    checked: tuple[Duration, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,8 +90,8 @@ class Calibration:
     formats, conversions
         What was, sorted by name. A conversion that failed on every sample is not there,
         nor is a format that could not be made.
-    samples
-        What it was measured with.
+    samples, checks
+        What the lines were drawn through, and what they were then compared with.
     failures
         What could not be converted.
     repeat, seed
@@ -100,6 +104,7 @@ class Calibration:
     formats: tuple[FormatSize, ...]
     conversions: tuple[ConversionCost, ...]
     samples: tuple[Sample, ...]
+    checks: tuple[Sample, ...]
     failures: tuple[Failure, ...]
     repeat: int
     seed: int
@@ -113,12 +118,37 @@ class Calibration:
             sizes.setdefault(sample.format, set()).add(len(sample.content))
         return tuple(sorted(name for name, found in sizes.items() if len(found) == 1))
 
+    @property
+    def size_misses(self) -> Misses | None:
+        """How far sizes are off on the checks; the source is left out, as it is given."""
+        sources = {family.source for family in self.families}
+        return Misses.of(
+            [
+                relative_error(item.line, content_mb=size.content_mb, amount=size.mb)
+                for item in self.formats
+                if item.name not in sources
+                for size in item.checked
+            ]
+        )
+
+    @property
+    def seconds_misses(self) -> Misses | None:
+        """How far seconds are off on the checks."""
+        return Misses.of(
+            [
+                relative_error(item.line, content_mb=one.content_mb, amount=one.seconds)
+                for item in self.conversions
+                for one in item.checked
+            ]
+        )
+
 
 def calibrate(
     samples: Sequence[Sample],
     *,
     registry: Registry,
     convert: Convert,
+    checks: Sequence[Sample] = (),
     repeat: int = 3,
     seed: int = 0,
     observe: Observe | None = None,
@@ -128,13 +158,18 @@ def calibrate(
     Each runs `repeat` times on every sample, in an order that is drawn anew for every
     round: a slow moment of the machine then falls on conversions of all kinds, and on
     one run of each, which the median passes over. Whatever loads a library ran before.
+    The same is done with `checks`, of which the lines know nothing: their formats are those
+    of samples, and their sizes should be others.
 
     There is at least one sample, and those of one format should differ in size. `convert` must
     not answer from a cache. The seed is that of the order.
     """
     began = time.perf_counter()
     families = families_of(registry, (sample.format for sample in samples))
-    run = _Run(samples, families, convert, repeat, observe)
+    for check in checks:
+        if check.format not in {family.source for family in families}:
+            raise BadInput(check.name, f"is {quoted(check.format)}, and no sample is")
+    run = _Run(samples, checks, families, convert, repeat, observe)
     run.make_formats()
     run.warm_up()
     rng = np.random.default_rng(seed)
@@ -153,6 +188,7 @@ def calibrate(
         formats,
         conversions,
         tuple(samples),
+        tuple(checks),
         tuple(run.failures),
         repeat,
         seed,
@@ -166,17 +202,22 @@ class _Run:
     def __init__(
         self,
         samples: Sequence[Sample],
+        checks: Sequence[Sample],
         families: Sequence[Family],
         convert: Convert,
         repeat: int,
         observe: Observe | None,
     ) -> None:
-        self._samples = samples
+        self._samples = (*samples, *checks)
+        # Lines are drawn through the first so many.
+        self._fitted = len(samples)
         self._families = {family.source: family for family in families}
         self._convert = convert
         self._observe = observe
         # The content of every sample in every format, by sample and name of the format.
-        self._contents = {(k, sample.format): sample.content for k, sample in enumerate(samples)}
+        self._contents = {
+            (k, sample.format): sample.content for k, sample in enumerate(self._samples)
+        }
         self._runs: dict[tuple[int, Conversion], list[float]] = {}
         self._failed: set[tuple[int, Conversion]] = set()
         self.jobs: list[tuple[int, Conversion]] = []
@@ -185,7 +226,7 @@ class _Run:
         self._done = 0
         self._total = sum(
             len(family.making) + repeat * len(family.conversions)
-            for family in (self._families[sample.format] for sample in samples)
+            for family in (self._families[sample.format] for sample in self._samples)
         )
 
     def make_formats(self) -> None:
@@ -231,35 +272,41 @@ class _Run:
 
     def formats(self) -> tuple[FormatSize, ...]:
         """Return the size of every format that could be made."""
-        measured: dict[str, list[Size]] = {}
+        found: dict[str, tuple[list[Size], list[Size]]] = {}
         for (k, name), content in self._contents.items():
             size = Size(self._samples[k].megabytes, len(content) / MEGABYTE)
-            measured.setdefault(name, []).append(size)
+            found.setdefault(name, ([], []))[k >= self._fitted].append(size)
         return tuple(
             FormatSize(
                 name,
                 # The megabytes of the source are what everything is measured by.
                 Line(0.0, 1.0)
                 if name in self._families
-                else fit_line([(size.content_mb, size.mb) for size in measured[name]]),
-                tuple(measured[name]),
+                else fit_line([(size.content_mb, size.mb) for size in measured]),
+                tuple(measured),
+                tuple(checked),
             )
-            for name in sorted(measured)
+            for name, (measured, checked) in sorted(found.items())
+            if measured
         )
 
     def conversions(self) -> tuple[ConversionCost, ...]:
         """Return the cost of every conversion that worked on some sample."""
-        measured: dict[Conversion, list[Duration]] = {}
+        found: dict[Conversion, tuple[list[Duration], list[Duration]]] = {}
         for (k, conversion), runs in sorted(self._runs.items(), key=lambda item: item[0][0]):
             duration = Duration.of(self._samples[k].megabytes, runs)
-            measured.setdefault(conversion, []).append(duration)
+            found.setdefault(conversion, ([], []))[k >= self._fitted].append(duration)
         return tuple(
             ConversionCost(
                 conversion,
-                fit_line([(one.content_mb, one.seconds) for one in measured[conversion]]),
-                tuple(measured[conversion]),
+                fit_line([(one.content_mb, one.seconds) for one in measured]),
+                tuple(measured),
+                tuple(checked),
             )
-            for conversion in sorted(measured, key=lambda item: (item.source, item.target))
+            for conversion, (measured, checked) in sorted(
+                found.items(), key=lambda item: (item[0].source, item[0].target)
+            )
+            if measured
         )
 
     def _converted(self, k: int, conversion: Conversion) -> ConversionResult | None:

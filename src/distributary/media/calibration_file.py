@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from distributary.media.calibration import Calibration
+from distributary.media.calibration import Calibration, Sample
 
 __all__ = ["calibration_document"]
 
@@ -19,6 +19,7 @@ def calibration_document(
                 "name": item.name,
                 "size": item.line.document(),
                 "measured": [size.document() for size in item.measured],
+                "checked": [size.document() for size in item.checked],
             }
             for item in calibration.formats
         ],
@@ -28,6 +29,7 @@ def calibration_document(
                 "to": item.conversion.target,
                 "cost": item.line.document(),
                 "measured": [duration.document() for duration in item.measured],
+                "checked": [duration.document() for duration in item.checked],
                 "converter": item.conversion.converter,
             }
             for item in calibration.conversions
@@ -49,14 +51,30 @@ def calibration_document(
             }
             for failure in calibration.failures
         ],
-        "samples": [
-            {"name": sample.name, "format": sample.format, "mb": sample.megabytes}
-            for sample in calibration.samples
-        ],
+        "samples": _samples(calibration.samples),
+        "check": _check(calibration),
         "machine": dict(machine),
         "command": command,
         "repeat": calibration.repeat,
         "seed": calibration.seed,
         "seconds": round(calibration.seconds, 1),
         "made": made,
+    }
+
+
+def _samples(samples: Sequence[Sample]) -> list[dict[str, object]]:
+    return [
+        {"name": sample.name, "format": sample.format, "mb": sample.megabytes} for sample in samples
+    ]
+
+
+def _check(calibration: Calibration) -> dict[str, object] | None:
+    """Return how well the lines predict samples that they know nothing of, if there are any."""
+    sizes, seconds = calibration.size_misses, calibration.seconds_misses
+    if sizes is None or seconds is None:
+        return None
+    return {
+        "samples": _samples(calibration.checks),
+        "sizes": sizes.document(),
+        "seconds": seconds.document(),
     }

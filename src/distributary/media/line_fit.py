@@ -10,10 +10,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Line", "fit_line"]
+__all__ = ["RESOLUTION", "Line", "fit_line"]
 
-# Below a byte, and below a microsecond, a difference says nothing about the line.
-_RESOLUTION = 1e-6
+RESOLUTION = 1e-6
+"""Below a byte, and below a microsecond, a difference says nothing about a line."""
 _WRITTEN_DIGITS = 6
 # What is left of a zero after rounding: not a second, nor a kilobyte, for the largest content.
 _NOTHING = 1e-12
@@ -56,7 +56,7 @@ def fit_line(points: Sequence[tuple[float, float]]) -> Line:
     points
         Megabytes of source content, greater than 0, and the amount measured, at least 0.
     """
-    weights = [1.0 / max(amount, _RESOLUTION) ** 2 for _, amount in points]
+    weights = [1.0 / max(amount, RESOLUTION) ** 2 for _, amount in points]
     proportional = Line(0.0, _through_origin(points, weights))
     if len({megabytes for megabytes, _ in points}) < 2:
         return proportional

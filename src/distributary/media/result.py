@@ -20,8 +20,8 @@ class ConversionResult:
     media_type
         The format that was asked for.
     seconds
-        Time inside the converter, as measured in the worker. For content that was kept
-        from an earlier conversion, the time which that one took.
+        Processor time inside the converter, as measured in the worker. For content that was
+        kept from an earlier conversion, the time which that one took.
     cached
         Whether it was kept from an earlier conversion.
     """

@@ -104,9 +104,11 @@ def _answer(job: Frame, registry: Registry, *, caller: int) -> tuple[dict[str, o
 def _convert(
     converter: Converter, content: bytes, source: MediaType, target: MediaType, limits: Limits
 ) -> tuple[bytes, float]:
-    begun = time.perf_counter()
+    # Time of the processor, as that is what planners weigh: the clock on the wall also counts
+    # whatever else the machine does.
+    begun = time.process_time()
     made = bytes(memoryview(converter.convert(content, source, target, limits)))
-    seconds = time.perf_counter() - begun
+    seconds = time.process_time() - begun
     if len(made) > limits.output_bytes:
         raise Unconvertible(
             "output", f"it becomes {len(made):,} bytes; {limits.output_bytes:,} are allowed"

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import cast, get_args
 
 from distributary.content.media_type import MediaType
+from distributary.cores import available_cores
 from distributary.media.channel import (
     ChannelClosed,
     ChannelTimeout,
@@ -175,7 +176,9 @@ class WorkerProcess:
         except Malformed:
             self.kill()
             raise Unconvertible("crashed", "its worker answered nonsense") from None
-        return self._read(answer, target, seconds_max=time.monotonic() - begun)
+        # A converter may compute on several cores at once, and a worker may claim anything.
+        seconds_max = (time.monotonic() - begun) * available_cores()
+        return self._read(answer, target, seconds_max=seconds_max)
 
     def _await_ready(self) -> None:
         """Wait for a worker that has just been started."""

@@ -10,6 +10,7 @@ import pytest
 from tests.commands import check_one_line
 
 from distributary.cli import main
+from distributary.media.samples import clip_mp4, tone_wav
 
 TEXT = "text/plain;charset=utf-8"
 # The first paragraph alone is read aloud, so that long texts are measured quickly too.
@@ -75,6 +76,25 @@ def test_samples_become_a_graph_that_place_reads(
         assert json.loads(capsys.readouterr().out)["gap"] == 0.0
 
 
+def test_a_graph_says_how_well_it_predicts_other_samples(
+    texts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other, graph = tmp_path / "other.txt", tmp_path / "graph.json"
+    other.write_text(PARAGRAPH * 700, encoding="utf-8")
+    arguments = ["--check", str(other), "--repeat", "1", "-o", str(graph)]
+    assert main(["calibrate", *texts, *arguments]) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 2
+    assert told[0].startswith("1 other sample predicted: sizes off by 0.0% (median) and 0.")
+    document = written(graph)
+    assert document["command"].startswith("distributary calibrate short.txt long.txt --check other")
+    assert [item["name"] for item in document["samples"]] == ["short.txt", "long.txt"]
+    check = document["check"]
+    assert [item["name"] for item in check["samples"]] == ["other.txt"]
+    assert (check["sizes"]["count"], check["seconds"]["count"]) == (FORMATS - 1, CONVERSIONS)
+    assert check["sizes"]["worst"] < 0.01
+
+
 def test_without_a_file_to_write_the_tables_are_all_there_is(
     texts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -99,6 +119,8 @@ def test_without_a_file_to_write_the_tables_are_all_there_is(
         (["noise.bin"], "noise.bin"),
         (["notes.txt", "map.pdf"], "samples: 'application/pdf' and 'text/plain;charset=utf-8'"),
         (["notes.txt", "--family", "map"], "--family: is for sample content"),
+        (["notes.txt", "--check", "nowhere.txt"], "nowhere.txt: cannot be read: no such file"),
+        (["notes.txt", "--check", "tone.wav"], "tone.wav: is 'audio/wav', and no sample is"),
         (["notes.txt", "-o", "nowhere/graph.json"], "-o: directory 'nowhere' does not exist"),
         (["--repeat", "0"], "--repeat"),
         (["--family", "sounds"], "--family"),
@@ -114,6 +136,7 @@ def test_what_cannot_be_calibrated_is_refused_in_one_line(
     monkeypatch.chdir(tmp_path)
     Path("notes.txt").write_text(PARAGRAPH, encoding="utf-8")
     Path("empty.txt").write_bytes(b"")
+    Path("tone.wav").write_bytes(tone_wav(0.1))
     Path("noise.bin").write_bytes(bytes(range(256)))
     Path("map.pdf").write_bytes(b"%PDF-1.7\n%damaged from here on\n")
     code = main(["calibrate", *arguments])
@@ -135,19 +158,28 @@ def test_a_damaged_sample_leaves_the_old_graph_alone(
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    ("family", "formats", "conversions"), [("map", 20, 110), ("video", 16, 144)]
-)
-def test_sample_content_measures_a_whole_family(
-    family: str,
-    formats: int,
-    conversions: int,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+def test_sample_maps_measure_a_whole_family(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     graph = tmp_path / "graph.json"
-    assert main(["calibrate", "--family", family, "--repeat", "1", "-o", str(graph)]) == 0
-    assert f"{conversions} conversions between {formats} formats" in capsys.readouterr().err
+    assert main(["calibrate", "--family", "map", "--repeat", "1", "-o", str(graph)]) == 0
+    assert "110 conversions between 20 formats measured on 2 samples" in capsys.readouterr().err
     document = written(graph)
     assert document["failed"] == []
-    assert len(document["samples"]) >= 2
+    assert len(document["check"]["samples"]) == 2
+    assert document["check"]["sizes"]["worst"] < 0.15
+
+
+@pytest.mark.full
+def test_clips_measure_a_whole_family(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Short ones: those of `--family video` take a quarter of an hour."""
+    graph = tmp_path / "graph.json"
+    clips = [str(tmp_path / name) for name in ("one.mp4", "two.mp4", "other.mp4")]
+    for path, seconds in zip(clips, (1, 2.5, 1.5), strict=True):
+        Path(path).write_bytes(clip_mp4(seconds))
+    arguments = [*clips[:2], "--check", clips[2], "--repeat", "1", "-o", str(graph)]
+    assert main(["calibrate", *arguments]) == 0
+    assert "144 conversions between 16 formats" in capsys.readouterr().err
+    document = written(graph)
+    assert document["failed"] == []
+    assert document["check"]["sizes"]["worst"] < 0.15

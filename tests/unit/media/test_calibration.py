@@ -89,13 +89,14 @@ def sample(megabytes: float, letter: str = "a") -> Sample:
 
 
 def measured(
-    seconds: Seconds, *megabytes: float, repeat: int = 3
+    seconds: Seconds, *megabytes: float, repeat: int = 3, checks: Iterable[float] = ()
 ) -> tuple[Calibration, list[tuple[str, str, int]]]:
     host = Host(seconds)
     result = calibrate(
         [sample(size) for size in megabytes],
         registry=Registry([Letters()]),
         convert=host.convert,
+        checks=[sample(size) for size in checks],
         repeat=repeat,
     )
     return result, host.ran
@@ -196,6 +197,54 @@ def test_samples_of_one_size_leave_no_fixed_part_and_it_is_said() -> None:
     assert result.proportional == (named("a"),)
     assert measured(steady, 2.0, 2.0)[0].proportional == (named("a"),)
     assert measured(steady, 2.0, 3.0)[0].proportional == ()
+
+
+def test_checks_say_how_far_lines_are_off_and_do_not_move_them() -> None:
+    """From a, 3 MB take a quarter more than the line through 1 and 2 MB; from b, as it says."""
+
+    def bent(source: str, target: str, size: int, before: int) -> float:
+        return 2.0 * size / MEGABYTE * (1.25 if (source, size) == ("a", 3 * MEGABYTE) else 1.0)
+
+    plain, _ = measured(bent, 1.0, 2.0)
+    checked, _ = measured(bent, 1.0, 2.0, checks=[3.0])
+    assert [item.line for item in checked.conversions] == [item.line for item in plain.conversions]
+    assert [item.line for item in checked.formats] == [item.line for item in plain.formats]
+    assert [one.content_mb for item in checked.conversions for one in item.checked] == [3.0] * 4
+    seconds, sizes = checked.seconds_misses, checked.size_misses
+    assert seconds is not None
+    assert sizes is not None
+    assert (seconds.count, sizes.count) == (4, 2), "two from a and two from b; b and c, not a"
+    assert seconds.worst == pytest.approx(0.2)
+    assert seconds.median == pytest.approx(0.1)
+    assert sizes.worst == pytest.approx(0.0, abs=1e-9)
+    assert (plain.seconds_misses, plain.size_misses) == (None, None)
+    document = calibration_document(checked, machine={}, command="", made="")
+    assert document["check"] == {
+        "samples": [{"name": "3.0 MB", "format": named("a"), "mb": 3.0}],
+        "sizes": {"count": 2, "median": 0.0, "worst": 0.0},
+        "seconds": {"count": 4, "median": 0.1, "worst": 0.2},
+    }
+
+
+def test_what_works_on_a_check_alone_has_no_line() -> None:
+    def fails_when_small(source: str, target: str, size: int, before: int) -> float:
+        if target == "b" and size < 3 * MEGABYTE:
+            raise failed("damaged")
+        return 0.5
+
+    result, _ = measured(fails_when_small, 1.0, 2.0, checks=[3.0])
+    assert [item.name for item in result.formats] == [named("a"), named("c")]
+    assert [item.conversion.target for item in result.conversions] == [named("c")]
+
+
+def test_a_check_in_a_format_that_no_sample_has_is_refused() -> None:
+    with pytest.raises(BadInput, match=r"^1\.0 MB: is 'text/z', and no sample is$"):
+        calibrate(
+            [sample(1.0)],
+            checks=[sample(1.0, "z")],
+            registry=Registry([Letters()]),
+            convert=Host(steady).convert,
+        )
 
 
 def test_a_conversion_that_fails_on_one_sample_is_measured_on_the_others() -> None:
@@ -304,6 +353,7 @@ def test_the_document_holds_what_was_measured_and_on_what() -> None:
                 {"content_mb": one.content_mb, "seconds": one.seconds, "spread": 0.0}
                 for one in item.measured
             ],
+            "checked": [],
             "converter": "letters",
         }
         for item in result.conversions
@@ -312,6 +362,7 @@ def test_the_document_holds_what_was_measured_and_on_what() -> None:
         {"name": "1.0 MB", "format": named("a"), "mb": 1.0},
         {"name": "2.0 MB", "format": named("a"), "mb": 2.0},
     ]
+    assert document["check"] is None
     assert document["families"] == [{"source": named("a"), "formats": 3, "conversions": 4}]
     assert (document["machine"], document["made"]) == ({"processor": "quick"}, "2026-01-31")
 

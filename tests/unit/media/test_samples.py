@@ -64,6 +64,28 @@ def test_a_clip_has_the_length_the_size_and_the_sound_that_are_asked_for() -> No
         assert len(list(container.decode(picture))) == 10
 
 
+def test_a_long_clip_begins_again_with_its_sound_and_grows_with_its_length() -> None:
+    """What is published is longer than what comes along; so is what it is measured with."""
+    content = clip_mp4(12, width=176, height=144)
+    with av.open(io.BytesIO(content), "r") as container:
+        picture, sound = container.streams.video[0], container.streams.audio[0]
+        assert picture.duration is not None
+        assert picture.time_base is not None
+        assert sound.duration is not None
+        assert sound.time_base is not None
+        assert picture.duration * picture.time_base == 12
+        # A frame of the codec more, and no more: sound and picture do not drift apart.
+        assert 12 <= sound.duration * sound.time_base < 12 + 2 * 1024 / 44_100
+        frames = [
+            frame.to_ndarray(format="gray").astype(int) for frame in container.decode(picture)
+        ]
+    assert len(frames) == 300
+    for number in (0, 60, 124):
+        again = np.abs(frames[number] - frames[number + 125]).mean()
+        assert again < np.abs(frames[number] - frames[number + 30]).mean() / 2
+    assert len(content) > 1.8 * len(clip_mp4(6, width=176, height=144))
+
+
 def test_the_whole_clip_is_as_it_comes_along() -> None:
     with av.open(io.BytesIO(clip_mp4()), "r") as container:
         picture = container.streams.video[0]
@@ -130,7 +152,7 @@ def test_a_seed_is_stamped_where_converters_find_it() -> None:
         (lambda: map_pdf(1), "pages"),
         (lambda: map_pdf(201), "pages"),
         (lambda: clip_mp4(0), "seconds"),
-        (lambda: clip_mp4(5.1), "seconds"),
+        (lambda: clip_mp4(601), "seconds"),
         (lambda: clip_mp4(float("nan")), "seconds"),
         (lambda: clip_mp4(1, width=639), "width"),
         (lambda: clip_mp4(1, height=2000), "height"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["clip_mp4", "map_pdf", "notice_text", "photo_jpeg", "tone_wav"]
 
 _MAP_PAGES, _MAP_PAGES_MAX = 4, 200
-_CLIP_SECONDS, _CLIP_SIZE = 5.0, (640, 480)
+_CLIP_SECONDS, _CLIP_SECONDS_MAX, _CLIP_SIZE = 5, 600, (640, 480)
 _CLIP_VIDEO_BITS, _CLIP_AUDIO_BITS = 1_000_000, 96_000
 _PHOTO_WIDTH, _PHOTO_WIDTH_MIN = 2560, 64
 
@@ -86,15 +87,16 @@ def clip_mp4(
     Parameters
     ----------
     seconds
-        How long, more than 0 and at most 5. The file grows by about 130 kB with each second.
+        How long, more than 0 and at most 600. After the fifth, the flight begins again. The
+        file grows by about 140 kB with each second.
     width, height
         Size of a frame in pixels: even, from 64 to 640 and to 480.
     seed
         Number of the exercise.
     """
-    if not 0 < seconds <= _CLIP_SECONDS:
+    if not 0 < seconds <= _CLIP_SECONDS_MAX:
         raise BadInput(
-            "seconds", f"must be more than 0 and at most {_CLIP_SECONDS:g}, not {seconds}"
+            "seconds", f"must be more than 0 and at most {_CLIP_SECONDS_MAX}, not {seconds}"
         )
     for name, size, size_max in (("width", width, 640), ("height", height, 480)):
         if not 64 <= size <= size_max or size % 2:
@@ -119,16 +121,20 @@ def clip_mp4(
         video.bit_rate = _CLIP_VIDEO_BITS
         audio = made.add_stream("aac", rate=sound.codec_context.sample_rate, layout="stereo")
         audio.bit_rate = _CLIP_AUDIO_BITS
-        for frame in source.decode(pictures, sound):
-            assert isinstance(frame, av.AudioFrame | av.VideoFrame)
-            if frame.time is None or frame.time >= seconds:
-                continue
-            if isinstance(frame, av.AudioFrame):
-                made.mux(audio.encode(frame))
-            else:
-                picture = PIL.Image.fromarray(frame.to_ndarray(format="rgb24"))
-                pixels = np.asarray(_stamped(picture.resize((width, height)), seed))
-                made.mux(video.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+        frames = list(source.decode(pictures))
+        source.seek(0)
+        heard = np.hstack([frame.to_ndarray() for frame in source.decode(sound)])
+        rate = round(sound.codec_context.sample_rate * _CLIP_SECONDS / len(frames))
+        for number in range(math.ceil(seconds * len(frames) / _CLIP_SECONDS)):
+            at = number % len(frames)
+            picture = PIL.Image.fromarray(frames[at].to_ndarray(format="rgb24"))
+            pixels = np.asarray(_stamped(picture.resize((width, height)), seed))
+            made.mux(video.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+            # Each picture with its own piece of sound, so that they begin again together.
+            piece = np.ascontiguousarray(heard[:, at * rate : (at + 1) * rate])
+            part = av.AudioFrame.from_ndarray(piece, format="fltp", layout="stereo")
+            part.sample_rate = sound.codec_context.sample_rate
+            made.mux(audio.encode(part))
         made.mux(video.encode(None))
         made.mux(audio.encode(None))
     return output.getvalue()
