@@ -24,7 +24,7 @@ from distributary.media.landlock import restrict_writes
 from distributary.media.limits import Limits
 from distributary.media.seccomp import install_filter
 
-__all__ = ["enter", "held_to", "resident_bytes"]
+__all__ = ["enter", "held_to", "processor_seconds", "resident_bytes"]
 
 _MEBIBYTE = 1 << 20
 # Address space for the packages of converters, which are loaded when first needed and
@@ -134,10 +134,9 @@ def held_to(limits: Limits, *, caller: int) -> Iterator[None]:
     _end_with_caller(signal.SIGKILL)
     if os.getppid() != caller:
         sys.exit(1)
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    processor_seconds = used.ru_utime + used.ru_stime + limits.seconds * (os.cpu_count() or 1)
+    seconds = processor_seconds() + limits.seconds * (os.cpu_count() or 1)
     amounts = {
-        resource.RLIMIT_CPU: math.ceil(processor_seconds + _GRACE_SECONDS),
+        resource.RLIMIT_CPU: math.ceil(seconds + _GRACE_SECONDS),
         resource.RLIMIT_FSIZE: max(limits.input_bytes, limits.output_bytes),
     }
     space = _address_space_bytes()
@@ -160,6 +159,16 @@ def held_to(limits: Limits, *, caller: int) -> Iterator[None]:
 
 def _address_space_bytes() -> int | None:
     return _pages(0)
+
+
+def processor_seconds() -> float:
+    """Return how long processors have worked for this process.
+
+    `time.process_time` asks a clock that moves a few milliseconds at a time while processor
+    time is limited, and most conversions of text are over before it does.
+    """
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
 
 
 def resident_bytes() -> int:

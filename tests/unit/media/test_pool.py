@@ -67,6 +67,14 @@ def test_text_is_converted_in_another_process(pool: Pool) -> None:
     assert os.getpid() not in pool.pids()
 
 
+def test_the_seconds_of_short_conversions_are_told_too(pool: Pool) -> None:
+    """A clock that moves with the ticks of the system would say 0 for nearly all of them."""
+    content = TEXT.encode() * (50_000 // len(TEXT))
+    seconds = [pool.convert(content, UTF_8, UTF_16).seconds for _ in range(50)]
+    assert min(seconds) > 0.0
+    assert max(seconds) < 1.0
+
+
 def test_one_worker_is_used_again_and_again(pool: Pool) -> None:
     assert len({run(pool, "pid") for _ in range(20)}) == 1
 
