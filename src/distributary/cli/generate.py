@@ -172,11 +172,18 @@ def tree(
         raise BadInput("--round-trip" if round_trip else "--unit", "needs --delays")
     from distributary.fidelity.generate import PAPER_ADAPTATION, SERVERS, generate_problem
 
-    places, between, note = None, None, None
+    places, between = None, None
+    notes: tuple[str, ...] = ()
     if topology is not None:
-        places, between, note = _network_places(topology)
+        places, between, notes = _network_places(topology)
     elif delays is not None:
-        between, note = _measured_delays(delays, unit or "ms", round_trip)
+        from distributary.topology.delay_matrix import read_delays
+
+        measured = read_delays(delays, unit=unit or "ms", round_trip=round_trip)
+        between, notes = measured.delays, measured.notes
+    if between is not None and len(between) < 2:
+        said = "has no two places that are connected: one for the source, one for a server"
+        raise BadInput(str(topology or delays), "; ".join((said, *notes)))
     if servers is None:
         servers = SERVERS if between is None else len(between) - 1
     beside = _delays_file(servers + 1, output)
@@ -193,7 +200,7 @@ def tree(
         adaptation=PAPER_ADAPTATION if adaptation else None,
     )
     _write_stream(problem, output, beside)
-    if note is not None:
+    for note in notes:
         print(f"note: {topology or delays}: {note}", file=sys.stderr)
     print_written(
         f"tree: {counted(problem.node_count - 1, 'server')}, "
@@ -205,33 +212,19 @@ def tree(
 app.command("wiring", epilog=generate_wiring.EXAMPLES)(generate_wiring.wiring)
 
 
-def _network_places(path: Path) -> tuple[list[str], FloatArray, str | None]:
-    """Return the names and delays of a network's nodes, and a note on those left out."""
+def _network_places(path: Path) -> tuple[list[str], FloatArray, tuple[str, ...]]:
+    """Return the names and delays of a network's nodes, and what is to be said of them."""
+    from distributary.topology.delay_matrix import HOSTS_MAX
     from distributary.topology.gml import read_gml
 
     network = read_gml(path)
     nodes = network.largest_part
-    apart = network.node_count - len(nodes)
-    note = (
-        f"{apart:,} of {network.node_count:,} nodes left out, not connected with the others"
-        if apart
-        else None
-    )
-    return [network.names[v] for v in nodes.tolist()], network.delays_between(nodes), note
-
-
-def _measured_delays(path: Path, unit: str, round_trip: bool) -> tuple[FloatArray, str | None]:
-    """Return the delays in a file of measurements, and a note on those that it lacks."""
-    from distributary.topology.delay_matrix import read_delays
-
-    matrix = read_delays(path, unit=unit, round_trip=round_trip)
-    note = (
-        f"{counted(matrix.missing_count, 'delay')} missing; the way back, or else the best "
-        "way over a third host, stands in"
-        if matrix.missing_count
-        else None
-    )
-    return matrix.delays, note
+    if len(nodes) > HOSTS_MAX:
+        raise BadInput(
+            str(path), f"has {len(nodes):,} connected nodes; delays between {HOSTS_MAX:,} are kept"
+        )
+    names = [network.names[v] for v in nodes.tolist()]
+    return names, network.delays_between(nodes), network.notes
 
 
 def _delays_file(node_count: int, output: Path | None) -> Path | None:

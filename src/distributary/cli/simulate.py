@@ -6,7 +6,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -89,6 +89,9 @@ def _print_summary(path: Path, reports: list[dict[str, object]]) -> None:
     """Tell people what happened, and how to see again what went wrong."""
     from distributary.simulator import summary_lines
 
+    # The file is the same for all seeds.
+    for note in cast("list[str]", reports[0]["notes"]):
+        print(f"note: {note}", file=sys.stderr)
     if len(reports) == 1:
         report = reports[0]
         print(f"{report['scenario']}, seed {report['seed']}", file=sys.stderr)

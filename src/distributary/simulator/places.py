@@ -21,6 +21,8 @@ __all__ = ["DELAY_MS_MEAN", "Places", "find_places"]
 
 DELAY_MS_MEAN = 20.0
 _NS_PER_SECOND = 1e9
+# A day. Far beyond it, times do not fit into the clock of a run.
+_DELAY_S_MAX = 86_400.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +37,15 @@ class Places:
         From each broker to each other, shape (brokers, brokers).
     link_costs, node_costs
         Factors on transmission and conversion, shapes (brokers, brokers) and (brokers,).
+    notes
+        What the file of delays or of the network does not say, and what stands in for it.
     """
 
     identifiers: tuple[str, ...]
     delays_ns: IntArray = field(repr=False)
     link_costs: FloatArray = field(repr=False)
     node_costs: FloatArray = field(repr=False)
+    notes: tuple[str, ...] = ()
 
     def surroundings(
         self, broker: int, *, members: tuple[str, ...], contact: str | None = None
@@ -68,6 +73,7 @@ def find_places(overlay: OverlayTable, folder: Path, rng: np.random.Generator) -
     """
     count = overlay.brokers
     delay_mean_s = (DELAY_MS_MEAN if overlay.delay_ms_mean is None else overlay.delay_ms_mean) / 1e3
+    notes: tuple[str, ...] = ()
     if overlay.topology == "unit-square":
         placed = Overlay.in_unit_square(count, rng)
         identifiers, delays = placed.identifiers, _scaled(placed.delays, delay_mean_s)
@@ -77,11 +83,19 @@ def find_places(overlay: OverlayTable, folder: Path, rng: np.random.Generator) -
             delays = server_delays(count, rng, router_count=overlay.routers, delay_mean=1.0)
             delays = _scaled(delays, delay_mean_s)
         else:
-            delays = _from_file(overlay, folder, rng)
+            delays, notes = _from_file(overlay, folder, rng)
             if overlay.delay_ms_mean is not None:
                 delays = _scaled(delays, delay_mean_s)
     links, nodes = _costs(count, overlay.heterogeneity, rng)
-    return Places(identifiers, np.rint(delays * _NS_PER_SECOND).astype(np.int64), links, nodes)
+    longest_s = float(delays.max(initial=0.0))
+    if longest_s > _DELAY_S_MAX:
+        raise BadInput(
+            "overlay",
+            f"puts brokers {longest_s:g} s apart; at most {_DELAY_S_MAX:g} s are simulated",
+            hint="unit says what a file of delays measures in",
+        )
+    delays_ns = np.rint(delays * _NS_PER_SECOND).astype(np.int64)
+    return Places(identifiers, delays_ns, links, nodes, notes)
 
 
 def _scaled(delays: FloatArray, mean: float) -> FloatArray:
@@ -93,22 +107,32 @@ def _scaled(delays: FloatArray, mean: float) -> FloatArray:
     return delays * (mean * count * (count - 1) / total)
 
 
-def _from_file(overlay: OverlayTable, folder: Path, rng: np.random.Generator) -> FloatArray:
-    """Return the delays between random places of a file."""
+def _from_file(
+    overlay: OverlayTable, folder: Path, rng: np.random.Generator
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """Return the delays between random places of a file, and what is to be said of it."""
     assert overlay.file is not None
     path = folder / overlay.file
     if overlay.topology == "gml":
         network = read_gml(path)
-        known = network.delays_between(network.largest_part)
+        part, notes = network.largest_part, network.notes
+        chosen = part[_chosen(overlay, len(part), "connected node", rng)]
+        delays = network.delays_between(chosen)
     else:
-        known = read_delays(path, unit=overlay.unit, round_trip=overlay.round_trip).delays
-    if len(known) < overlay.brokers:
+        matrix = read_delays(path, unit=overlay.unit, round_trip=overlay.round_trip)
+        chosen, notes = _chosen(overlay, len(matrix.delays), "host", rng), matrix.notes
+        delays = np.array(matrix.delays[np.ix_(chosen, chosen)])
+    return delays, tuple(f"{overlay.file}: {note}" for note in notes)
+
+
+def _chosen(overlay: OverlayTable, count: int, noun: str, rng: np.random.Generator) -> IntArray:
+    """Return which of so many places in a file the brokers stand at, ascending."""
+    if count < overlay.brokers:
         raise BadInput(
             "overlay.brokers",
-            f"is {overlay.brokers}, and {overlay.file} has {counted(len(known), 'place')}",
+            f"is {overlay.brokers}, and {overlay.file} has {counted(count, noun)}",
         )
-    chosen = np.sort(rng.choice(len(known), size=overlay.brokers, replace=False))
-    return np.array(known[np.ix_(chosen, chosen)])
+    return np.sort(rng.choice(count, size=overlay.brokers, replace=False))
 
 
 def _costs(

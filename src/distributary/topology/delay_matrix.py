@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distributary.arrays import BoolArray, FloatArray
-from distributary.errors import BadInput, quoted
+from distributary.errors import BadInput, counted, quoted
 from distributary.files import file_bytes, naming
 
 __all__ = ["HOSTS_MAX", "UNITS", "DelayMatrix", "complete_delays", "load_array", "read_delays"]
@@ -47,6 +47,16 @@ class DelayMatrix:
 
     delays: FloatArray = field(repr=False)
     missing_count: int
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What whoever relies on the delays should know, a sentence each."""
+        if not self.missing_count:
+            return ()
+        missing = counted(self.missing_count, "delay")
+        return (
+            f"{missing} missing; the way back, or else the best way over a third host, stands in",
+        )
 
 
 def read_delays(path: Path | str, *, unit: str = "ms", round_trip: bool = False) -> DelayMatrix:

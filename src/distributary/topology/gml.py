@@ -54,7 +54,7 @@ _EARTH_RADIUS_KM = 6_371.0
 # Light in glass is a third slower than in vacuum.
 _SIGNAL_KM_PER_SECOND = 299_792.458 * 2.0 / 3.0
 
-# Seconds that a link takes when it is not known where both of its ends are.
+# Seconds that a link takes in a file that does not say of a single one how long it is.
 _LINK_DELAY_UNKNOWN = 0.005
 
 
@@ -67,6 +67,8 @@ def read_gml(path: Path | str) -> Network:
         except UnicodeDecodeError:
             # What the format was first written down with; every byte means something.
             text = data.decode("latin-1")
+        if "\0" in text:
+            raise BadInput("document", "is not text", hint="save it as UTF-8")
         return parse_gml(text)
 
 
@@ -74,7 +76,9 @@ def parse_gml(text: str) -> Network:
     """Return the network that a GML text describes, or raise `BadInput`.
 
     The delay of a link is the great-circle distance between its ends at two thirds of
-    the speed of light. Links from a node to itself are left out. Of several graphs in
+    the speed of light. Where it is not known where both ends are, the median of the others
+    stands in: a fixed guess would be most of the delay in a network of a town, and next to
+    nothing in one of the world. Links from a node to itself are left out. Of several graphs in
     the text, the first is read.
     """
     graphs = [value for key, value in _blocks(text) if key == "graph" and isinstance(value, list)]
@@ -113,7 +117,8 @@ def parse_gml(text: str) -> Network:
         if ends[0] != ends[1]:
             links.append((ends[0], ends[1]))
     pairs = np.array(links, dtype=np.int64).reshape(-1, 2)
-    return Network(_distinct(labels, list(index_of)), pairs, _link_delays(places, pairs))
+    delays, guessed = _with_guesses(_link_delays(places, pairs))
+    return Network(_distinct(labels, list(index_of)), pairs, delays, guessed)
 
 
 def _blocks(text: str) -> Block:
@@ -222,7 +227,7 @@ def _angle(fields: dict[str, str], key: str, most: float, place: str) -> float:
 
 
 def _link_delays(places: FloatArray, links: IntArray) -> FloatArray:
-    """Return the delay of each link; `places` are longitudes and latitudes in radians."""
+    """Return the delay of each link, NaN if unknown; `places` are longitudes and latitudes."""
     (east0, north0), (east1, north1) = places[links[:, 0]].T, places[links[:, 1]].T
     # The haversine form: the plain one loses all digits between neighbouring towns.
     half = (
@@ -230,4 +235,13 @@ def _link_delays(places: FloatArray, links: IntArray) -> FloatArray:
         + np.cos(north0) * np.cos(north1) * np.sin((east1 - east0) / 2.0) ** 2
     )
     kilometres = 2.0 * _EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
-    return np.where(np.isnan(kilometres), _LINK_DELAY_UNKNOWN, kilometres / _SIGNAL_KM_PER_SECOND)
+    return np.asarray(kilometres / _SIGNAL_KM_PER_SECOND)
+
+
+def _with_guesses(delays: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the delays with guesses for those that are unknown, and which these are."""
+    unknown = np.isnan(delays)
+    # Links within a town have no length on the map, and say nothing about those between towns.
+    known = delays[~unknown & (delays > 0.0)]
+    guess = float(np.median(known)) if len(known) else _LINK_DELAY_UNKNOWN
+    return np.where(unknown, guess, delays), np.flatnonzero(unknown)

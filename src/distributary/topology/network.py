@@ -8,9 +8,16 @@ from functools import cached_property
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
+from distributary.errors import counted
 from distributary.topology._path_kernels import shortest_paths
 
 __all__ = ["Network"]
+
+_PATHS_AT_ONCE = 256
+
+
+def _none() -> IntArray:
+    return np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +32,14 @@ class Network:
         The two ends of each link, shape (links, 2).
     link_delays
         Seconds that a message spends on each link, shape (links,).
+    guessed
+        The links of which nobody knows how long they are, ascending; all take equally long.
     """
 
     names: tuple[str, ...]
     links: IntArray = field(repr=False)
     link_delays: FloatArray = field(repr=False)
+    guessed: IntArray = field(default_factory=_none, repr=False)
 
     def __post_init__(self) -> None:
         count = len(self.links)
@@ -38,6 +48,7 @@ class Network:
         assert not count or 0 <= int(self.links.min()) <= int(self.links.max()) < len(self.names)
         self.links.flags.writeable = False
         self.link_delays.flags.writeable = False
+        self.guessed.flags.writeable = False
 
     @property
     def node_count(self) -> int:
@@ -59,7 +70,12 @@ class Network:
 
         Infinite where no path leads; the same in both directions to the last bit.
         """
-        delays = shortest_paths(*self._adjacency, np.asarray(nodes, dtype=np.int64))[:, nodes]
+        nodes = np.asarray(nodes, dtype=np.int64)
+        delays = np.empty((len(nodes), len(nodes)))
+        # Some at a time: paths lead to all nodes, of which there may be far more than asked for.
+        for begin in range(0, len(nodes), _PATHS_AT_ONCE):
+            some = slice(begin, begin + _PATHS_AT_ONCE)
+            delays[some] = shortest_paths(*self._adjacency, nodes[some])[:, nodes]
         # Adding up a path from its other end can differ in the last bit.
         return np.asarray(np.minimum(delays, delays.T))
 
@@ -82,5 +98,25 @@ class Network:
                         waiting.append(w)
             parts += 1
         if parts == 0:
-            return np.zeros(0, dtype=np.int64)
+            return _none()
         return np.flatnonzero(part == np.bincount(part).argmax())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What whoever relies on the delays in the largest part should know, a sentence each."""
+        notes = []
+        links, guesses = len(self.links), len(self.guessed)
+        if guesses:
+            delay_ms = 1e3 * float(self.link_delays[self.guessed[0]])
+            scaled = np.delete(self.link_delays, self.guessed).any()
+            notes.append(
+                f"{guesses:,} of {counted(links, 'link')} of unknown length, taken for "
+                f"{delay_ms:.3g} ms{' each' if guesses > 1 else ''}"
+                f"{', the median of the others' if scaled else ''}"
+            )
+        apart = self.node_count - len(self.largest_part)
+        if apart:
+            notes.append(
+                f"{apart:,} of {self.node_count:,} nodes left out, not connected with the others"
+            )
+        return tuple(notes)

@@ -51,6 +51,7 @@ def test_the_report_says_what_was_owed_made_sent_and_paid(run: Any) -> None:
     assert report["seed"] == 3
     assert len(report["log_hash"]) == 64
     assert report["violations"] == []
+    assert report["notes"] == []
     deliveries = report["deliveries"]
     assert deliveries["owed"] == deliveries["made"] > 0
     assert deliveries["duplicates"] == 0
@@ -79,6 +80,23 @@ def test_several_seeds_make_several_runs(run: Any) -> None:
     assert [report["seed"] for report in runs] == [4, 5, 6]
     assert len({report["log_hash"] for report in runs}) == 3
     assert "3 seeds, 0 runs with violations" in err
+
+
+def test_what_a_file_does_not_say_is_told_once_and_is_in_every_report(run: Any) -> None:
+    Path("net.gml").write_text(
+        "graph [ node [ id 0 ] node [ id 1 ] node [ id 2 ] edge [ source 0 target 1 ] ]"
+    )
+    text = 'size = "small"\n[overlay]\nbrokers = 2\ntopology = "gml"\nfile = "net.gml"\n'
+    Path("net.toml").write_text(text + "[workload]\nbegin_s = 1\nduration_s = 2\n")
+    code, out, err = run("net.toml", "--seeds", "0..1")
+    notes = [
+        "net.gml: 1 of 1 link of unknown length, taken for 5 ms",
+        "net.gml: 1 of 3 nodes left out, not connected with the others",
+    ]
+    assert code == 0
+    assert err.splitlines()[:2] == [f"note: {note}" for note in notes]
+    assert err.count("note: ") == 2
+    assert [report["notes"] for report in json.loads(out)["runs"]] == [notes, notes]
 
 
 def test_what_goes_wrong_is_told_with_the_command_that_shows_it_again(run: Any) -> None:

@@ -233,3 +233,39 @@ def test_bad_arguments_get_one_line_too(
     stdout, stderr = capsys.readouterr()
     check_one_line(code, stdout, stderr, place)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["problem.json", "start.json"]
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "complaint"),
+    [
+        (
+            "--topology",
+            "graph [ node [ id 1 ] node [ id 2 ] ]",
+            "places: has no two places that are connected: one for the source, one for a server; "
+            "1 of 2 nodes left out, not connected with the others",
+        ),
+        ("--delays", "5", "places: has no two places that are connected"),
+        (
+            "--topology",
+            "graph [ "
+            + " ".join(f"node [ id {k} ] edge [ source 0 target {k} ]" for k in range(20_000))
+            + " ]",
+            "places: has 20,000 connected nodes; delays between 16,384 are kept",
+        ),
+    ],
+    ids=["nothing connected", "one host", "too many nodes"],
+)
+def test_a_file_with_too_few_or_too_many_places_is_named(
+    option: str,
+    text: str,
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("places").write_text(text, encoding="utf-8")
+    code = main(["generate", "tree", option, "places", "-o", "x.json"])
+    stdout, stderr = capsys.readouterr()
+    check_one_line(code, stdout, stderr, complaint)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["places"]

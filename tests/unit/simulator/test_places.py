@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -51,11 +52,43 @@ def test_delays_come_from_a_network(tmp_path: Path) -> None:
     )
     found = places(tmp_path, brokers=3, topology="gml", file="n.gml")
     assert sorted(set(found.delays_ns.ravel().tolist())) == [0, 5 * 10**6, 10**7]
+    assert found.notes == ("n.gml: 2 of 2 links of unknown length, taken for 5 ms each",)
+
+
+def test_a_large_network_costs_no_more_than_the_brokers_in_it(tmp_path: Path) -> None:
+    """All delays between its nodes would take three gigabytes, and most of a minute."""
+    count = 20_000
+    nodes = " ".join(f"node [ id {k} latitude 0 longitude {k / 200} ]" for k in range(count))
+    edges = " ".join(f"edge [ source {k} target {k + 1} ]" for k in range(count - 1))
+    (tmp_path / "n.gml").write_text(f"graph [ {nodes} {edges} node [ id x ] ]")
+    tracemalloc.start()
+    try:
+        found = places(tmp_path, brokers=4, topology="gml", file="n.gml")
+        assert tracemalloc.get_traced_memory()[1] < 500_000_000
+    finally:
+        tracemalloc.stop()
+    assert found.delays_ns.shape == (4, 4)
+    assert (found.delays_ns[~np.eye(4, dtype=bool)] > 0).all()
+    assert found.notes == ("n.gml: 1 of 20,001 nodes left out, not connected with the others",)
+
+
+def test_what_a_matrix_lacks_is_noted(tmp_path: Path) -> None:
+    (tmp_path / "d.txt").write_text("0 10\n- 0\n")
+    found = places(tmp_path, brokers=2, topology="delays", file="d.txt")
+    assert [note.partition(";")[0] for note in found.notes] == ["d.txt: 1 delay missing"]
+
+
+def test_delays_beyond_the_clock_of_a_run_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "d.txt").write_text("0 1e18\n1e18 0\n")
+    with pytest.raises(BadInput, match=r"^overlay: puts brokers 1e\+15 s apart; .*hint: unit"):
+        places(tmp_path, brokers=2, topology="delays", file="d.txt")
+    scaled = places(tmp_path, brokers=2, topology="delays", file="d.txt", delay_ms_mean=5.0)
+    assert scaled.delays_ns.max() == 5_000_000
 
 
 def test_a_file_with_too_few_places_is_refused(tmp_path: Path) -> None:
     (tmp_path / "d.txt").write_text("0 10\n10 0\n")
-    with pytest.raises(BadInput, match=r"is 3, and d.txt has 2 places"):
+    with pytest.raises(BadInput, match=r"is 3, and d.txt has 2 hosts"):
         places(tmp_path, brokers=3, topology="delays", file="d.txt")
 
 

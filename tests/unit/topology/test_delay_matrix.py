@@ -32,6 +32,7 @@ def test_text_may_be_apart_by_blanks_tabs_commas_or_semicolons(
     matrix = read_delays(path)
     assert np.allclose(matrix.delays, MILLISECONDS / 1000.0, rtol=1e-15, atol=0.0)
     assert matrix.missing_count == 0
+    assert matrix.notes == ()
 
 
 @pytest.mark.parametrize(("unit", "factor"), [("s", 1.0), ("ms", 1e-3), ("us", 1e-6)])
@@ -62,6 +63,9 @@ def test_gaps_take_the_way_back_or_a_third_host_and_are_counted(tmp_path: Path) 
         [7.0, 3.0, 1.0, 0.0],
     ]
     assert matrix.missing_count == 5
+    assert matrix.notes == (
+        "5 delays missing; the way back, or else the best way over a third host, stands in",
+    )
 
 
 def test_a_host_that_nobody_reached_is_refused_by_its_place() -> None:

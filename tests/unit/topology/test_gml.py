@@ -45,8 +45,64 @@ def test_delays_follow_from_where_the_ends_are() -> None:
     assert delays[2] == 0.0
 
 
-def test_links_to_an_unknown_place_take_five_milliseconds() -> None:
-    assert parse_gml(SAMPLE).link_delays[[1, 3]].tolist() == [0.005, 0.005]
+def test_links_to_an_unknown_place_take_as_long_as_others_do() -> None:
+    """A fixed guess would be most of the delay in a network of a town; a median is in scale."""
+    network = parse_gml(
+        "graph [ node [ id 0 longitude 0 latitude 0 ] node [ id 1 longitude 0 latitude 0.1 ]"
+        " node [ id 2 longitude 0 latitude 0.3 ] node [ id 3 longitude 0 latitude 0.6 ]"
+        " node [ id 4 longitude 0 ] edge [ source 0 target 1 ] edge [ source 1 target 2 ]"
+        " edge [ source 2 target 3 ] edge [ source 3 target 4 ] edge [ source 4 target 0 ] ]"
+    )
+    delays = network.link_delays.tolist()
+    assert network.guessed.tolist() == [3, 4]
+    assert delays[3] == delays[4] == delays[1]
+    assert delays[0] < delays[1] < delays[2]
+    assert network.notes == (
+        "2 of 5 links of unknown length, taken for 0.111 ms each, the median of the others",
+    )
+
+
+def test_links_within_a_town_say_nothing_about_those_of_unknown_length() -> None:
+    """Sydney has two nodes in one place; what counts is how far away Perth is."""
+    network = parse_gml(SAMPLE)
+    assert network.guessed.tolist() == [1, 3]
+    assert network.link_delays[[1, 3]].tolist() == [network.link_delays[0]] * 2
+
+
+@pytest.mark.parametrize(
+    ("nodes", "note"),
+    [
+        ("node [ id 0 ] node [ id 1 ]", "1 of 1 link of unknown length, taken for 5 ms"),
+        (
+            "node [ id 0 latitude 1 longitude 1 ] node [ id 1 latitude 1 longitude 1 ]"
+            " node [ id 2 ] node [ id 3 ] edge [ source 1 target 2 ] edge [ source 2 target 3 ]",
+            "2 of 3 links of unknown length, taken for 5 ms each",
+        ),
+    ],
+)
+def test_where_no_link_has_a_length_it_is_five_milliseconds(nodes: str, note: str) -> None:
+    network = parse_gml(f"graph [ {nodes} edge [ source 0 target 1 ] ]")
+    assert set(network.link_delays[network.guessed].tolist()) == {0.005}
+    assert network.notes == (note,)
+
+
+def test_a_network_that_is_known_in_full_needs_no_notes() -> None:
+    network = parse_gml(
+        "graph [ node [ id 0 longitude 0 latitude 0 ] node [ id 1 longitude 1 latitude 1 ]"
+        " edge [ source 0 target 1 ] edge [ source 0 target 1 ] ]"
+    )
+    assert network.guessed.tolist() == []
+    assert network.notes == ()
+
+
+def test_nodes_apart_from_the_others_are_counted() -> None:
+    assert parse_gml(SAMPLE).notes[1:] == ("1 of 5 nodes left out, not connected with the others",)
+
+
+def test_a_network_without_links_has_one_node_at_most() -> None:
+    network = parse_gml("graph [ node [ id 0 ] node [ id 1 ] ]")
+    assert network.delays_between(network.largest_part).tolist() == [[0.0]]
+    assert network.notes == ("1 of 2 nodes left out, not connected with the others",)
 
 
 def test_half_way_around_the_earth_is_not_too_far() -> None:
@@ -74,6 +130,14 @@ def test_a_file_in_the_old_encoding_is_read(tmp_path: Path) -> None:
     assert read_gml(path).names == ("Zürich",)
     path.write_text('\ufeffgraph [ node [ id 0 label "Zürich" ] ]', encoding="utf-8")
     assert read_gml(path).names == ("Zürich",)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32"])
+def test_a_file_in_another_encoding_is_refused(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "network.gml"
+    path.write_bytes(SAMPLE.encode(encoding))
+    with pytest.raises(BadInput, match="document: is not text; hint: save it as UTF-8"):
+        read_gml(path)
 
 
 @pytest.mark.parametrize(
