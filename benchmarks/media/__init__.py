@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.media import pool_overhead, two_workers
+from benchmarks.media import pool_overhead, prediction, two_workers
 
 __all__ = ["STUDIES"]
 
-STUDIES = (pool_overhead.STUDY, two_workers.STUDY)
+STUDIES = (pool_overhead.STUDY, two_workers.STUDY, prediction.STUDY)

@@ -36,7 +36,7 @@ _FAMILIES: tuple[Literal["map", "video"], ...] = ("map", "video")
 _FAILURES_MAX = 5
 # The sizes that are published: maps of 0.5 to 2 MB, clips of a quarter to four. Shorter clips
 # take seconds to measure, but an encoder is still finding its bit rate then.
-_MAP_PAGES, _MAP_PAGES_CHECKED = (2, 8), (3, 5)
+_MAP_PAGES, _MAP_PAGES_CHECKED = (2, 4, 8), (3, 6)
 _CLIP_SECONDS, _CLIP_SECONDS_CHECKED = (2, 6, 30), (4, 12)
 
 

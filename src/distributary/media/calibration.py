@@ -26,6 +26,8 @@ from distributary.media.result import ConversionResult
 
 __all__ = ["Calibration", "ConversionCost", "Failure", "FormatSize", "Sample", "calibrate"]
 
+_MILLISECOND = 1e-3
+
 Convert = Callable[[bytes, MediaType, MediaType], ConversionResult]
 """Carries out one direct conversion, as the `convert` of a pool with one worker does."""
 Observe = Callable[[str, int, int], None]
@@ -133,10 +135,12 @@ class Calibration:
 
     @property
     def seconds_misses(self) -> Misses | None:
-        """How far seconds are off on the checks."""
+        """How far seconds are off on the checks; less than a millisecond counts as one."""
         return Misses.of(
             [
-                relative_error(item.line, content_mb=one.content_mb, amount=one.seconds)
+                relative_error(
+                    item.line, content_mb=one.content_mb, amount=one.seconds, least=_MILLISECOND
+                )
                 for item in self.conversions
                 for one in item.checked
             ]

@@ -17,9 +17,15 @@ __all__ = ["Misses", "relative_error"]
 _WRITTEN_DECIMALS = 4
 
 
-def relative_error(line: Line, *, content_mb: float, amount: float) -> float:
-    """Return by which share of the amount that was measured the line is off."""
-    return abs(line.at(content_mb) - amount) / max(amount, RESOLUTION)
+def relative_error(
+    line: Line, *, content_mb: float, amount: float, least: float = RESOLUTION
+) -> float:
+    """Return by which share of the amount that was measured the line is off.
+
+    An amount below `least` counts as that much: being off by half of next to nothing is
+    not being off by half.
+    """
+    return abs(line.at(content_mb) - amount) / max(amount, least)
 
 
 @dataclass(frozen=True)

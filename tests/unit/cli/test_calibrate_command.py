@@ -163,7 +163,7 @@ def test_sample_maps_measure_a_whole_family(
 ) -> None:
     graph = tmp_path / "graph.json"
     assert main(["calibrate", "--family", "map", "--repeat", "1", "-o", str(graph)]) == 0
-    assert "110 conversions between 20 formats measured on 2 samples" in capsys.readouterr().err
+    assert "110 conversions between 20 formats measured on 3 samples" in capsys.readouterr().err
     document = written(graph)
     assert document["failed"] == []
     assert len(document["check"]["samples"]) == 2
