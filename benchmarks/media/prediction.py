@@ -138,9 +138,9 @@ def _run(size: Size, progress: Progress) -> Findings:
                 tuple(rows),
                 notes=(
                     f"Lines through clips of {through} MB; {len(calibration.conversions)} of the "
-                    f"conversions of video, {parameters.repeats} runs each, medians of processor "
-                    "time. The flight of the sample clip in other lengths, and a flight over "
-                    "another country, encoded with other settings."
+                    f"conversions of video, the shortest of {parameters.repeats} runs each, in "
+                    "processor time. The flight of the sample clip in other lengths, and a flight "
+                    "over another country, encoded with other settings."
                 ),
             ),
         ),

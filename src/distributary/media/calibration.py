@@ -139,7 +139,7 @@ class Calibration:
         return Misses.of(
             [
                 relative_error(
-                    item.line, content_mb=one.content_mb, amount=one.seconds, least=_MILLISECOND
+                    item.line, content_mb=one.content_mb, amount=one.least, floor=_MILLISECOND
                 )
                 for item in self.conversions
                 for one in item.checked
@@ -161,7 +161,8 @@ def calibrate(
 
     Each runs `repeat` times on every sample, in an order that is drawn anew for every
     round: a slow moment of the machine then falls on conversions of all kinds, and on
-    one run of each, which the median passes over. Whatever loads a library ran before.
+    one run of each, while lines are drawn through the shortest. Whatever loads a library ran
+    before.
     The same is done with `checks`, of which the lines know nothing: their formats are those
     of samples, and their sizes should be others.
 
@@ -303,7 +304,7 @@ class _Run:
         return tuple(
             ConversionCost(
                 conversion,
-                fit_line([(one.content_mb, one.seconds) for one in measured]),
+                fit_line([(one.content_mb, one.least) for one in measured]),
                 tuple(measured),
                 tuple(checked),
             )

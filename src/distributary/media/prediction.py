@@ -18,14 +18,14 @@ _WRITTEN_DECIMALS = 4
 
 
 def relative_error(
-    line: Line, *, content_mb: float, amount: float, least: float = RESOLUTION
+    line: Line, *, content_mb: float, amount: float, floor: float = RESOLUTION
 ) -> float:
     """Return by which share of the amount that was measured the line is off.
 
-    An amount below `least` counts as that much: being off by half of next to nothing is
+    An amount below `floor` counts as that much: being off by half of next to nothing is
     not being off by half.
     """
-    return abs(line.at(content_mb) - amount) / max(amount, least)
+    return abs(line.at(content_mb) - amount) / max(amount, floor)
 
 
 @dataclass(frozen=True)

@@ -174,21 +174,37 @@ def test_one_disturbed_run_moves_neither_median_nor_line() -> None:
 
     result, _ = measured(disturbed, 1.0, 2.0, repeat=5)
     assert {one.seconds for item in result.conversions for one in item.measured} == {0.25}
+    assert {item.line for item in result.conversions} == {Line(0.25, 0.0)}
+
+
+def test_a_busy_machine_moves_the_median_and_not_the_line() -> None:
+    """All runs but one are disturbed, of one sample more than of the other."""
+
+    def busy(source: str, target: str, size: int, before: int) -> float:
+        quiet = steady(source, target, size, before)
+        return quiet if before % 5 == 2 else quiet * (1.5 if size > MEGABYTE else 1.1)
+
+    result, _ = measured(busy, 1.0, 2.0, repeat=5)
+    for source, per_mb in (("a", 2.0), ("b", 1.0)):
+        line = line_of(result, source, "c")
+        assert line.fixed == pytest.approx(0.5)
+        assert line.per_mb == pytest.approx(per_mb)
+    assert all(one.seconds > one.least for item in result.conversions for one in item.measured)
 
 
 @pytest.mark.parametrize(
-    ("runs", "median", "spread"),
+    ("runs", "median", "spread", "least"),
     [
-        ([2.0], 2.0, 0.0),
-        ([1.0, 3.0], 2.0, 1.0),
-        ([5.0, 1.0, 2.0], 2.0, 2.0),
-        ([1.0, 2.0, 3.0, 4.0, 100.0], 3.0, 2.0),
+        ([2.0], 2.0, 0.0, 2.0),
+        ([1.0, 3.0], 2.0, 1.0, 1.0),
+        ([5.0, 1.0, 2.0], 2.0, 2.0, 1.0),
+        ([1.0, 2.0, 3.0, 4.0, 100.0], 3.0, 2.0, 1.0),
     ],
 )
-def test_runs_are_summed_up_by_median_and_quartiles(
-    runs: list[float], median: float, spread: float
+def test_runs_are_summed_up_by_median_quartiles_and_the_shortest(
+    runs: list[float], median: float, spread: float, least: float
 ) -> None:
-    assert Duration.of(0.5, runs) == Duration(0.5, median, spread)
+    assert Duration.of(0.5, runs) == Duration(0.5, median, spread, least)
 
 
 def test_samples_of_one_size_leave_no_fixed_part_and_it_is_said() -> None:
@@ -350,7 +366,12 @@ def test_the_document_holds_what_was_measured_and_on_what() -> None:
             "to": item.conversion.target,
             "cost": item.line.document(),
             "measured": [
-                {"content_mb": one.content_mb, "seconds": one.seconds, "spread": 0.0}
+                {
+                    "content_mb": one.content_mb,
+                    "seconds": one.seconds,
+                    "spread": 0.0,
+                    "least": one.seconds,
+                }
                 for one in item.measured
             ],
             "checked": [],

@@ -75,7 +75,7 @@ def test_errors_are_shares_of_what_was_measured() -> None:
     assert relative_error(line, content_mb=2.0, amount=4.0) == pytest.approx(0.25)
     assert relative_error(line, content_mb=2.0, amount=10.0) == pytest.approx(0.5)
     assert relative_error(Line(0.0, 0.0), content_mb=2.0, amount=0.0) == 0.0
-    assert relative_error(line, content_mb=2.0, amount=4.0, least=10.0) == pytest.approx(0.1)
+    assert relative_error(line, content_mb=2.0, amount=4.0, floor=10.0) == pytest.approx(0.1)
 
 
 def test_errors_are_summed_up_by_median_and_worst() -> None:
