@@ -30,9 +30,9 @@ def report_of(simulation: Simulation) -> dict[str, Any]:
     return {
         "scenario": simulation.scenario.name,
         "seed": simulation.seed,
-        "notes": list(simulation.places.notes),
         "log_hash": world.log_hash,
         "violations": [violation.document() for violation in simulation.violations],
+        "notes": list(simulation.places.notes),
         "deliveries": {
             "owed": once.owed,
             "made": once.made,
