@@ -172,7 +172,7 @@ def test_sample_maps_measure_a_whole_family(
 
 @pytest.mark.full
 def test_clips_measure_a_whole_family(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Short ones: those of `--family video` take a quarter of an hour."""
+    """Short ones: those of `--family video` take 25 minutes."""
     graph = tmp_path / "graph.json"
     clips = [str(tmp_path / name) for name in ("one.mp4", "two.mp4", "other.mp4")]
     for path, seconds in zip(clips, (1, 2.5, 1.5), strict=True):
