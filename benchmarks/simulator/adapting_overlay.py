@@ -263,7 +263,7 @@ class AdaptingOverlay:
             "tolerance": tolerance.document(),
         }
         self.world.tell(name, Subscribe(json.dumps(document)), sender=client)
-        self._fidelity.follow(identity, _OBJECT, tolerance)
+        self._fidelity.follow(identity, _OBJECT, tolerance, server=name)
         self._following[name] = identity
         if old is not None:
             self.world.tell(name, Unsubscribe(old), sender=client)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.reference.measured_loss import Copy, measured_loss
 
 from distributary.content import Tolerance, Version
 from distributary.simulator.checkers.fidelity import Fidelity
@@ -54,6 +59,79 @@ def test_an_interval_is_split_between_the_windows_it_lies_in() -> None:
     fidelity.copied("f", THING, 2, 225)
     fidelity.finish(300)
     assert [loss for _, loss in fidelity.series()] == [0.5, 1.0, 0.25]
+
+
+def test_a_server_counts_once_however_many_objects_it_follows() -> None:
+    """Pooling all copies, the one that is outside would count for a quarter."""
+    fidelity = Fidelity(100)
+    for subject in ("a", "b", "c"):
+        thing = ("/q", subject)
+        fidelity.changed(thing, 1, {"/value": Version(0.0, 1, 0)}, 0)
+        fidelity.follow(f"many-{subject}", thing, WITHIN_ONE, server="many")
+        fidelity.copied(f"many-{subject}", thing, 1, 0)
+    source(fidelity, 1, 0.0, 0)
+    fidelity.follow("one", THING, WITHIN_ONE)
+    fidelity.copied("one", THING, 1, 0)
+    source(fidelity, 2, 5.0, 0)
+    fidelity.finish(200)
+    assert fidelity.series() == [(0.0, 0.5), (1e-7, 0.5)]
+    assert fidelity.average() == 0.5
+
+
+def test_a_server_that_changes_its_tolerance_has_one_copy_all_the_time() -> None:
+    fidelity = Fidelity(1000)
+    source(fidelity, 1, 0.0, 0)
+    fidelity.follow("f", THING, WITHIN_ONE, server="s")
+    fidelity.copied("f", THING, 1, 0)
+    source(fidelity, 2, 5.0, 50)
+    fidelity.follow("f-2", THING, Tolerance("/value", "absolute", 10.0), server="s")
+    fidelity.unfollow("f", 100)
+    fidelity.copied("f-2", THING, 1, 100)
+    fidelity.finish(400)
+    assert fidelity.average() == pytest.approx(50 / 400)
+
+
+COPIES = st.builds(
+    Copy,
+    server=st.sampled_from("abc"),
+    subject=st.sampled_from("xyz"),
+    begun=st.integers(0, 60),
+    length=st.integers(1, 60),
+    outside=st.frozensets(st.integers(0, 120)),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(COPIES, max_size=6, unique_by=lambda copy: (copy.server, copy.subject)),
+    st.integers(1, 50),
+)
+def test_loss_is_averaged_over_the_objects_of_a_server_and_then_over_servers(
+    copies: list[Copy], window: int
+) -> None:
+    fidelity = Fidelity(window)
+    for at in range(130):
+        for number, copy in enumerate(copies):
+            name, thing = f"f{number}", (str(number), copy.subject)
+            if at == 0:
+                fidelity.follow(name, thing, WITHIN_ONE, server=copy.server)
+            if at == copy.begun:
+                fidelity.changed(thing, 1, {"/value": Version(0.0, 1, at)}, at)
+                fidelity.copied(name, thing, 1, at)
+            if copy.begun <= at < copy.begun + copy.length:
+                value = 5.0 if at in copy.outside else 0.0
+                fidelity.changed(thing, at + 2, {"/value": Version(value, at + 2, at)}, at)
+            if at == copy.begun + copy.length:
+                fidelity.unfollow(name, at)
+    expected: list[tuple[int, Fraction | None]] = [
+        (k, measured_loss(copies, k * window, (k + 1) * window)) for k in range(130)
+    ]
+    assert fidelity.series() == [
+        (pytest.approx(k * window / 1e9), pytest.approx(float(loss)))
+        for k, loss in expected
+        if loss is not None
+    ]
+    assert fidelity.average() == pytest.approx(float(measured_loss(copies, 0, 1000) or 0))
 
 
 @pytest.mark.parametrize("without_delay", [True, False])

@@ -35,6 +35,23 @@ def test_a_run_is_measured_window_by_window() -> None:
     assert 0.0 < run.average_outside < run.average_loss
 
 
+def test_servers_are_averaged_over_their_objects_before_they_are_averaged() -> None:
+    """As planners do: a server that wants much counts no more than one that wants little."""
+    problem = FidelityProblem(
+        ("s", "near", "far"),
+        ("a", "b", "c"),
+        np.array([[2.0, 2.0, 2.0], [1.0, 2.0, 1.0], [2.0, 0.0, 0.0]]),
+        np.full(3, 0.001),
+        np.full(3, 0.001),
+        np.array([[0.0, 0.01, 0.2], [0.01, 0.0, 0.2], [0.2, 0.2, 0.0]]),
+    )
+    forest = build_trees(problem, method="source").forest
+    run = simulate(problem, forest, seconds=2_000.0)
+    for average, copies in ((run.average_loss, run.loss), (run.average_outside, run.outside)):
+        assert average == pytest.approx((copies[1].mean() + copies[2, 0]) / 2.0)
+    assert run.average_loss == pytest.approx(loss(problem, forest).average, rel=0.1)
+
+
 def test_losses_rise_when_nodes_slow_down_and_fall_when_they_recover() -> None:
     run = simulate(
         PROBLEM,

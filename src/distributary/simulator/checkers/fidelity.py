@@ -1,18 +1,23 @@
 """Fidelity: for how long copies of stream objects were outside of their tolerances.
 
-Nothing changes between two events, so the time outside is a sum of intervals and exact.
+Nothing changes between two events, so the time outside is a sum of intervals and exact. The
+average is that of `fidelity.loss`: over the objects of a server first, and then over servers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from statistics import fmean
 
 from distributary.content import Tolerance, Version, outside
 
 __all__ = ["Fidelity", "FollowedCopy"]
 
 _NS_PER_SECOND = 1e9
+
+_Copy = tuple[str, tuple[str, str]]
+"""A server, and the object that it has a copy of."""
 
 
 @dataclass(eq=False)
@@ -21,6 +26,8 @@ class FollowedCopy:
 
     Attributes
     ----------
+    server
+        With whose objects it is averaged.
     copy
         The copy that it has; None until the first one, from when on it counts.
     outside_since_ns
@@ -28,6 +35,7 @@ class FollowedCopy:
     """
 
     follower: str
+    server: str
     object: tuple[str, str]
     tolerance: Tolerance
     copy: Version | None = None
@@ -55,13 +63,28 @@ class Fidelity:
         self._current: dict[tuple[str, str], int] = {}
         self._of_object: dict[tuple[str, str], list[FollowedCopy]] = {}
         self._of_follower: dict[str, dict[tuple[str, str], list[FollowedCopy]]] = {}
-        self._outside: dict[int, int] = {}
-        self._counted: dict[int, int] = {}
+        self._outside: dict[int, dict[_Copy, int]] = {}
+        self._counted: list[tuple[_Copy, int, int]] = []
         self.intervals: list[tuple[str, tuple[str, str], int, int]] = []
 
-    def follow(self, follower: str, thing: tuple[str, str], tolerance: Tolerance) -> FollowedCopy:
-        """Count a follower of an object, from its first copy on."""
-        following = FollowedCopy(follower, thing, tolerance)
+    def follow(
+        self,
+        follower: str,
+        thing: tuple[str, str],
+        tolerance: Tolerance,
+        *,
+        server: str | None = None,
+    ) -> FollowedCopy:
+        """Count a follower of an object, from its first copy on.
+
+        Parameters
+        ----------
+        server
+            Whose follower it is, unless it is a server of its own. Followers of one server
+            are averaged before servers are; those that it has of one object, one after the
+            other or at once, are the same copy.
+        """
+        following = FollowedCopy(follower, server or follower, thing, tolerance)
         self._of_object.setdefault(thing, []).append(following)
         self._of_follower.setdefault(follower, {}).setdefault(thing, []).append(following)
         return following
@@ -110,17 +133,38 @@ class Fidelity:
                 yield from followings
 
     def series(self) -> list[tuple[float, float]]:
-        """Return (time in seconds, share of time outside) for each window that counts."""
-        return [
-            (window * self._window_ns / _NS_PER_SECOND, self._outside.get(window, 0) / counted)
-            for window, counted in sorted(self._counted.items())
-            if counted
-        ]
+        """Return (time in seconds, average loss) for each window that counts."""
+        width = self._window_ns
+        begun = min((since_ns for _, since_ns, _ in self._counted), default=0)
+        ended = max((until_ns for _, _, until_ns in self._counted), default=0)
+        series = []
+        for window in range(begun // width, -(-ended // width)):
+            since_ns = window * width
+            loss = self._loss(since_ns, since_ns + width, self._outside.get(window, {}))
+            if loss is not None:
+                series.append((since_ns / _NS_PER_SECOND, loss))
+        return series
 
     def average(self) -> float:
-        """Return the share of time outside over the whole run."""
-        counted = sum(self._counted.values())
-        return sum(self._outside.values()) / counted if counted else 0.0
+        """Return the average loss over the whole run."""
+        outside: dict[_Copy, int] = {}
+        for copies in self._outside.values():
+            for copy, outside_ns in copies.items():
+                outside[copy] = outside.get(copy, 0) + outside_ns
+        ended = max((until_ns for _, _, until_ns in self._counted), default=0)
+        return self._loss(0, ended, outside) or 0.0
+
+    def _loss(self, since_ns: int, until_ns: int, outside: Mapping[_Copy, int]) -> float | None:
+        """Return the average loss in a stretch of time; None when nothing counts in it."""
+        counted: dict[_Copy, int] = {}
+        for copy, begun_ns, ended_ns in self._counted:
+            within_ns = min(ended_ns, until_ns) - max(begun_ns, since_ns)
+            if within_ns > 0:
+                counted[copy] = counted.get(copy, 0) + within_ns
+        servers: dict[str, list[float]] = {}
+        for copy, within_ns in counted.items():
+            servers.setdefault(copy[0], []).append(outside.get(copy, 0) / within_ns)
+        return fmean(fmean(shares) for shares in servers.values()) if servers else None
 
     def _look(self, following: FollowedCopy, now_ns: int) -> None:
         """See whether a copy is outside now."""
@@ -138,19 +182,21 @@ class Fidelity:
         following.outside_since_ns = None
         if now_ns > since_ns:
             self.intervals.append((following.follower, following.object, since_ns, now_ns))
-            self._spread(self._outside, since_ns, now_ns)
+            self._spread(following, since_ns, now_ns)
 
     def _close(self, following: FollowedCopy, now_ns: int) -> None:
         if following.begun_ns is not None:
             if following.outside_since_ns is not None:
                 self._count_outside(following, now_ns)
-            self._spread(self._counted, following.begun_ns, now_ns)
+            copy = (following.server, following.object)
+            self._counted.append((copy, following.begun_ns, now_ns))
 
-    def _spread(self, windows: dict[int, int], since_ns: int, until_ns: int) -> None:
-        """Add an interval to the windows that it lies in."""
-        width = self._window_ns
+    def _spread(self, following: FollowedCopy, since_ns: int, until_ns: int) -> None:
+        """Add an interval outside to the windows that it lies in."""
+        copy, width = (following.server, following.object), self._window_ns
         while since_ns < until_ns:
             window = since_ns // width
             end_ns = min(until_ns, (window + 1) * width)
-            windows[window] = windows.get(window, 0) + end_ns - since_ns
+            copies = self._outside.setdefault(window, {})
+            copies[copy] = copies.get(copy, 0) + end_ns - since_ns
             since_ns = end_ns

@@ -160,7 +160,12 @@ class StreamClients:
         for thing in self.objects:
             if asked.matches(thing.event()):
                 for fidelity in (self.at_brokers, self.at_clients):
-                    fidelity.follow(subscription.id, thing.identity, subscription.tolerance)
+                    fidelity.follow(
+                        subscription.id,
+                        thing.identity,
+                        subscription.tolerance,
+                        server=follower.address,
+                    )
                 held = self._copies.get((follower.home, thing.identity))
                 if held is not None:
                     self.at_brokers.copied(subscription.id, thing.identity, held, now_ns)
