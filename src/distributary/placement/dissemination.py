@@ -16,7 +16,7 @@ from distributary.errors import BadInput, quoted
 from distributary.placement.problem import PlacementProblem
 from distributary.topology import DisseminationTree, Overlay, TreeNode
 
-__all__ = ["HETEROGENEITIES", "TREES", "dissemination_problem", "factors"]
+__all__ = ["BANDWIDTH_BASELINE", "HETEROGENEITIES", "TREES", "dissemination_problem", "factors"]
 
 HETEROGENEITIES = ("none", "weak", "strong")
 TREES = ("routes", "recursive")
@@ -25,9 +25,10 @@ TREES = ("routes", "recursive")
 _OVERLAY_BROKERS_MAX = 8_192
 _RECURSIVE_BROKERS_MAX = 100_000
 
-# Paper 001, section E.2: bandwidths in Mbit/s, of which 10 costs 1.
+# Paper 001, section E.2.
+BANDWIDTH_BASELINE = 10.0
+"""The bandwidth in Mbit/s of a link that costs 1."""
 _FAST_SHARE = 0.6
-_BANDWIDTH_BASELINE = 10.0
 _BANDWIDTH_MAX = 100.0
 # The paper's slow links go down to 0, where the cost 10 / x has no bound. Ours stop here,
 # at a cost of 100, which is also the most that the paper's strong model gives a link.
@@ -182,10 +183,10 @@ def factors(
         is_fast = rng.permutation(link_count) < round(_FAST_SHARE * link_count)
         bandwidths = np.where(
             is_fast,
-            rng.uniform(_BANDWIDTH_BASELINE, _BANDWIDTH_MAX, size=link_count),
-            rng.uniform(_BANDWIDTH_MIN, _BANDWIDTH_BASELINE, size=link_count),
+            rng.uniform(BANDWIDTH_BASELINE, _BANDWIDTH_MAX, size=link_count),
+            rng.uniform(_BANDWIDTH_MIN, BANDWIDTH_BASELINE, size=link_count),
         )
-        links = _BANDWIDTH_BASELINE / bandwidths
+        links = BANDWIDTH_BASELINE / bandwidths
         nodes = _AVAILABILITY_MAX / rng.uniform(
             _AVAILABILITY_MIN, _AVAILABILITY_MAX, size=node_count
         )

@@ -48,7 +48,8 @@ class SimulatedNetwork:
     """Links between all brokers, and between clients and brokers.
 
     Messages on one link are sent one after the other, each taking the time that its size
-    takes; then they travel. So they stay in order unless something disturbs them.
+    takes; then they travel. So they stay in order unless something disturbs them. A link that
+    costs twice as much has half the bandwidth: that is why it is dear.
 
     Attributes
     ----------
@@ -60,7 +61,8 @@ class SimulatedNetwork:
         self._index = {identity: k for k, identity in enumerate(places.identifiers)}
         self._delays: list[list[int]] = places.delays_ns.tolist()
         self._rng = rng
-        self._byte_ns = _byte_ns(overlay.bandwidth_mbps)
+        byte_ns = _byte_ns(overlay.link_mbps)
+        self._byte_ns: list[list[float]] = (places.link_costs * byte_ns).tolist()
         self._loss = overlay.loss
         self._access_ns = round(overlay.access_delay_ms * _NS_PER_MS)
         self._access_byte_ns = _byte_ns(overlay.access_mbps)
@@ -78,7 +80,7 @@ class SimulatedNetwork:
             delay_ns = self._delays[one][other]
             if self.delay_factor != 1.0:
                 delay_ns = round(delay_ns * self.delay_factor)
-            byte_ns, loss = self._byte_ns, self._loss
+            byte_ns, loss = self._byte_ns[one][other], self._loss
         else:
             delay_ns, byte_ns, loss = self._access_ns, self._access_byte_ns, self._access_loss
         sent_ns = now_ns

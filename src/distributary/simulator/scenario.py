@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from distributary.broker.settings import Settings
+from distributary.placement.dissemination import BANDWIDTH_BASELINE
 from distributary.simulator.tables import bounded, fraction, one_of, pair
 
 __all__ = [
@@ -61,7 +62,7 @@ class OverlayTable:
     round_trip: bool = False
     routers: int = bounded(3_500, 2, 50_000)
     delay_ms_mean: float | None = bounded(None, 0.0, _MILLISECONDS_MAX)
-    bandwidth_mbps: float = bounded(0.0, 0.0, 1e6)
+    bandwidth_mbps: float | None = bounded(None, 0.0, 1e6)
     loss: float = fraction(0.0)
     heterogeneity: str = one_of("none", "none", "weak", "strong")
     access_delay_ms: float = bounded(2.0, 0.0, _MILLISECONDS_MAX)
@@ -71,6 +72,17 @@ class OverlayTable:
     filter_ms: float = bounded(0.0, 0.0, _MILLISECONDS_MAX)
     send_ms: float = bounded(0.0, 0.0, _MILLISECONDS_MAX)
     join: str = one_of("together", "together", "one-by-one")
+
+    @property
+    def link_mbps(self) -> float:
+        """The bandwidth of a link that costs 1; 0 when it is unlimited.
+
+        Where links differ they differ in bandwidth, which cannot be without limit then
+        unless the scenario says so.
+        """
+        if self.bandwidth_mbps is not None:
+            return self.bandwidth_mbps
+        return 0.0 if self.heterogeneity == "none" else BANDWIDTH_BASELINE
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from distributary.simulator.places import Places
 from distributary.simulator.scenario import OverlayTable
 
 
-def network(**overlay: float) -> SimulatedNetwork:
+def network(*, link_cost: float = 1.0, **overlay: float | str) -> SimulatedNetwork:
     delays = np.array([[0, 5_000_000], [7_000_000, 0]])
-    places = Places(("aa", "bb"), delays, np.ones((2, 2)), np.ones(2))
+    places = Places(("aa", "bb"), delays, np.full((2, 2), link_cost), np.ones(2))
     table = OverlayTable(brokers=2, access_delay_ms=2.0, **overlay)  # type: ignore[arg-type]
     return SimulatedNetwork(places, table, random.Random(3))
 
@@ -33,6 +33,21 @@ def test_bytes_take_time_and_wait_for_those_before_them() -> None:
     assert links.arrivals("aa", "bb", 1000, 0) == (7_000_000,)
     assert links.arrivals("bb", "aa", 1000, 0) == (8_000_000,)
     assert links.arrivals("aa", "bb", 1000, 50_000_000) == (56_000_000,)
+
+
+@pytest.mark.parametrize("cost", [0.1, 1.0, 25.0, 100.0])
+def test_a_link_that_costs_more_is_as_much_slower(cost: float) -> None:
+    links = network(bandwidth_mbps=8.0, link_cost=cost)
+    assert links.arrivals("aa", "bb", 1000, 0) == (5_000_000 + round(1_000_000 * cost),)
+
+
+def test_ten_megabits_cost_one_where_links_differ_and_no_bandwidth_is_given() -> None:
+    # What costs 100 in the published model has 0.1 Mbit/s.
+    links = network(heterogeneity="weak", link_cost=100.0)
+    assert links.arrivals("aa", "bb", 1000, 0) == (5_000_000 + 80_000_000,)
+    assert network(link_cost=100.0).arrivals("aa", "bb", 1000, 0) == (5_000_000,)
+    unlimited = network(heterogeneity="weak", bandwidth_mbps=0.0, link_cost=100.0)
+    assert unlimited.arrivals("aa", "bb", 1000, 0) == (5_000_000,)
 
 
 def test_clients_have_links_of_their_own() -> None:
