@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from itertools import pairwise
 
+import pytest
 from tests.broker_overlays import SECOND
 from tests.migration_worlds import MOVING, MoveWorld, decline
 
@@ -48,6 +49,24 @@ def test_a_client_that_has_moved_does_not_go_back_and_forth() -> None:
     world.publish_for(30, every_s=0.5)
     assert (device.home, neighbour.home) == (world.new, world.old)
     assert sorted(world.arrivals()) == [("@s", world.new), ("@t", world.old)]
+    assert world.violations() == []
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("wait_s", [0.0, 3.0])
+def test_one_that_subscribed_while_content_flowed_gets_nothing_older_when_it_moves(
+    seed: int, wait_s: float
+) -> None:
+    """Roots have what was published just before, and clocks leave open what was first."""
+    world = MoveWorld(seed=seed)
+    world.run_s(3)
+    world.publish_for(6)
+    device = world.subscribe("s", world.old)
+    world.publish_for(wait_s)
+    world.register(device, world.new)
+    world.publish_for(16)
+    world.run_s(3)
+    assert device.home == world.new
     assert world.violations() == []
 
 

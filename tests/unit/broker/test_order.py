@@ -72,7 +72,7 @@ def arrival(number: int, after: int, *, attempt: int = 1) -> Arrival:
 
 
 def finish(items: FinishedItems, number: int) -> list[int]:
-    items.put(Finished("/s", str(number), 0, 1, number, "root", 1, ()))
+    items.put(Finished("/s", str(number), 0, 1, number, "root", 1, (), done=True))
     return [released.item.number for released in items.released(item(number))]
 
 
@@ -91,7 +91,7 @@ def test_a_home_hands_out_in_order_however_items_come(
             if items.holds_back(following):
                 continue
             done.append(following.item.number)
-            items.put(Finished("/s", str(done[-1]), 0, 1, done[-1], "root", 1, ()))
+            items.put(Finished("/s", str(done[-1]), 0, 1, done[-1], "root", 1, (), done=True))
             ready.extend(reversed(items.released(following.item)))
     assert sorted(done) == list(range(1, 7))
     for number, before in after.items():
@@ -118,10 +118,17 @@ def test_a_subscription_is_past_what_came_before_something_that_it_has_got() -> 
     items = FinishedItems()
     items.put(Finished("/s", "2", 0, 1, 2, "root", 1, ("s",)))
     items.put(Finished("/s", "7", 0, 2, 7, "root", 1, ("s",)))
-    assert items.is_past("s", item(1))
-    assert not items.is_past("other", item(1))
-    assert not items.is_past("s", item(2))
-    assert not items.is_past("s", item(3)), "number 7 is of another series"
+    sequence = item(1).sequence
+    assert items.is_past("s", sequence, 1)
+    assert not items.is_past("other", sequence, 1)
+    assert not items.is_past("s", sequence, 2)
+    assert not items.is_past("s", sequence, 3), "number 7 is of another series"
+
+
+def test_what_a_client_has_got_elsewhere_is_not_done_here() -> None:
+    items = FinishedItems()
+    items.put(Finished("/s", "1", 0, 1, 1, "root", 1, ("s",)))
+    assert items.holds_back(arrival(2, 1)), "others may still be to get number 1"
 
 
 def test_an_item_that_takes_longer_is_not_overtaken() -> None:

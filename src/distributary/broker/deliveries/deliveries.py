@@ -133,7 +133,7 @@ class Deliveries(Part):
             if local.id in got or not self._is_for(local, arrival):
                 continue
             parcel = self._parcel(arrival, local)
-            if parcel is not None and self._put(local.id, parcel, item, entries, turn):
+            if parcel is not None and self._put(local, parcel, item, entries, turn):
                 got.add(local.id)
         if known is None:
             self._forgetting.keep(item.identity, turn.now_ns + self._kept_ns)
@@ -146,6 +146,7 @@ class Deliveries(Part):
             arrival.root,
             arrival.attempt,
             tuple(sorted(got)),
+            done=True,
         )
         self._items.put(finished)
         # After the entries: a crash between them and this finds the entries again.
@@ -170,7 +171,7 @@ class Deliveries(Part):
         item = arrival.item
         if local.since_ns > item.published_ns + self._skew_ns:
             return False
-        if local.since_ns > item.published_ns and self._items.is_past(local.id, item):
+        if _is_doubtful(local, item) and self._items.is_past(local.id, item.sequence, item.number):
             return False
         return local.id in arrival.registrations or local.coverer in arrival.registrations
 
@@ -196,7 +197,7 @@ class Deliveries(Part):
 
     def _put(
         self,
-        subscription: str,
+        local: LocalSubscription,
         parcel: Queued,
         item: Item,
         entries: list[tuple[str, Queued]],
@@ -206,7 +207,7 @@ class Deliveries(Part):
 
         Returns whether the client counts as having got it here.
         """
-        migration = self.core.migration
+        migration, subscription = self.core.migration, local.id
         place = (item.cell, item.series, item.number)
         if migration.has_left(parcel.client):
             if migration.keeps(parcel.client):
@@ -214,18 +215,38 @@ class Deliveries(Part):
             migration.redirect(subscription, parcel, place, turn)
             return True
         if migration.holds(parcel.client):
-            migration.hold(subscription, parcel, place, turn)
+            doubtful = _is_doubtful(local, item)
+            migration.hold(subscription, parcel, place, turn, doubtful=doubtful)
             return False
         entries.append((subscription, self._queues.put(subscription, parcel, turn)))
         return True
 
-    def hand(self, subscription: str, parcel: Queued, turn: Turn) -> None:
-        """Deliver what came by way of a client's old home, or had to wait for that."""
+    def hand(
+        self,
+        subscription: str,
+        parcel: Queued,
+        place: tuple[int, int, int],
+        turn: Turn,
+        *,
+        doubtful: bool,
+    ) -> None:
+        """Deliver what came by way of a client's old home, or had to wait for that.
+
+        Parameters
+        ----------
+        place
+            Its cell, series and number.
+        doubtful
+            Whether it was published about when the subscription came, and need not be got
+            after something later.
+        """
         known = self._items.get(parcel.identity)
         if known is None:
-            known = Finished(*parcel.identity, 0, 0, 0, "", 0, ())
+            known = Finished(*parcel.identity, *place, "", 0, ())
             self._forgetting.keep(parcel.identity, turn.now_ns + self._kept_ns)
         if subscription in known.subscriptions:
+            return
+        if doubtful and self._items.is_past(subscription, known.sequence, known.number):
             return
         # Not held again: it is what others wait for, or has waited long enough.
         entries = [(subscription, self._queues.put(subscription, parcel, turn))]
@@ -305,7 +326,7 @@ class Deliveries(Part):
         for known in self._items:
             common = tuple(s for s in known.subscriptions if s in own)
             if common:
-                finished.append(replace(known, number=0, subscriptions=common))
+                finished.append(replace(known, done=False, subscriptions=common))
         return ClientDeliveries(client, tuple(queues), tuple(finished))
 
     def adopt_client(self, record: ClientDeliveries, turn: Turn) -> None:
@@ -334,6 +355,11 @@ class Deliveries(Part):
         """Forget all that is kept for a client, which has moved."""
         for subscription, _ in self._queues.of_client(client):
             self._queues.drop(subscription, turn)
+
+
+def _is_doubtful(local: LocalSubscription, item: Item) -> bool:
+    """Whether clocks leave open if a subscription or an item came first."""
+    return local.since_ns > item.published_ns
 
 
 def _reason(arrival: Arrival, nothing: NoFormat) -> str:

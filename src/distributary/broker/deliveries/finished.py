@@ -53,12 +53,14 @@ class Finished:
     Attributes
     ----------
     number
-        0 when others of this broker's clients may still be to get it: of a client that has
-        moved here, or after a crash.
+        Its place in the sequence; 0 when that is not known any more.
     root, attempt
         The last attempt that was carried out.
     subscriptions
         Those that have got it.
+    done
+        Whether all of this broker's clients have that are to get it. Of what a client has got
+        elsewhere, or what a crash has left of it, that is not known.
     """
 
     source: str
@@ -69,6 +71,7 @@ class Finished:
     root: str
     attempt: int
     subscriptions: tuple[str, ...]
+    done: bool = False
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -101,7 +104,7 @@ class FinishedItems:
     def put(self, finished: Finished) -> None:
         """Enter an item."""
         self._finished[finished.identity] = finished
-        if finished.number:
+        if finished.done:
             self._numbers.setdefault(finished.sequence, set()).add(finished.number)
 
     def forget(self, identity: tuple[str, str]) -> None:
@@ -113,11 +116,11 @@ class FinishedItems:
             if not numbers:
                 del self._numbers[finished.sequence]
 
-    def is_past(self, subscription: str, item: Item) -> bool:
-        """Whether a subscription has got something that its publisher sent after an item."""
+    def is_past(self, subscription: str, sequence: Sequence, number: int) -> bool:
+        """Whether a subscription has got something that comes later in a sequence."""
         return any(
-            finished.number > item.number
-            and finished.sequence == item.sequence
+            finished.number > number
+            and finished.sequence == sequence
             and subscription in finished.subscriptions
             for finished in self._finished.values()
         )

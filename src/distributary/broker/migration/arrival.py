@@ -46,7 +46,13 @@ class ArrivalRecord:
 @wire(662)
 @dataclass(frozen=True, slots=True)
 class HeldRecord:
-    """Something for a client that waits for its turn."""
+    """Something for a client that waits for its turn.
+
+    Attributes
+    ----------
+    doubtful
+        Whether it was published about when the subscription came.
+    """
 
     client: str
     subscription: str
@@ -54,6 +60,7 @@ class HeldRecord:
     cell: int
     series: int
     place: int
+    doubtful: bool = False
 
     def precedes(self, other: HeldRecord) -> bool:
         """Whether it is for the same subscription, and was published before."""

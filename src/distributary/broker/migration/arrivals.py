@@ -63,12 +63,15 @@ class Arrivals:
             Arriving.TAKING_OVER,
         )
 
-    def hold(self, subscription: str, parcel: Queued, place: Place, turn: Turn) -> None:
+    def hold(
+        self, subscription: str, parcel: Queued, place: Place, turn: Turn, *, doubtful: bool
+    ) -> None:
         """Keep what a root has sent for a client until its old home has sent the last."""
         client = parcel.client
         arrival = self._by_client[client]
         number = max(arrival.held, default=0) + 1
-        held = arrival.held[number] = HeldRecord(client, subscription, parcel, *place)
+        held = HeldRecord(client, subscription, parcel, *place, doubtful)
+        arrival.held[number] = held
         turn.persist(f"migration/held/{client}/{number:09d}", held)
 
     # The steps.
@@ -186,7 +189,10 @@ class Arrivals:
         """Deliver something, unless the client has ended the subscription meanwhile."""
         local = self._core.subscriptions.get(record.subscription)
         if local is not None and local.client == record.client:
-            self._core.deliveries.hand(record.subscription, record.parcel, turn)
+            place = (record.cell, record.series, record.place)
+            self._core.deliveries.hand(
+                record.subscription, record.parcel, place, turn, doubtful=record.doubtful
+            )
 
     def _settle(self, arrival: Arrival, turn: Turn) -> None:
         if arrival.taken == arrival.count and self._step(arrival, Coming.ENDED):

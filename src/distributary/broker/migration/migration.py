@@ -141,9 +141,11 @@ class Migration(Part):
         """Whether what roots send for a client has to wait for what its old home sends."""
         return self._arrivals.holds(client)
 
-    def hold(self, subscription: str, parcel: Queued, place: Place, turn: Turn) -> None:
+    def hold(
+        self, subscription: str, parcel: Queued, place: Place, turn: Turn, *, doubtful: bool
+    ) -> None:
         """Keep something for a client until its old home has sent the last."""
-        self._arrivals.hold(subscription, parcel, place, turn)
+        self._arrivals.hold(subscription, parcel, place, turn, doubtful=doubtful)
 
     def ghosts(self, publication: Publication) -> list[LocalSubscription]:
         """Return subscriptions of clients that have left and may still be sent something."""
