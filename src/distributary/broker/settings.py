@@ -6,6 +6,7 @@ Times are in seconds here, for people, and in nanoseconds everywhere else.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -214,6 +215,11 @@ class MigrationSettings:
         The least time for which the old broker passes on what still arrives.
     capacity
         How many clients a broker takes.
+    traffic_capacity
+        How many bytes per second they may send and be sent together (equation 5). Both limit
+        whom a broker takes from others, not whom it has.
+    event_bytes
+        How large an advertised event counts as, until its publisher has been measured.
     """
 
     enabled: bool = False
@@ -222,6 +228,8 @@ class MigrationSettings:
     threshold: float = 0.1
     redirect_s: float = 10.0
     capacity: int = 1_000_000
+    traffic_capacity: float = math.inf
+    event_bytes: int = 1_000
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ __all__ = [
     "Delivered",
     "Migrated",
     "Misbehaved",
+    "MoveRefused",
     "Planned",
     "Refined",
     "TreeLinked",
@@ -83,6 +84,15 @@ class Migrated:
 
     client: str
     home: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRefused:
+    """A broker had no room for a client, which stays where it is; `reason` says for what."""
+
+    client: str
+    target: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ from distributary.broker.messages.migration import (
     Redirect,
     RedirectEnd,
     Replicate,
+    Reserve,
+    Reserved,
     Summarize,
 )
 from distributary.broker.messages.rendezvous import Copies, Copy, Held, Registration
@@ -118,7 +120,7 @@ def registered(**changes: Any) -> Copies:
 
 def replicated(name: str = "publishing", **changes: Any) -> Replicate:
     parts = {**PARTS, name: replace(PARTS[name], **changes)}
-    return Replicate("@c", (), tuple((part, encode(parts[part])) for part in parts))
+    return Replicate("@c", (), (), tuple((part, encode(parts[part])) for part in parts))
 
 
 def figured(**changes: Any) -> HoldAnswer:
@@ -209,9 +211,14 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (FollowObject(EVENT, PEER, 0), "subject"),
         (FollowObject("", PEER, 0), "is empty"),
         (replace(ATTACH, wanted=(Wanted("", "", 1, (("", (("x", 1.0),)),), 0),)), "a divergence"),
-        (Replicate("@c", (), ()), "in part"),
-        (Replicate("c", (), ()), "not a client"),
-        (Replicate("@c", (), (("subscriptions", b""),)), "cut short"),
+        (Replicate("@c", (), (), ()), "in part"),
+        (Replicate("c", (), (), ()), "not a client"),
+        (Replicate("@c", (), (), (("subscriptions", b""),)), "cut short"),
+        (replace(replicated(), rates=((0, -1.0),)), "an amount of -1"),
+        (replace(replicated(), rates=((9_999, 1.0),)), "a cell that is not"),
+        (Reserve("@c", (), math.inf), "an amount of inf"),
+        (Reserve("c", (), 1.0), "not a client"),
+        (Reserved("@c", "no"), "no reason to refuse"),
         (Summarize((), (), ((PEER, math.nan),)), "an amount of nan"),
         (Summarize(((0, 1e300),), (), ()), "an amount of 1e.300"),
         (figured(objects=(replace(OBJECT, receivers=2**63),)), "a number 9223372036854775808"),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from distributary.broker.migration.choice import Choice, Summary, best_home, traffic
+from distributary.broker.migration.choice import Choice, Summary, best_home, total, traffic
 from distributary.broker.migration.states import (
     ARRIVING,
     LEAVING,
@@ -131,10 +131,24 @@ def test_with_nothing_to_gain_or_to_tell_a_client_stays(
     assert best_home(client, "a", CROWDS, candidates) == Choice("a", 0.0)
 
 
-def test_the_traffic_of_a_client_is_what_it_publishes_and_what_it_wants_of_others() -> None:
-    client = Summary({1: 2.0}, frozenset({2, 3}), {})
-    crowds = [Summary({2: 5.0, 4: 7.0}, frozenset(), {}), Summary({2: 1.0}, frozenset(), {})]
-    assert traffic(client, crowds) == 8.0
+@settings(max_examples=80, deadline=None)
+@given(situations())
+def test_the_traffic_of_a_client_is_what_it_publishes_and_what_it_wants_of_others(
+    situation: tuple[Summary, str, dict[str, Summary]],
+) -> None:
+    client, _, crowds = situation
+    sent = sum(client.publishes.values())
+    taken = sum(
+        rate
+        for crowd in crowds.values()
+        for cell, rate in crowd.publishes.items()
+        if cell in client.interests
+    )
+    published = total([*crowds.values(), client])
+    assert traffic(client, published) == pytest.approx(sent + taken)
+    assert published == {
+        c: sum(p.publishes.get(c, 0.0) for p in (*crowds.values(), client)) for c in published
+    }
 
 
 @pytest.mark.parametrize(

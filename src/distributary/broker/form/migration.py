@@ -12,6 +12,7 @@ from distributary.broker.encoding import decode
 from distributary.broker.form.content import check_blob, check_item, check_item_blob
 from distributary.broker.form.rules import NUMBER_MAX, Rules
 from distributary.broker.messages.migration import (
+    REFUSALS,
     Arrived,
     Connect,
     Redirect,
@@ -37,6 +38,8 @@ __all__ = [
     "check_redirect",
     "check_redirect_end",
     "check_replicate",
+    "check_reserve",
+    "check_reserved",
     "check_summarize",
 ]
 
@@ -61,9 +64,21 @@ def check_prices(message: RegisterClient | Replicate, rules: Rules) -> None:
 def check_summarize(message: Summarize, rules: Rules) -> None:
     """Refuse what no clients publish, want and pay."""
     rules.cells(message.interests)
-    rules.cells(cell for cell, _ in message.publishes)
-    rules.amounts((rate for _, rate in message.publishes), _TRAFFIC_MAX)
+    _check_rates(message.publishes, rules)
     rules.amounts(price for _, price in message.prices)
+
+
+def check_reserve(message: Reserve, rules: Rules) -> None:
+    """Refuse traffic that nobody has."""
+    check_client(message, rules)
+    rules.amounts((message.traffic,), _TRAFFIC_MAX)
+
+
+def check_reserved(message: Reserved, rules: Rules) -> None:
+    """Refuse a reason that is none."""
+    check_client(message, rules)
+    if message.refusal and message.refusal not in REFUSALS:
+        raise PeerMisbehaved(f"{quoted(message.refusal)} is no reason to refuse a client")
 
 
 def check_redirect(message: Redirect, rules: Rules) -> None:
@@ -105,6 +120,7 @@ def check_replicate(message: Replicate, rules: Rules) -> None:
     """Refuse a client of which something is missing, or belongs to another."""
     check_client(message, rules)
     check_prices(message, rules)
+    _check_rates(message.rates, rules)
     records = {name: decode(data) for name, data in message.parts}
     if {name: type(record) for name, record in records.items()} != _RECORDS:
         raise PeerMisbehaved("a client was replicated in part")
@@ -118,6 +134,13 @@ def check_replicate(message: Replicate, rules: Rules) -> None:
         rules.cells(cell for cell, _ in record.rates)
         # Clients say what they like.
         rules.amounts((rate for _, rate in record.rates), sys.float_info.max)
+
+
+def _check_rates(rates: Iterable[tuple[int, float]], rules: Rules) -> None:
+    """Refuse what nobody publishes in a second."""
+    for cell, rate in rates:
+        rules.cells((cell,))
+        rules.amounts((rate,), _TRAFFIC_MAX)
 
 
 def _check_owners(owners: Iterable[str], client: str) -> None:

@@ -11,6 +11,11 @@ from dataclasses import dataclass
 from distributary.broker.encoding import wire
 
 __all__ = [
+    "IDS",
+    "MOVING",
+    "REFUSALS",
+    "TOO_MANY_CLIENTS",
+    "TOO_MUCH_TRAFFIC",
     "AcceptMove",
     "Arrived",
     "Connect",
@@ -27,6 +32,14 @@ __all__ = [
     "Reserved",
     "Summarize",
 ]
+
+TOO_MANY_CLIENTS = "clients"
+TOO_MUCH_TRAFFIC = "traffic"
+IDS = "ids"
+MOVING = "moving"
+REFUSALS = (TOO_MANY_CLIENTS, TOO_MUCH_TRAFFIC, IDS, MOVING)
+"""Why a broker keeps no room: it has as many clients, or as much traffic, as it takes; somebody
+else there has one of the client's ids; or the client is coming from elsewhere."""
 
 
 @wire(160)
@@ -60,19 +73,32 @@ class Summarize:
 @wire(162)
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """Ask a broker to keep room for a client, and for its subscriptions of these ids."""
+    """Ask a broker to keep room for a client, and for its subscriptions of these ids.
+
+    Attributes
+    ----------
+    traffic
+        What the client sends and is sent, in bytes per second.
+    """
 
     client: str
     subscriptions: tuple[str, ...]
+    traffic: float
 
 
 @wire(163)
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """Whether there is room for a client."""
+    """Whether there is room for a client.
+
+    Attributes
+    ----------
+    refusal
+        What there is no room for, one of `REFUSALS`; empty when there is room.
+    """
 
     client: str
-    granted: bool
+    refusal: str
 
 
 @wire(164)
@@ -103,10 +129,17 @@ class AcceptMove:
 @wire(167)
 @dataclass(frozen=True, slots=True)
 class Replicate:
-    """`replicate`: all that is kept for a client, encoded, by the part that keeps it."""
+    """`replicate`: all that is kept for a client, encoded, by the part that keeps it.
+
+    Attributes
+    ----------
+    rates
+        Bytes per second that it publishes, by cell, as its old home has measured.
+    """
 
     client: str
     prices: tuple[tuple[str, float], ...]
+    rates: tuple[tuple[int, float], ...]
     parts: tuple[tuple[str, bytes], ...]
 
 

@@ -77,6 +77,8 @@ class Arrival:
 
     Attributes
     ----------
+    traffic
+        For how many bytes per second room is kept.
     early
         What was redirected before its turn, by number.
     held
@@ -85,9 +87,10 @@ class Arrival:
         As in `ArrivalRecord`.
     """
 
-    def __init__(self, client: Address, home: str) -> None:
+    def __init__(self, client: Address, home: str, traffic: float = 0.0) -> None:
         self.client = client
         self.home = home
+        self.traffic = traffic
         self.state = ARRIVING.initial
         self.taken = 0
         self.count = -1

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 from distributary.broker.addresses import Address
 from distributary.broker.deliveries.queue import Queued
 from distributary.broker.encoding import decode
-from distributary.broker.messages.migration import Arrived, Replicate, Replicated
+from distributary.broker.messages.migration import (
+    IDS,
+    MOVING,
+    TOO_MANY_CLIENTS,
+    TOO_MUCH_TRAFFIC,
+    Arrived,
+    Replicate,
+    Replicated,
+    Reserve,
+)
 from distributary.broker.migration.arrival import Arrival, ArrivalRecord, HeldRecord, Place
 from distributary.broker.migration.states import ARRIVING, Arriving, Coming
 from distributary.broker.settings import ns
@@ -76,19 +85,35 @@ class Arrivals:
 
     # The steps.
 
-    def reserve(self, client: Address, ids: tuple[str, ...], home: str, turn: Turn) -> bool:
-        """Keep room for a client, if there is some; asked again, say the same."""
+    def reserve(
+        self, message: Reserve, home: str, *, clients: int, traffic: float, turn: Turn
+    ) -> str:
+        """Keep room for a client, if there is some; asked again, say the same.
+
+        Parameters
+        ----------
+        clients, traffic
+            How many clients this broker has, and what they send and are sent.
+
+        Returns
+        -------
+        str
+            What there is no room for; empty when room is kept.
+        """
+        client, settings = message.client, self._core.settings.migration
         known = self._by_client.get(client)
         if known is not None:
-            return known.home == home and known.state is Arriving.RESERVED
-        here = len(self._core.subscriptions.clients())
-        if here + len(self) >= self._core.settings.migration.capacity:
-            return False
-        if not self._core.subscriptions.can_adopt(client, ids):
-            return False
-        self._by_client[client] = Arrival(client, home)
+            return "" if known.home == home and known.state is Arriving.RESERVED else MOVING
+        kept = [a.traffic for a in self._by_client.values() if a.state is Arriving.RESERVED]
+        if clients + len(kept) >= settings.capacity:
+            return TOO_MANY_CLIENTS
+        if traffic + sum(kept) + message.traffic > settings.traffic_capacity:
+            return TOO_MUCH_TRAFFIC
+        if not self._core.subscriptions.can_adopt(client, message.subscriptions):
+            return IDS
+        self._by_client[client] = Arrival(client, home, message.traffic)
         self._core.timers.at(turn.now_ns + ns(_RESERVED_S), self._expire, client, home)
-        return True
+        return ""
 
     def release(self, client: Address, home: str) -> None:
         """Keep no room for a client any more."""

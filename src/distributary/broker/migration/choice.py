@@ -14,7 +14,7 @@ import numpy as np
 from distributary.wiring.cost import cost
 from distributary.wiring.problem import WiringProblem
 
-__all__ = ["Choice", "Summary", "best_home", "traffic"]
+__all__ = ["Choice", "Summary", "best_home", "total", "traffic"]
 
 
 @dataclass(frozen=True)
@@ -120,15 +120,28 @@ def best_home(
     return Choice(best, (costs[home] - costs[best]) / own if own > 0.0 else 0.0)
 
 
-def traffic(client: Summary, crowds: Iterable[Summary]) -> float:
-    """Return what a client sends and is sent, as far as is known."""
+def traffic(client: Summary, published: Mapping[int, float]) -> float:
+    """Return what a client sends and is sent, in bytes per second, as far as is known.
+
+    Parameters
+    ----------
+    published
+        What everybody publishes in each cell, the client included; it is not sent its own.
+    """
     received = sum(
-        rate
-        for crowd in crowds
-        for cell, rate in crowd.publishes.items()
-        if cell in client.interests
+        published.get(cell, 0.0) - client.publishes.get(cell, 0.0)
+        for cell in sorted(client.interests)
     )
-    return sum(client.publishes.values()) + received
+    return sum(client.publishes.values()) + max(received, 0.0)
+
+
+def total(crowds: Iterable[Summary]) -> dict[int, float]:
+    """Return what everybody publishes in each cell."""
+    published: dict[int, float] = {}
+    for crowd in crowds:
+        for cell, rate in crowd.publishes.items():
+            published[cell] = published.get(cell, 0.0) + rate
+    return published
 
 
 def _prices(brokers: list[str], crowds: Mapping[str, Summary]) -> np.ndarray:

@@ -54,6 +54,8 @@ class Departure:
     ----------
     asked
         How often it, or the target, was asked.
+    traffic, rates
+        What it sends and is sent, and what it publishes by cell, in bytes per second.
     ghosts
         Subscriptions that are withdrawn, and may still be sent something.
     client, target, state, redirected, since_ns, arrived, prices, subscriptions, passed
@@ -68,6 +70,8 @@ class Departure:
         self.since_ns = 0
         self.arrived = False
         self.asked = 0
+        self.traffic = 0.0
+        self.rates: tuple[tuple[int, float], ...] = ()
         self.prices: tuple[tuple[str, float], ...] = ()
         self.subscriptions: tuple[SubscriptionRecord, ...] = ()
         self.passed: dict[str, int] = {}

@@ -17,10 +17,12 @@ from distributary.broker.messages.migration import (
     Reserve,
 )
 from distributary.broker.migration.arrival import Place
+from distributary.broker.migration.choice import Summary
 from distributary.broker.migration.departure import Departure, DepartureRecord
 from distributary.broker.migration.states import LEAVING, Going, Leaving
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.local_subscription import LocalSubscription
+from distributary.broker.telemetry import MoveRefused
 from distributary.broker.turn import Turn
 from distributary.content import Publication
 
@@ -151,26 +153,33 @@ class Departures:
     # The steps.
 
     def begin(
-        self, client: Address, target: str, prices: tuple[tuple[str, float], ...], turn: Turn
+        self, client: Address, target: str, party: Summary, traffic: float, turn: Turn
     ) -> None:
         """Try to move a client: reserve room for it first."""
         departure = self._by_client[client] = Departure(client, target)
-        departure.prices = prices
-        turn.send(target, self._request(client))
+        departure.prices = tuple(sorted(party.prices.items()))
+        departure.rates = tuple(sorted(party.publishes.items()))
+        departure.traffic = traffic
+        turn.send(target, self._request(departure))
         self._look_later(client, turn)
 
-    def _request(self, client: Address) -> Reserve:
-        return Reserve(client, tuple(one.id for one in self._core.subscriptions.of_client(client)))
+    def _request(self, departure: Departure) -> Reserve:
+        client = departure.client
+        ids = tuple(one.id for one in self._core.subscriptions.of_client(client))
+        return Reserve(client, ids, departure.traffic)
 
-    def reserved(self, client: Address, target: str, granted: bool, turn: Turn) -> None:
-        """Go on when there is room."""
+    def reserved(self, client: Address, target: str, refusal: str, turn: Turn) -> bool:
+        """Go on when there is room; say whether the client stays because there is none."""
         departure = self._departing(client, target)
         if departure is None:
-            return
-        if not self._step(departure, Going.GRANTED if granted else Going.REFUSED, turn):
-            return
+            return False
+        if not self._step(departure, Going.REFUSED if refusal else Going.GRANTED, turn):
+            return False
         if departure.state is Leaving.ASKED:
             turn.send(client, RequestToMove(target))
+            return False
+        turn.report(MoveRefused(client, target, refusal))
+        return True
 
     def answered(self, client: Address, target: str, accepted: bool, turn: Turn) -> None:
         """Go on when the client agrees."""
@@ -194,7 +203,8 @@ class Departures:
         departure.since_ns = turn.now_ns
         departure.passed = {subscription: last for subscription, last, *_ in deliveries.queues}
         self._keep(departure, turn)
-        core.links.send(target, Replicate(client, departure.prices, parts), turn)
+        message = Replicate(client, departure.prices, departure.rates, parts)
+        core.links.send(target, message, turn)
 
     def replicated(self, client: Address, target: str, stored: bool, turn: Turn) -> None:
         """Tell the client where to connect, or keep it."""
@@ -258,7 +268,7 @@ class Departures:
             if departure.state is Leaving.ASKED:
                 turn.send(client, RequestToMove(departure.target))
             else:
-                turn.send(departure.target, self._request(client))
+                turn.send(departure.target, self._request(departure))
         elif departure.state is Leaving.REDIRECTING:
             self._show_way(departure, turn)
             self._drain(departure, turn)

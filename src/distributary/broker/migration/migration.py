@@ -7,7 +7,6 @@ enough (Zhao and Wu, sections IV.D and V). Nothing is missed and nothing is seen
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,9 +32,10 @@ from distributary.broker.messages.migration import (
 )
 from distributary.broker.migration.arrival import ArrivalRecord, HeldRecord, Place
 from distributary.broker.migration.arrivals import Arrivals
-from distributary.broker.migration.choice import Summary, best_home, traffic
+from distributary.broker.migration.choice import Summary, best_home, total, traffic
 from distributary.broker.migration.departure import DepartureRecord
 from distributary.broker.migration.departures import Departures
+from distributary.broker.migration.rates import PublishingRates
 from distributary.broker.part import Handler, Part
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.local_subscription import LocalSubscription
@@ -67,8 +67,9 @@ class Migration(Part):
         self._arrivals = Arrivals(core)
         self._prices: dict[Address, Mapping[str, float]] = {}
         self._summaries: dict[str, Summary] = {}
-        self._published: dict[Address, Counter[int]] = {}
-        self._rates: dict[Address, dict[int, float]] = {}
+        self._rates = PublishingRates(core)
+        # Who had no room for a client when it was asked last.
+        self._full: dict[Address, set[str]] = {}
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return who handles which kind of message."""
@@ -154,7 +155,7 @@ class Migration(Part):
     def published(self, client: Address, cell: int, size_bytes: int) -> None:
         """Note that a client has published something."""
         if self.core.settings.migration.enabled:
-            self._published.setdefault(client, Counter())[cell] += size_bytes
+            self._rates.note(client, cell, size_bytes)
 
     # Choosing.
 
@@ -162,11 +163,7 @@ class Migration(Part):
         settings = self.core.settings.migration
         period_ns = ns(settings.period_s)
         self.core.timers.at(turn.now_ns + period_ns, self._look)
-        self._rates = {
-            client: {cell: size / settings.period_s for cell, size in sorted(sizes.items())}
-            for client, sizes in sorted(self._published.items())
-        }
-        self._published = {}
+        self._rates.end_period(settings.period_s)
         parties = {client: self._of_client(client) for client in self._movable()}
         others = [peer for peer in self.core.membership.alive() if peer != self.core.identity]
         own = self._crowd(None)
@@ -180,14 +177,16 @@ class Migration(Part):
         if any(peer not in self._summaries for peer in others):
             return
         crowds = {peer: self._summaries[peer] for peer in others}
-        everybody = [*crowds.values(), own]
-        heavy = sorted(parties, key=lambda client: (-traffic(parties[client], everybody), client))
-        for client in heavy[: settings.clients]:
+        published = total([*crowds.values(), own])
+        loads = {client: traffic(party, published) for client, party in parties.items()}
+        for client in sorted(parties, key=lambda c: (-loads[c], c))[: settings.clients]:
             crowds[self.core.identity] = self._crowd(client)
-            choice = best_home(parties[client], self.core.identity, crowds, others)
+            # One that is full is asked again the time after next; until then the next best is.
+            full = self._full.pop(client, set())
+            candidates = [peer for peer in others if peer not in full]
+            choice = best_home(parties[client], self.core.identity, crowds, candidates)
             if choice.home != self.core.identity and choice.saving >= settings.threshold:
-                prices = tuple(sorted(self._prices[client].items()))
-                self._departures.begin(client, choice.home, prices, turn)
+                self._departures.begin(client, choice.home, parties[client], loads[client], turn)
 
     def _movable(self) -> list[Address]:
         return [
@@ -202,21 +201,22 @@ class Migration(Part):
         interests = {
             cell for local in self.core.subscriptions.of_client(client) for cell in local.cells
         }
-        return Summary(
-            self._rates.get(client, {}), frozenset(interests), self._prices.get(client, {})
-        )
+        return Summary(self._rates.of(client), frozenset(interests), self._prices.get(client, {}))
+
+    def _clients(self) -> list[Address]:
+        """Return the clients that subscribe, publish or advertise here, in order."""
+        return sorted({*self.core.subscriptions.clients(), *self._rates.clients()})
+
+    def _traffic(self) -> float:
+        """Return what all clients of this broker send and are sent, in bytes per second."""
+        published = total([*self._summaries.values(), self._crowd(None)])
+        return sum(traffic(self._of_client(client), published) for client in self._clients())
 
     def _crowd(self, without: Address | None) -> Summary:
         """Return all clients of this broker as one, except one of them."""
-        publishes: dict[int, float] = {}
-        for client, rates in sorted(self._rates.items()):
-            if client != without:
-                for cell, rate in rates.items():
-                    publishes[cell] = publishes.get(cell, 0.0) + rate
-        interests: set[int] = set()
-        for client in self.core.subscriptions.clients():
-            if client != without:
-                interests |= self._of_client(client).interests
+        parties = [self._of_client(client) for client in self._clients() if client != without]
+        publishes = total(parties)
+        interests = {cell for party in parties for cell in party.interests}
         membership = self.core.membership
         prices = {
             peer: membership.link_cost_to(peer)
@@ -237,11 +237,14 @@ class Migration(Part):
         )
 
     def _reserve(self, message: Reserve, sender: Address, turn: Turn) -> None:
-        granted = self._arrivals.reserve(message.client, message.subscriptions, sender, turn)
-        turn.send(sender, Reserved(message.client, granted))
+        refusal = self._arrivals.reserve(
+            message, sender, clients=len(self._clients()), traffic=self._traffic(), turn=turn
+        )
+        turn.send(sender, Reserved(message.client, refusal))
 
     def _reserved(self, message: Reserved, sender: Address, turn: Turn) -> None:
-        self._departures.reserved(message.client, sender, message.granted, turn)
+        if self._departures.reserved(message.client, sender, message.refusal, turn):
+            self._full.setdefault(message.client, set()).add(sender)
 
     def _release(self, message: Release, sender: Address, turn: Turn) -> None:
         self._arrivals.release(message.client, sender)
@@ -252,12 +255,15 @@ class Migration(Part):
     def _replicate(self, message: Replicate, sender: Address, turn: Turn) -> None:
         self._departures.returned(message.client, turn)
         if self._arrivals.replicate(message, sender, turn):
+            self._rates.bring(message.client, dict(message.rates))
             self._prices[message.client] = dict(message.prices)
             turn.persist(f"migration/prices/{message.client}", PricesRecord(message.prices))
 
     def _replicated(self, message: Replicated, sender: Address, turn: Turn) -> None:
         self._departures.replicated(message.client, sender, message.stored, turn)
         if message.stored:
+            self._full.pop(message.client, None)
+            self._rates.drop(message.client)
             self._prices.pop(message.client, None)
             turn.erase(f"migration/prices/{message.client}")
 

@@ -141,6 +141,8 @@ class Publishing(Part):
             turn.persist(_dropped_key(identity), DroppedRecord(sender, *identity))
             self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
             turn.send(sender, accepted)
+            # It has published, and nothing of it is traffic.
+            self.core.migration.published(sender, cell, 0)
             return
         item = self._numbered(message, publication, cell, sender, turn)
         kept = Kept(sender, item, message.blob)

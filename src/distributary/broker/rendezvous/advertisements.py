@@ -86,6 +86,10 @@ class Advertisements:
             return False
         return self._core.membership.root_of(self._core.rendezvous.key_of(cell)) == known[0]
 
+    def clients(self) -> list[Address]:
+        """Return the clients that have advertised something, in order."""
+        return sorted({owner for owner, _ in self._kept})
+
     def rates(self, client: Address) -> dict[int, float]:
         """Return how many events per second a client has advertised, by cell."""
         rates: dict[int, float] = {}
