@@ -9,6 +9,7 @@ import numpy as np
 from benchmarks.simulator.adapting_overlay import AdaptingOverlay, Updates, with_tolerances
 from benchmarks.simulator.yardstick import best_annealed
 from benchmarks.study import mean
+from distributary.arrays import FloatArray
 from distributary.broker.settings import AdaptationSettings
 from distributary.fidelity import FidelityProblem, Forest, build_trees
 from distributary.fidelity.generate import generate_problem
@@ -33,6 +34,8 @@ class Parameters:
     ----------
     cases
         What changes, with which seed.
+    wandering
+        The same for values that wander.
     rates
         The least and the largest number of updates per second that somebody needs.
     shift_s, seconds
@@ -51,6 +54,7 @@ class Parameters:
     servers: int
     slowed_servers: int
     cases: tuple[tuple[str, int], ...]
+    wandering: tuple[tuple[str, int], ...]
     rates: tuple[float, float]
     shift_s: float
     seconds: float
@@ -81,6 +85,8 @@ class Measured:
         The same over the very last stretch, and the loss of the tree for the old state.
     moves
         How many moves were made before the change and after it.
+    excess
+        How many versions brokers in the tree of annealing get, for each that planners expect.
     """
 
     losses: tuple[float, ...]
@@ -88,6 +94,7 @@ class Measured:
     static_annealed: float
     static: float
     moves: tuple[int, int]
+    excess: float
 
     def last(self, windows: int) -> float:
         """Return the loss in the last windows, beside that of annealing."""
@@ -99,8 +106,14 @@ class Measured:
         return self.static / self.static_annealed
 
 
-def measure(parameters: Parameters, kind: str, seed: int) -> Measured:
-    """Change something while a stream runs, and see what it loses then."""
+def measure(parameters: Parameters, kind: str, seed: int, *, wandering: bool = False) -> Measured:
+    """Change something while a stream runs, and see what it loses then.
+
+    Parameters
+    ----------
+    wandering
+        Whether the value wanders, in place of flipping its digits.
+    """
     before = with_tolerances(
         generate_problem(seed=seed, servers=parameters.servers, rates=parameters.rates)
     )
@@ -108,7 +121,8 @@ def measure(parameters: Parameters, kind: str, seed: int) -> Measured:
     after = _changed(before, old, kind, parameters, seed)
     new = best_annealed(after, seed=seed)
     # All runs carry the same updates, so that luck cancels out.
-    updates = Updates.draw(parameters.rates[1], seconds=parameters.seconds, seed=seed)
+    draw = Updates.wander if wandering else Updates.draw
+    updates = draw(parameters.rates[1], seconds=parameters.seconds, seed=seed)
     # Delays are measured by pings, in turn; where they stay as they are few of those will do.
     ping_s = 2.0 if kind == DELAYS else 20.0
     overlay = AdaptingOverlay(
@@ -124,8 +138,8 @@ def measure(parameters: Parameters, kind: str, seed: int) -> Measured:
     earlier = len(overlay.adapted)
     overlay.change(after)
     overlay.run_until(parameters.seconds)
-    annealed = _at_rest(parameters, after, new, updates, parameters.last_s, seed)
-    static = _at_rest(parameters, after, old, updates, parameters.static_s, seed)
+    annealed, excess = _at_rest(parameters, after, new, updates, parameters.last_s, seed)
+    static, _ = _at_rest(parameters, after, old, updates, parameters.static_s, seed)
     windows = round(parameters.static_s / parameters.window_s)
     return Measured(
         tuple(share for _, share in overlay.losses()),
@@ -133,6 +147,7 @@ def measure(parameters: Parameters, kind: str, seed: int) -> Measured:
         mean(annealed[-windows:]),
         mean(static),
         (earlier, len(overlay.adapted) - earlier),
+        excess,
     )
 
 
@@ -162,8 +177,11 @@ def _at_rest(
     updates: Updates,
     last_s: float,
     seed: int,
-) -> list[float]:
-    """Return what a tree that nobody changes loses in each window of the last stretch."""
+) -> tuple[list[float], float]:
+    """Return what a tree that nobody changes loses in each window of the last stretch.
+
+    And how many versions brokers get, for each that the rates and the tree lead to expect.
+    """
     windows = round(last_s / parameters.window_s)
     settle_s = parameters.window_s
     overlay = AdaptingOverlay(
@@ -176,4 +194,15 @@ def _at_rest(
         seed=seed,
     )
     overlay.run_until(last_s + settle_s)
-    return [share for _, share in overlay.losses()][-windows:]
+    expected = _subtree_rates(problem, forest)[1:].sum() * (last_s + settle_s)
+    losses = [share for _, share in overlay.losses()][-windows:]
+    return losses, float(overlay.received / expected)
+
+
+def _subtree_rates(problem: FidelityProblem, forest: Forest) -> FloatArray:
+    """Return the largest rate at each broker and below it, which is what it is sent."""
+    rates = problem.rates[:, 0].copy()
+    parents = forest.parents[0]
+    for _ in rates:
+        np.maximum.at(rates, parents[1:], rates[1:])
+    return rates

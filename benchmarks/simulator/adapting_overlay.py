@@ -2,9 +2,11 @@
 
 The planners' model knows servers that need a certain number of updates each second, whatever
 the tree. A value that wanders does not have such rates: what a broker passes on depends on how
-much of the tolerance its parent has used up. So the value here has digits, each of which flips
-at random. A change of a digit is more than all lower digits together, and whoever tolerates less
-than a digit needs every flip of it and of higher ones, and nothing else.
+much of the tolerance its parent has used up. So one kind of value here has digits, each of which
+flips at random. A change of a digit is more than all lower digits together, and whoever tolerates
+less than a digit needs every flip of it and of higher ones, and nothing else. The other kind
+wanders as ordinary values do. Its tolerances are such that followers would get the same rates
+directly from the source; further down they get more.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ from distributary.broker.settings import (
 )
 from distributary.broker.telemetry import Adapted, CopyChanged, TreeLinked
 from distributary.content import Tolerance, Version
+from distributary.content.tolerance import EffectiveTolerance
+from distributary.content.trace import Trace, forwarded
 from distributary.fidelity import ROOT, FidelityProblem, Forest
 from distributary.simulator.checkers.fidelity import Fidelity
 from distributary.simulator.world import World
@@ -40,8 +44,12 @@ from distributary.simulator.world import World
 __all__ = ["AdaptingOverlay", "Updates", "with_tolerances"]
 
 _BASE = 8.0
-# The shares of all changes that somebody needs who tolerates less than each digit.
+# The shares of all changes that followers need, by how much they tolerate.
 _SHARES: FloatArray = np.linspace(1.0, 1.0 / 6.0, 16)
+# A value that wanders jumps by about this much, and is drawn back to where it began.
+_JUMP = 1.0
+_REVERSION = 0.05
+_HALVINGS = 40
 
 _OBJECT = ("/stream", "object")
 _POINTER = "/value"
@@ -63,11 +71,11 @@ _CHUNK_S = 100.0
 
 def with_tolerances(problem: FidelityProblem) -> FidelityProblem:
     """Return the problem with the nearest rates that there are tolerances for."""
-    return replace(problem, rates=problem.rates[0] * _SHARES[_digits(problem)][:, None])
+    return replace(problem, rates=problem.rates[0] * _SHARES[_levels(problem)][:, None])
 
 
-def _digits(problem: FidelityProblem) -> IntArray:
-    """Return the digit that the follower at each broker tolerates less than."""
+def _levels(problem: FidelityProblem) -> IntArray:
+    """Return which of `_SHARES` the follower at each broker needs."""
     shares = problem.rates / problem.rates[0]
     return np.asarray(np.abs(shares - _SHARES).argmin(axis=1))
 
@@ -82,25 +90,65 @@ class Updates:
         When, in order.
     values
         To what; the value is 0 before.
+    amounts
+        What somebody tolerates who needs each of `_SHARES`.
     """
 
     times_s: FloatArray
     values: FloatArray
+    amounts: FloatArray
 
     @classmethod
     def draw(cls, rate: float, *, seconds: float, seed: int) -> Updates:
-        """Return changes as a Poisson process, each of one digit."""
+        """Return changes as a Poisson process, each of one digit.
+
+        Whoever tolerates less than a digit gets all flips of it and of higher ones, whatever
+        tree they come by.
+        """
         rng = np.random.default_rng(seed)
         count = rng.poisson(rate * seconds)
         places = np.arange(len(_SHARES))
         digits = rng.choice(places, size=count, p=-np.diff(_SHARES, append=0.0))
         ones = (digits[:, None] == places).cumsum(axis=0) % 2
-        return cls(np.sort(rng.random(count)) * seconds, ones @ _BASE**places)
+        times_s = np.sort(rng.random(count)) * seconds
+        powers: FloatArray = _BASE ** places.astype(np.float64)
+        return cls(times_s, ones @ powers, 0.5 * powers)
+
+    @classmethod
+    def wander(cls, rate: float, *, seconds: float, seed: int) -> Updates:
+        """Return changes as a Poisson process, each a jump of a value that wanders.
+
+        Tolerances are such that a child of the source is sent the shares of all changes that
+        followers need. A child of anybody else is sent more, as less is left of its tolerance.
+        """
+        rng = np.random.default_rng(seed)
+        count = rng.poisson(rate * seconds)
+        jumps = rng.normal(0.0, _JUMP, size=count)
+        values = np.empty(count)
+        value = 0.0
+        for k, jump in enumerate(jumps.tolist()):
+            value += jump - _REVERSION * value
+            values[k] = value
+        times_s = np.sort(rng.random(count)) * seconds
+        return cls(times_s, values, _amounts(values))
 
     def since(self, begin_s: float) -> Updates:
         """Return what is published from a time on, counted from then."""
         first = int(np.searchsorted(self.times_s, begin_s))
-        return Updates(self.times_s[first:] - begin_s, self.values[first:])
+        return replace(self, times_s=self.times_s[first:] - begin_s, values=self.values[first:])
+
+
+def _amounts(values: FloatArray) -> FloatArray:
+    """Return what to tolerate so that a child of the source is sent each of `_SHARES`."""
+    trace = Trace.of_numbers(values)
+    low, high = np.zeros(len(_SHARES)), np.full(len(_SHARES), float(np.ptp(values)))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        children = [EffectiveTolerance({"absolute": amount}) for amount in middle.tolist()]
+        sent = forwarded(trace, children, parent=None).mean(axis=1)
+        low, high = np.where(sent >= _SHARES, middle, low), np.where(sent >= _SHARES, high, middle)
+    # Those who need everything tolerate less than any jump.
+    return np.maximum(low, np.finfo(np.float64).tiny)
 
 
 class _DelayNetwork:
@@ -147,6 +195,8 @@ class AdaptingOverlay:
     ----------
     world
         The brokers.
+    received
+        How many versions brokers below the root have got.
     adapted
         When moves were made, in seconds, and which.
     parents
@@ -181,6 +231,8 @@ class AdaptingOverlay:
         self._sequence = 0
         self._times_ns = np.rint(updates.times_s * _NS_PER_SECOND).astype(np.int64).tolist()
         self._values = updates.values.tolist()
+        self._amounts = updates.amounts.tolist()
+        self.received = 0
         self.adapted: list[tuple[float, Adapted]] = []
         self.parents: dict[str, str | None] = {}
         self._start(forest)
@@ -202,9 +254,9 @@ class AdaptingOverlay:
         """Have times, delays and rates be others from now on."""
         before, self._problem = self._problem, problem
         self._network.use(problem.delays)
-        digits = _digits(problem)
-        for k in np.flatnonzero(digits != _digits(before)).tolist():
-            self._follow(k, digits[k])
+        levels = _levels(problem)
+        for k in np.flatnonzero(levels != _levels(before)).tolist():
+            self._follow(k, int(levels[k]))
         self._set_times()
 
     def losses(self) -> list[tuple[float, float]]:
@@ -223,9 +275,9 @@ class AdaptingOverlay:
             place = PlantTree(_TREE, (_EVENT,), self._names[0], above, tuple(below[k]))
             self.world.add(name, self._surroundings(k), place)
         self._set_times()
-        for k, digit in enumerate(_digits(self._problem).tolist()):
+        for k, level in enumerate(_levels(self._problem).tolist()):
             if k:
-                self._follow(k, digit)
+                self._follow(k, level)
         self._publish(0.0)
         self._publish_later()
 
@@ -250,13 +302,13 @@ class AdaptingOverlay:
             node.service_ns = {"filter": filter_s * _NS_PER_SECOND, "send": send_s * _NS_PER_SECOND}
             self.world.tell(name, ServiceTimes(filter_s, send_s), sender=HOST)
 
-    def _follow(self, broker: int, digit: int) -> None:
-        """Have the follower at a broker tolerate less than a digit."""
+    def _follow(self, broker: int, level: int) -> None:
+        """Have the follower at a broker need one of `_SHARES`."""
         name = self._names[broker]
         client = client_address(name)
-        tolerance = Tolerance(_POINTER, "absolute", 0.5 * _BASE**digit)
+        tolerance = Tolerance(_POINTER, "absolute", self._amounts[level])
         old = self._following.get(name)
-        identity = f"{name}-{digit}"
+        identity = f"{name}-{level}"
         document = {
             "id": identity,
             "filters": [{"exact": {"type": "stream", "subject": _OBJECT[1]}}],
@@ -290,6 +342,7 @@ class AdaptingOverlay:
     def _watch(self, broker: str, record: object, now_ns: int) -> None:
         if type(record) is CopyChanged:
             self._copies[broker] = record.sequence
+            self.received += broker != self._names[0]
             following = self._following.get(broker)
             if following is not None:
                 self._fidelity.copied(following, _OBJECT, record.sequence, now_ns)

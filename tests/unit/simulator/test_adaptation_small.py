@@ -50,6 +50,19 @@ def test_what_a_follower_needs_does_not_depend_on_its_parent() -> None:
     assert rates == pytest.approx(RATE * np.linspace(1.0, 1.0 / 6.0, DIGITS), rel=0.06)
 
 
+def test_what_a_follower_is_sent_of_a_value_that_wanders_depends_on_its_parent() -> None:
+    """As the source's child it gets what planners assume, and elsewhere more."""
+    updates = Updates.wander(RATE, seconds=SECONDS, seed=1)
+    trace = Trace.of_numbers(updates.values)
+    children = [EffectiveTolerance({"absolute": amount}) for amount in updates.amounts.tolist()]
+    direct = forwarded(trace, children, parent=None)
+    assert direct.mean(axis=1) == pytest.approx(np.linspace(1.0, 1.0 / 6.0, DIGITS), abs=0.01)
+    passed = Trace.of_numbers(updates.values[direct[6]])
+    below = forwarded(passed, children[7:], parent=children[6])
+    assert (below.sum(axis=1) > 1.1 * direct.sum(axis=1)[7:]).any()
+    assert (below.sum(axis=1) >= direct.sum(axis=1)[7:]).all()
+
+
 def test_updates_of_the_last_stretch_are_the_same_from_its_beginning_on() -> None:
     updates = Updates.draw(RATE, seconds=100.0, seed=1)
     rest = updates.since(40.0)
