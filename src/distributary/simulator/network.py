@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from distributary.broker.addresses import Address
-from distributary.simulator.places import Places
+from distributary.simulator.places import Access, Places
 from distributary.simulator.scenario import OverlayTable
 
 __all__ = ["Disturbance", "SimulatedNetwork"]
@@ -61,15 +61,22 @@ class SimulatedNetwork:
         self._index = {identity: k for k, identity in enumerate(places.identifiers)}
         self._delays: list[list[int]] = places.delays_ns.tolist()
         self._rng = rng
-        byte_ns = _byte_ns(overlay.link_mbps)
-        self._byte_ns: list[list[float]] = (places.link_costs * byte_ns).tolist()
+        self._reference_byte_ns = _byte_ns(overlay.link_mbps)
+        self._byte_ns: list[list[float]] = (places.link_costs * self._reference_byte_ns).tolist()
         self._loss = overlay.loss
         self._access_ns = round(overlay.access_delay_ms * _NS_PER_MS)
         self._access_byte_ns = _byte_ns(overlay.access_mbps)
         self._access_loss = overlay.access_loss
+        self._access: dict[Address, tuple[list[int], list[float]]] = {}
         self._free_ns: dict[tuple[Address, Address], int] = {}
         self.disturbances: list[Disturbance] = []
         self.delay_factor = 1.0
+
+    def place(self, client: Address, access: Access) -> None:
+        """Put a client somewhere; one that is nowhere is as near to every broker."""
+        byte_ns = self._access_byte_ns + access.prices * self._reference_byte_ns
+        delays_ns = self._access_ns + access.delays_ns
+        self._access[client] = (delays_ns.tolist(), byte_ns.tolist())
 
     def arrivals(
         self, sender: Address, to: Address, size_bytes: int, now_ns: int
@@ -83,6 +90,10 @@ class SimulatedNetwork:
             byte_ns, loss = self._byte_ns[one][other], self._loss
         else:
             delay_ns, byte_ns, loss = self._access_ns, self._access_byte_ns, self._access_loss
+            client, broker = (sender, other) if one is None else (to, one)
+            if client in self._access and broker is not None:
+                delays_ns, bytes_ns = self._access[client]
+                delay_ns, byte_ns = delays_ns[broker], bytes_ns[broker]
         sent_ns = now_ns
         if byte_ns > 0.0:
             free_ns = self._free_ns.get((sender, to), 0)

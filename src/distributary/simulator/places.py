@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +16,32 @@ from distributary.simulator.scenario import OverlayTable
 from distributary.topology import Overlay, random_identifiers
 from distributary.topology.delay_matrix import read_delays
 from distributary.topology.gml import read_gml
+from distributary.topology.prices import shortest_prices
 from distributary.topology.routers import server_delays
 
-__all__ = ["DELAY_MS_MEAN", "Places", "find_places"]
+__all__ = ["DELAY_MS_MEAN", "Access", "Places", "find_places"]
 
 DELAY_MS_MEAN = 20.0
 _NS_PER_SECOND = 1e9
 # A day. Far beyond it, times do not fit into the clock of a run.
 _DELAY_S_MAX = 86_400.0
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """How a client that stands somewhere in the network reaches each broker.
+
+    Attributes
+    ----------
+    prices
+        What a byte costs on the way, shape (brokers,), in the unit of prices between brokers:
+        a byte over a link of factor 1.
+    delays_ns
+        How long a message travels, shape (brokers,).
+    """
+
+    prices: FloatArray
+    delays_ns: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +65,30 @@ class Places:
     link_costs: FloatArray = field(repr=False)
     node_costs: FloatArray = field(repr=False)
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def _core_prices(self) -> FloatArray:
+        """What a byte costs from each broker to each other, along the cheapest way."""
+        prices = self.link_costs.copy()
+        np.fill_diagonal(prices, 0.0)
+        return shortest_prices(prices)
+
+    def access(self, one: int, other: int, share: float) -> Access:
+        """Return how brokers are reached from the link between two of them.
+
+        Parameters
+        ----------
+        share
+            Where on the link: 0 is at the one, 1 at the other. At a broker a client would have
+            little reason to prefer another: what that saves between brokers is paid for access.
+        """
+        found = []
+        for ways in (self._core_prices, self.delays_ns):
+            length = ways[one, other]
+            found.append(
+                np.minimum(share * length + ways[one], (1.0 - share) * length + ways[other])
+            )
+        return Access(found[0], np.rint(found[1]).astype(np.int64))
 
     def surroundings(
         self, broker: int, *, members: tuple[str, ...], contact: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -24,9 +25,6 @@ def report_of(simulation: Simulation) -> dict[str, Any]:
     same report.
     """
     once, world = simulation.exactly_once, simulation.world
-    moves: dict[str, int] = {}
-    for adapted in simulation.adapted:
-        moves[adapted.move] = moves.get(adapted.move, 0) + 1
     return {
         "scenario": simulation.scenario.name,
         "seed": simulation.seed,
@@ -54,9 +52,14 @@ def report_of(simulation: Simulation) -> dict[str, Any]:
         "matching": _matching(simulation),
         "plans": len(simulation.planned),
         "refinements": simulation.refined,
-        "adaptations": {"count": len(simulation.adapted), "moves": dict(sorted(moves.items()))},
+        "adaptations": {
+            "count": len(simulation.adapted),
+            "moves": _counted(adapted.move for adapted in simulation.adapted),
+        },
         "tree_links": simulation.trees.links,
-        "migrations": simulation.migrated,
+        "migrations": len(simulation.migrated),
+        "migrations_to_nearest": _to_nearest(simulation),
+        "migrations_refused": _counted(record.reason for record in simulation.moves_refused),
         "brokers": simulation.scenario.overlay.brokers,
         "events": world.events,
         "virtual_s": world.now_ns / _NS_PER_SECOND,
@@ -116,6 +119,20 @@ def _cost(pairs: Iterable[tuple[float, float]]) -> dict[str, float]:
         "conversion": conversion,
         "total": transmission + conversion,
     }
+
+
+def _counted(words: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(words).items()))
+
+
+def _to_nearest(simulation: Simulation) -> int:
+    """Return how many clients moved to the broker at which access is cheapest for them."""
+    prices = {client.address: dict(client.prices) for client in simulation.content.subscribers}
+    return sum(
+        prices[moved.client][moved.home] == min(prices[moved.client].values())
+        for moved in simulation.migrated
+        if prices.get(moved.client)
+    )
 
 
 def _delays(simulation: Simulation) -> dict[str, float]:

@@ -13,7 +13,14 @@ from distributary.broker.encoding import encode
 from distributary.broker.messages.host import ServiceTimes
 from distributary.broker.part import Part
 from distributary.broker.settings import ns
-from distributary.broker.telemetry import Adapted, Migrated, Misbehaved, Planned, Refined
+from distributary.broker.telemetry import (
+    Adapted,
+    Migrated,
+    Misbehaved,
+    MoveRefused,
+    Planned,
+    Refined,
+)
 from distributary.simulator.checkers.ends import EndsCheck
 from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
 from distributary.simulator.checkers.holds import HoldsCheck
@@ -86,7 +93,9 @@ class Simulation:
         self.ledger = Ledger(scenario.settings.space.cell_of)
         chance = random.Random(f"{seed}/workload")
         brokers = self.places.identifiers
-        self.content = ContentClients(self.world, scenario, self.ledger, self.places, chance)
+        self.content = ContentClients(
+            self.world, scenario, self.ledger, self.places, self.network, chance
+        )
         window_ns = max(1, ns(workload.duration_s / _WINDOWS))
         self.streams = StreamClients(self.world, scenario, self.ledger, brokers, window_ns, chance)
         self._chance = random.Random(f"{seed}/faults")
@@ -131,7 +140,8 @@ class Simulation:
         self.planned: list[Planned] = []
         self.refined = 0
         self.adapted: list[Adapted] = []
-        self.migrated = 0
+        self.migrated: list[Migrated] = []
+        self.moves_refused: list[MoveRefused] = []
         self.world.watchers += [self.streams.watch, self.trees.watch, self._watch]
         self._service_s = self._service_times(rng)
         self._start_brokers()
@@ -310,7 +320,9 @@ class Simulation:
         elif isinstance(record, Adapted):
             self.adapted.append(record)
         elif isinstance(record, Migrated):
-            self.migrated += 1
+            self.migrated.append(record)
+        elif isinstance(record, MoveRefused):
+            self.moves_refused.append(record)
         elif isinstance(record, Misbehaved) and record.peer in self.world.nodes:
             # Whoever gets such a message is not to blame. Who sends it is, if it is ours.
             self._complain("broker", f"{broker} says of {record.peer}: {record.problem}")

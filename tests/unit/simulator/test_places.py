@@ -107,3 +107,23 @@ def test_a_broker_is_told_of_everybody_but_itself() -> None:
         i for k, i in enumerate(found.identifiers) if k != 2
     ]
     assert told.neighbours[0].delay_ns == found.delays_ns[2, 0]
+
+
+def test_a_client_on_a_link_takes_the_shorter_way_along_it() -> None:
+    costs = np.array([[1.0, 4.0, 9.0], [4.0, 1.0, 2.0], [9.0, 2.0, 1.0]])
+    delays = np.array([[0, 100, 30], [100, 0, 50], [30, 50, 0]])
+    found = Places(("aa", "bb", "cc"), delays, costs, np.ones(3))
+    access = found.access(0, 1, 0.25)
+    # A byte costs 1 to the one end and 3 to the other, and 6 by way of both between the ends.
+    assert access.prices.tolist() == [1.0, 3.0, 5.0]
+    assert access.delays_ns.tolist() == [25, 75, 55]
+
+
+def test_a_client_at_a_broker_pays_what_that_broker_pays() -> None:
+    found = places(brokers=9, heterogeneity="weak")
+    access = found.access(4, 4, 0.7)
+    assert access.prices[4] == access.delays_ns[4] == 0
+    # No way is dearer than the link itself, and some are cheaper.
+    others = np.arange(9) != 4
+    assert (access.prices[others] <= found.link_costs[4, others]).all()
+    assert (access.delays_ns == found.delays_ns[4]).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from dataclasses import MISSING, fields, is_dataclass
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from distributary.broker.settings import Settings
+from distributary.broker.settings import MigrationSettings, Settings
 from distributary.simulator import Simulation, read_scenario, report_of
 from distributary.simulator.checkers.violation import Checker
 from distributary.simulator.scenario import (
@@ -42,6 +43,7 @@ def rows(after: str) -> dict[str, str]:
         ("### `[workload]`", WorkloadTable),
         ("`[workload.shift]`", Shift),
         ("### `[adaptation]`", AdaptationTable),
+        ("`[settings.migration]` has", MigrationSettings),
         ("## Faults", Fault),
     ],
 )
@@ -51,7 +53,7 @@ def test_a_table_has_every_field_with_its_default(after: str, table: Any) -> Non
     for field in fields(table):
         assert field.default is not MISSING
         said = found[field.name].strip()
-        if field.default is None:
+        if field.default in (None, math.inf):
             assert said == "", field.name
         else:
             value = tomllib.loads(f"value = {said.strip('`')}")["value"]

@@ -8,8 +8,9 @@ from distributary.broker.blob import Blob
 from distributary.broker.settings import ns
 from distributary.content import Subscription
 from distributary.simulator.checkers.ledger import Ledger
+from distributary.simulator.network import SimulatedNetwork
 from distributary.simulator.places import Places
-from distributary.simulator.scenario import Scenario
+from distributary.simulator.scenario import PERIOD_S_MIN, Scenario
 from distributary.simulator.workload.interests import Interests, profile
 from distributary.simulator.workload.publisher import Publisher
 from distributary.simulator.workload.subscriber import Subscriber
@@ -20,7 +21,6 @@ __all__ = ["ContentClients", "source_format"]
 # Clients do not all come in the same instant.
 _ARRIVAL_SHARE = 0.4
 _MEGABYTE = 1e6
-_NS_PER_MS = 1e6
 
 
 class ContentClients:
@@ -32,6 +32,7 @@ class ContentClients:
         scenario: Scenario,
         ledger: Ledger,
         places: Places,
+        network: SimulatedNetwork,
         rng: random.Random,
     ) -> None:
         brokers = places.identifiers
@@ -52,7 +53,11 @@ class ContentClients:
         ]
         if workload.register_prices:
             for subscriber in self.subscribers:
-                subscriber.prices = _prices(places, rng.randrange(len(brokers)))
+                ends = rng.randrange(len(brokers)), rng.randrange(len(brokers))
+                access = places.access(*ends, rng.random())
+                network.place(subscriber.address, access)
+                prices = zip(brokers, access.prices.tolist(), strict=True)
+                subscriber.prices = tuple(sorted(prices))
         self.publishers = [
             Publisher(world, f"p{k:05d}", rng.choice(brokers), f"/publisher/{k}", ledger)
             for k in range(workload.publishers)
@@ -61,8 +66,11 @@ class ContentClients:
     def schedule(self) -> None:
         """Have everybody do everything at its time."""
         self._schedule_subscriptions()
-        if self._scenario.workload.advertise:
-            rates = self._interests.rates(self._scenario.settings.space, 1.0)
+        workload = self._scenario.workload
+        if workload.advertise and self.publishers:
+            seconds = max(workload.duration_s - workload.begin_s, PERIOD_S_MIN)
+            per_s = workload.publications / seconds / len(self.publishers)
+            rates = self._interests.rates(self._scenario.settings.space, per_s)
             for publisher in self.publishers:
                 self._world.at(0, publisher.advertise, rates)
         self._schedule_publications()
@@ -118,12 +126,6 @@ class ContentClients:
                 size_bytes = round((low + (high - low) * steps) * _MEGABYTE)
                 blob = Blob.imagined(self._source, size_bytes, identifier)
             self._world.at(at_ns, publisher.publish, publication, blob)
-
-
-def _prices(places: Places, near: int) -> tuple[tuple[str, float], ...]:
-    """Return what a unit of traffic costs at each broker for a client near one of them."""
-    delays_ms = (places.delays_ns[near] / _NS_PER_MS).tolist()
-    return tuple(sorted(zip(places.identifiers, delays_ms, strict=True)))
 
 
 def source_format(scenario: Scenario) -> str | None:
