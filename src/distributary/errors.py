@@ -2,6 +2,7 @@
 
 DistributaryError
   BadInput          a file, option or argument breaks the rules; names the place
+    WrongType       an argument is of another type; a `TypeError` as well
   TooLarge          a method would exceed its budget of time or memory; says by how much
   InvalidPlan       a plan breaks the model: something is used where it is not available
   InfeasiblePlan    no plan meets the capacities; says what is short, and by how much
@@ -29,6 +30,7 @@ __all__ = [
     "PipelineFailed",
     "ProtocolError",
     "TooLarge",
+    "WrongType",
     "counted",
     "quoted",
 ]
@@ -86,6 +88,10 @@ class BadInput(DistributaryError, ValueError):
     def within(self, place: str) -> BadInput:
         """Return the same error, seen from the file or option that contains the place."""
         return BadInput(f"{place}: {self.place}", self.problem, hint=self.hint)
+
+
+class WrongType(BadInput, TypeError):
+    """An argument is of a type that its function does not take."""
 
 
 class TooLarge(DistributaryError):

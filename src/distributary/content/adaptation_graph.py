@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray
-from distributary.errors import BadInput, quoted
+from distributary.arguments import check_entries, check_names, kind_of, no_such_name
+from distributary.arrays import BoolArray, FloatArray, amounts_of, check_amounts
+from distributary.errors import BadInput, WrongType, quoted
 
 __all__ = ["AdaptationGraph"]
 
@@ -37,11 +38,18 @@ class AdaptationGraph:
     costs: FloatArray
 
     def __post_init__(self) -> None:
-        count = len(self.names)
-        assert self.sizes.shape == (count,)
-        assert self.costs.shape == (count, count)
-        self.sizes.flags.writeable = False
-        self.costs.flags.writeable = False
+        check_names("names", self.names)
+        count, names = len(self.names), self.names
+        check_amounts("sizes", self.sizes, (count,), lambda k: f"formats: {quoted(names[k])}: size")
+        check_amounts(
+            "costs",
+            self.costs,
+            (count, count),
+            lambda i, j: f"conversions: {quoted(names[i])} to {quoted(names[j])}: cost",
+            unlimited=True,
+        )
+        if (self.costs.diagonal() != np.inf).any():
+            raise BadInput("costs", "must be infinite on the diagonal: no format is made of itself")
 
     @classmethod
     def from_conversions(
@@ -53,27 +61,37 @@ class AdaptationGraph:
 
         Formats are put in the order of their names, so that no planner's result
         depends on the order in which somebody wrote them down.
+
+        Messages call them by their place in the order given, as a file of them does.
         """
-        pairs = sorted(formats)
-        names = tuple(name for name, _ in pairs)
+        given = _columns("formats", formats, ("name", "size"))
+        sizes: dict[str, float] = {}
+        for at, (name, size) in enumerate(
+            zip(given[0], amounts_of(given[1], lambda at: f"formats[{at}].size"), strict=True)
+        ):
+            if name in sizes:
+                raise BadInput(f"formats[{at}].name", f"format {quoted(name)} is given twice")
+            sizes[name] = float(size)
+        names = tuple(sorted(sizes))
         index = {name: k for k, name in enumerate(names)}
-        if len(index) < len(names):
-            twice = next(a for a, b in itertools.pairwise(names) if a == b)
-            raise BadInput("formats", f"{quoted(twice)} is given twice")
         costs = np.full((len(names), len(names)), np.inf)
-        for source, target, cost in conversions:
-            for name in (source, target):
+        sources, targets, amounts = _columns("conversions", conversions, ("from", "to", "cost"))
+        values = amounts_of(amounts, lambda at: f"conversions[{at}].cost").tolist()
+        for at, (source, target, cost) in enumerate(zip(sources, targets, values, strict=True)):
+            for key, name in (("from", source), ("to", target)):
                 if name not in index:
-                    raise BadInput("conversions", f"{quoted(name)} is not a format")
+                    raise no_such_name(f"conversions[{at}].{key}", name, index, "a format")
+            if source == target:
+                place = f"conversions[{at}].to"
+                raise BadInput(place, f"{quoted(source)} is converted into itself")
             i, j = index[source], index[target]
-            if i == j:
-                raise BadInput("conversions", f"{quoted(source)} is converted into itself")
-            if np.isfinite(costs[i, j]):
+            if costs[i, j] != np.inf:
                 raise BadInput(
-                    "conversions", f"{quoted(source)} to {quoted(target)} is given twice"
+                    f"conversions[{at}]",
+                    f"conversion from {quoted(source)} to {quoted(target)} is given twice",
                 )
             costs[i, j] = cost
-        return cls(names, np.array([size for _, size in pairs], dtype=np.float64), costs)
+        return cls(names, np.array([sizes[name] for name in names], dtype=np.float64), costs)
 
     @property
     def format_count(self) -> int:
@@ -103,8 +121,24 @@ class AdaptationGraph:
     def restricted_to(self, kept: Sequence[int]) -> AdaptationGraph:
         """Return the graph on the formats with these indices, in this order."""
         chosen = np.asarray(kept, dtype=np.intp)
-        return AdaptationGraph(
-            tuple(self.names[k] for k in kept),
-            self.sizes[chosen].copy(),
-            self.costs[np.ix_(chosen, chosen)].copy(),
-        )
+        # A part of what was checked is not checked again: brokers restrict for every publication.
+        graph = object.__new__(AdaptationGraph)
+        sizes, costs = self.sizes[chosen], self.costs[np.ix_(chosen, chosen)]
+        sizes.flags.writeable = costs.flags.writeable = False
+        vars(graph).update(names=tuple(self.names[k] for k in kept), sizes=sizes, costs=costs)
+        return graph
+
+
+def _columns(
+    argument: str, rows: Iterable[Sequence[Any]], keys: tuple[str, ...]
+) -> list[list[Any]]:
+    """Return rows that somebody wrote down as a list for each key; all but the last are names."""
+    listed = list(rows)
+    for at, row in enumerate(listed):
+        if not isinstance(row, tuple | list) or len(row) != len(keys):
+            wanted = ", ".join(keys)
+            raise WrongType(f"{argument}[{at}]", f"must be ({wanted}), not {kind_of(row)}")
+    columns = [[row[k] for row in listed] for k in range(len(keys))]
+    for key, column in zip(keys[:-1], columns, strict=False):
+        check_entries(f"{argument}: {key}", column, str)
+    return columns

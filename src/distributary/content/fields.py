@@ -6,10 +6,10 @@ says `tree[3].link_cost: must be at least 0, not -1` when the file has something
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TypeGuard
 
+from distributary.arguments import amount_fault, no_such_name
 from distributary.content.documents import place_of
 from distributary.errors import BadInput, quoted
 
@@ -97,19 +97,10 @@ class Record:
         value = self.value(key)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise BadInput(self.place(key), f"must be a number, not {described(value)}")
-        if NUMBER_MIN <= value <= NUMBER_MAX or (value == 0 and not positive):
-            return float(value) + 0.0  # Adding 0 turns -0.0 into 0.0.
-        if value > NUMBER_MAX:
-            rule = f"must be at most {NUMBER_MAX:g}"
-        elif positive and value <= 0:
-            rule = "must be greater than 0"
-        elif value < 0:
-            rule = "must be at least 0"
-        elif value > 0:
-            rule = f"must be at least {NUMBER_MIN:g}" + ("" if positive else ", or 0")
-        else:
-            rule = "must be a finite number"
-        raise BadInput(self.place(key), f"{rule}, not {described(value)}")
+        fault = amount_fault(value, positive=positive, least=NUMBER_MIN, most=NUMBER_MAX)
+        if fault is not None:
+            raise BadInput(self.place(key), fault)
+        return float(value) + 0.0  # Adding 0 turns -0.0 into 0.0.
 
     def entries(self, key: str, *, count_max: int) -> list[object]:
         """Return the list in field `key`."""
@@ -166,13 +157,6 @@ class UnknownKeys:
             + (f" (and {count - 1:,} more like it)" if count > 1 else "")
             for first, count in self._found.values()
         )
-
-
-def no_such_name(place: str, name: str, known: Iterable[str], kind: str) -> BadInput:
-    """Return the error for a name that means nothing, with the nearest that does."""
-    near = difflib.get_close_matches(name, list(known)[:1000], n=1)
-    hint = f"did you mean {quoted(near[0])}?" if near else None
-    return BadInput(place, f"{quoted(name)} is not {kind}", hint=hint)
 
 
 def described(value: object) -> str:

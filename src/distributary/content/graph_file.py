@@ -1,12 +1,12 @@
-"""Adaptation graphs in files: formats and conversions, checked entry by entry."""
+"""Adaptation graphs in files: formats and conversions, read entry by entry."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from distributary.content.adaptation_graph import AdaptationGraph
-from distributary.content.fields import Record, no_such_name
-from distributary.errors import BadInput, quoted
+from distributary.content.fields import Record
+from distributary.errors import BadInput
 
 __all__ = ["CONVERSIONS_MAX", "FORMATS_MAX", "graph_from"]
 
@@ -34,30 +34,14 @@ def graph_from(
     visit
         Called with every entry, to look at the fields that are not read here.
     """
-    sizes: dict[str, float] = {}
+    formats: list[tuple[str, float]] = []
     for entry in document.records("formats", count_max=FORMATS_MAX):
-        name = entry.name("name")
-        if name in sizes:
-            raise BadInput(entry.place("name"), f"format {quoted(name)} is given twice")
-        sizes[name] = amount(entry, "size")
+        formats.append((entry.name("name"), amount(entry, "size")))
         visit(entry)
-    if not sizes:
+    if not formats:
         raise BadInput("formats", "is empty", hint="there is at least the source format")
-    costs: dict[tuple[str, str], float] = {}
+    conversions: list[tuple[str, str, float]] = []
     for entry in document.records("conversions", count_max=CONVERSIONS_MAX):
-        source, target = entry.name("from"), entry.name("to")
-        for key, name in (("from", source), ("to", target)):
-            if name not in sizes:
-                raise no_such_name(entry.place(key), name, sizes, "a format")
-        if source == target:
-            raise BadInput(entry.place("to"), f"{quoted(source)} is converted into itself")
-        if (source, target) in costs:
-            raise BadInput(
-                entry.place(),
-                f"conversion from {quoted(source)} to {quoted(target)} is given twice",
-            )
-        costs[source, target] = amount(entry, "cost")
+        conversions.append((entry.name("from"), entry.name("to"), amount(entry, "cost")))
         visit(entry)
-    return AdaptationGraph.from_conversions(
-        sizes.items(), ((source, target, cost) for (source, target), cost in costs.items())
-    )
+    return AdaptationGraph.from_conversions(formats, conversions)

@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray
+from distributary.arguments import check_number, check_type
+from distributary.arrays import BoolArray, FloatArray, check_array
 from distributary.content import AdaptationGraph
 from distributary.errors import BadInput, quoted
 from distributary.topology import DisseminationTree
@@ -42,13 +43,14 @@ class PlacementProblem:
     beta: float = 1.0
 
     def __post_init__(self) -> None:
-        assert self.wants.shape == (self.node_count, self.format_count)
-        assert self.held.shape == (self.format_count,)
-        assert self.held.any()
-        assert self.alpha >= 0.0
-        assert self.beta >= 0.0
-        self.wants.flags.writeable = False
-        self.held.flags.writeable = False
+        check_type("graph", self.graph, AdaptationGraph)
+        check_type("tree", self.tree, DisseminationTree)
+        check_array("wants", self.wants, (self.node_count, self.format_count), np.bool_)
+        check_array("held", self.held, (self.format_count,), np.bool_)
+        if not self.held.any():
+            raise BadInput("held", "has no format: the root holds at least the source format")
+        check_number("alpha", self.alpha)
+        check_number("beta", self.beta)
         hopeless = self.wants & ~self.graph.makeable[self.held].any(axis=0)
         if hopeless.any():
             v, k = (int(index) for index in np.argwhere(hopeless)[0])

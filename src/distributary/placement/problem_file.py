@@ -25,7 +25,7 @@ from distributary.content import AdaptationGraph
 from distributary.content.documents import read_document
 from distributary.content.fields import Record, UnknownKeys, no_such_name
 from distributary.content.graph_file import FORMATS_MAX, graph_from
-from distributary.errors import BadInput, quoted
+from distributary.errors import BadInput
 from distributary.placement.problem import PlacementProblem
 from distributary.topology import DisseminationTree
 from distributary.topology.tree import TreeNode
@@ -163,74 +163,27 @@ def problem_document(
 
 
 def _tree_entries(top: Record, formats: dict[str, int], unknown: UnknownKeys) -> list[_Entry]:
-    """Return the entries of the tree, checked one by one and then as a tree."""
+    """Return the entries of the tree, checked one by one."""
     entries: list[_Entry] = []
-    index_of: dict[str, int] = {}
-    root: str | None = None
-    for index, entry in enumerate(top.records("tree", count_max=NODES_MAX)):
-        name, parent = entry.name("node"), entry.name_or_null("parent")
-        if name in index_of:
-            raise BadInput(
-                entry.place("node"),
-                f"node {quoted(name)} is given twice, first at tree[{index_of[name]}]",
-            )
-        if parent is None:
-            if root is not None:
-                raise BadInput(
-                    entry.place("parent"),
-                    f"node {quoted(name)} is a second root beside {quoted(root)}",
-                    hint="only one node has the parent null",
-                )
-            root = name
+    for entry in top.records("tree", count_max=NODES_MAX):
         wants = entry.names("wants", count_max=FORMATS_MAX)
         for position, wanted in enumerate(wants):
             if wanted not in formats:
                 place = f"{entry.place('wants')}[{position}]"
                 raise no_such_name(place, wanted, formats, "a format")
         node = TreeNode(
-            name,
-            parent,
+            entry.name("node"),
+            entry.name_or_null("parent"),
             entry.number("link_cost", 1.0),
             entry.number("node_cost", 1.0),
             entry.number("bandwidth", positive=True) if "bandwidth" in entry else None,
         )
         unknown.note(entry, _ENTRY_KEYS["tree[]"])
-        index_of[name] = index
         entries.append(_Entry(node, tuple(formats[wanted] for wanted in wants)))
-    if not entries:
-        raise BadInput("tree", "is empty", hint="a tree has at least its root")
     if len(entries) * len(formats) > CELLS_MAX:
         raise BadInput(
             "tree",
             f"has {len(entries):,} nodes for {len(formats):,} formats; "
             f"nodes times formats is at most {CELLS_MAX:,}",
         )
-    for index, found in enumerate(entries):
-        if found.node.parent is not None and found.node.parent not in index_of:
-            place = f"tree[{index}].parent"
-            raise no_such_name(place, found.node.parent, index_of, "a node of the tree")
-    _refuse_cycles(entries, index_of)
     return entries
-
-
-def _refuse_cycles(entries: Sequence[_Entry], index_of: dict[str, int]) -> None:
-    """Raise `BadInput` unless every node leads up to a root."""
-    reached_from: dict[str, str] = {}
-    for start in entries:
-        name: str | None = start.node.name
-        while name is not None and name not in reached_from:
-            reached_from[name] = start.node.name
-            name = entries[index_of[name]].node.parent
-        # Whoever was seen on an earlier walk led to a root then; on this one, it is a cycle.
-        if name is not None and reached_from[name] == start.node.name:
-            shown = [quoted(name)]
-            above = entries[index_of[name]].node.parent
-            while above != name and above is not None and len(shown) < 4:
-                shown.append(quoted(above))
-                above = entries[index_of[above]].node.parent
-            shown.append(quoted(name) if above == name else "...")
-            raise BadInput(
-                f"tree[{index_of[name]}].parent",
-                f"node {quoted(name)} is on a cycle: {' below '.join(shown)}",
-                hint="every node leads up to one root, whose parent is null",
-            )

@@ -18,7 +18,6 @@ from distributary.placement.exact import exact_plan, require_within, table_estim
 from distributary.placement.plan import Plan
 from distributary.placement.problem import PlacementProblem
 from distributary.placement.useful import useful_formats
-from distributary.topology import DisseminationTree
 
 # What one exact refinement may use; a run makes hundreds of them.
 _SECONDS_MAX = 1.0
@@ -101,16 +100,9 @@ def replan_approximately(problem: PlacementProblem, chains: Chains, stump: Stump
 
 def replan_exactly(problem: PlacementProblem, stump: Stump) -> Plan:
     """Return a cheapest plan for the stump."""
-    tree = problem.tree
     part = PlacementProblem(
         problem.graph,
-        DisseminationTree(
-            tuple(tree.names[v] for v in stump.nodes),
-            stump.parents.copy(),
-            tree.link_costs[stump.nodes],
-            tree.node_costs[stump.nodes],
-            tree.bandwidths[stump.nodes],
-        ),
+        problem.tree.part(stump.nodes, stump.parents.copy()),
         stump.terminals.copy(),
         stump.sources.copy(),
         problem.alpha,

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray
+from distributary.arguments import (
+    check_entries,
+    check_names,
+    check_number,
+    check_type,
+    no_such_name,
+)
+from distributary.arrays import FloatArray, IntArray, amounts_of, check_amounts, check_array
 from distributary.errors import BadInput, quoted
 
 __all__ = ["DisseminationTree", "TreeNode"]
+
+# Nodes of a cycle that a message shows.
+_SHOWN_MAX = 4
 
 
 @dataclass(frozen=True)
@@ -58,14 +69,31 @@ class DisseminationTree:
     bandwidths: FloatArray = field(repr=False)
 
     def __post_init__(self) -> None:
+        check_names("names", self.names)
         count = len(self.names)
-        assert count > 0
-        assert self.parents.shape == (count,)
-        assert self.parents[0] == -1
-        assert bool(np.all(self.parents[1:] < np.arange(1, count)))
-        assert bool(np.all(self.parents[1:] >= 0))
-        for array in (self.parents, self.link_costs, self.node_costs, self.bandwidths):
-            array.flags.writeable = False
+        if count == 0:
+            raise BadInput("tree", "is empty", hint="a tree has at least its root")
+        check_array("parents", self.parents, (count,), np.int64)
+        above = self.parents[1:]
+        if self.parents[0] != -1 or (above < 0).any() or (above >= np.arange(1, count)).any():
+            raise BadInput(
+                "parents",
+                "must be -1 for the first node, and an earlier node for each of the others",
+                hint="DisseminationTree.from_nodes takes nodes in any order",
+            )
+        for field_name, array in (("link_cost", self.link_costs), ("node_cost", self.node_costs)):
+            check_amounts(f"{field_name}s", array, (count,), self._place(field_name))
+        # The bandwidth of a link that costs nothing is infinite; none can be too large.
+        check_array("bandwidths", self.bandwidths, (count,), np.float64)
+        wrong = ~(self.bandwidths > 0.0)
+        if wrong.any():
+            v = int(wrong.argmax())
+            fault = f"must be greater than 0, not {self.bandwidths[v]:g}"
+            raise BadInput(self._place("bandwidth")(v), fault)
+
+    def _place(self, field_name: str) -> Callable[[int], str]:
+        """Return what messages call a field of the node with some index."""
+        return lambda v: f"tree: node {quoted(self.names[v])}: {field_name}"
 
     @classmethod
     def from_nodes(cls, nodes: Iterable[TreeNode]) -> DisseminationTree:
@@ -73,52 +101,94 @@ class DisseminationTree:
 
         The nodes are put level by level, and by name within a level under the same
         parent, so that no planner's result depends on the order of the input.
+
+        Messages call the nodes by their place in the order given, as a file of them does.
         """
-        by_name: dict[str, TreeNode] = {}
-        for node in nodes:
-            if node.name in by_name:
-                raise BadInput("tree", f"node {quoted(node.name)} is given twice")
-            by_name[node.name] = node
-        if not by_name:
-            raise BadInput("tree", "is empty", hint="a tree has at least its root")
-        children: dict[str, list[str]] = {name: [] for name in by_name}
-        roots = []
-        for node in by_name.values():
-            if node.parent is None:
-                roots.append(node.name)
-            elif node.parent in children:
-                children[node.parent].append(node.name)
-            else:
+        given = list(nodes)
+        check_entries("tree", given, TreeNode)
+        names = [node.name for node in given]
+        check_entries("tree: node", names, str)
+        index_of: dict[str, int] = {}
+        root: str | None = None
+        for index, (name, node) in enumerate(zip(names, given, strict=True)):
+            if name in index_of:
                 raise BadInput(
-                    "tree", f"parent {quoted(node.parent)} of node {quoted(node.name)} is no node"
+                    f"tree[{index}].node",
+                    f"node {quoted(name)} is given twice, first at tree[{index_of[name]}]",
                 )
-        if len(roots) > 1:
-            roots.sort()
-            raise BadInput("tree", f"has two roots, {quoted(roots[0])} and {quoted(roots[1])}")
-        order = list(roots)
+            index_of[name] = index
+            if node.parent is None:
+                if root is not None:
+                    raise BadInput(
+                        f"tree[{index}].parent",
+                        f"node {quoted(name)} is a second root beside {quoted(root)}",
+                        hint="only one node has the parent null",
+                    )
+                root = name
+        children: dict[str, list[str]] = {name: [] for name in index_of}
+        for index, node in enumerate(given):
+            if node.parent in children:
+                children[node.parent].append(node.name)
+            elif node.parent is not None:
+                where = f"tree[{index}].parent"
+                check_type(where, node.parent, str)
+                raise no_such_name(where, node.parent, index_of, "a node of the tree")
+        if not given:
+            raise BadInput("tree", "is empty", hint="a tree has at least its root")
+        order = [] if root is None else [root]
         for name in order:
             order.extend(sorted(children[name]))
-        if len(order) < len(by_name):
-            stuck = min(by_name.keys() - set(order))
-            raise BadInput("tree", f"node {quoted(stuck)} is on or below a cycle")
+        if len(order) < len(given):
+            raise _cycle(given, index_of, set(order))
         position = {name: v for v, name in enumerate(order)}
-        ordered = [by_name[name] for name in order]
-        link_costs = np.array([node.link_cost for node in ordered], dtype=np.float64)
+        ordered = [given[index_of[name]] for name in order]
+
+        def place(key: str) -> Callable[[int], str]:
+            return lambda v: f"tree[{index_of[order[v]]}].{key}"
+
+        link_costs = amounts_of([node.link_cost for node in ordered], place("link_cost"))
         with np.errstate(divide="ignore"):
             bandwidths = 1.0 / link_costs
         for v, node in enumerate(ordered):
             if node.bandwidth is not None:
+                check_number(place("bandwidth")(v), node.bandwidth, positive=True)
                 bandwidths[v] = node.bandwidth
-        return cls(
+        return cls._of_checked(
             tuple(order),
             np.array(
                 [-1 if node.parent is None else position[node.parent] for node in ordered],
                 dtype=np.int64,
             ),
             link_costs,
-            np.array([node.node_cost for node in ordered], dtype=np.float64),
+            amounts_of([node.node_cost for node in ordered], place("node_cost")),
             bandwidths,
         )
+
+    def part(self, nodes: IntArray, parents: IntArray) -> DisseminationTree:
+        """Return the tree of these nodes of this one, the first of which is its root.
+
+        `parents` are positions in `nodes`.
+        """
+        return self._of_checked(
+            tuple(self.names[v] for v in nodes),
+            parents,
+            self.link_costs[nodes],
+            self.node_costs[nodes],
+            self.bandwidths[nodes],
+        )
+
+    @classmethod
+    def _of_checked(cls, names: tuple[str, ...], *arrays: IntArray | FloatArray) -> Self:
+        """Return a tree of what was checked, and is not again.
+
+        Planners take trees apart many thousand times a second.
+        """
+        tree = object.__new__(cls)
+        for array in arrays:
+            array.flags.writeable = False
+        keys = ("parents", "link_costs", "node_costs", "bandwidths")
+        vars(tree).update(zip(keys, arrays, strict=True), names=names)
+        return tree
 
     @property
     def node_count(self) -> int:
@@ -147,3 +217,24 @@ class DisseminationTree:
         """Return the indices of the children of `node`, in ascending order."""
         start, child = self.child_lists
         return child[start[node] : start[node + 1]]
+
+
+def _cycle(nodes: Sequence[TreeNode], index_of: dict[str, int], reached: set[str]) -> BadInput:
+    """Return the error about a cycle, above the first node that the root does not reach."""
+    above = {node.name: node.parent for node in nodes}
+    at = next(node.name for node in nodes if node.name not in reached)
+    seen: set[str] = set()
+    while at not in seen:
+        seen.add(at)
+        at = above[at] or at
+    shown = [quoted(at)]
+    parent = above[at]
+    while parent is not None and parent != at and len(shown) < _SHOWN_MAX:
+        shown.append(quoted(parent))
+        parent = above[parent]
+    shown.append(quoted(at) if parent == at else "...")
+    return BadInput(
+        f"tree[{index_of[at]}].parent",
+        f"node {quoted(at)} is on a cycle: {' below '.join(shown)}",
+        hint="every node leads up to one root, whose parent is null",
+    )
