@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import difflib
 import math
-import operator
-from collections.abc import Iterable, Sequence
-from numbers import Real
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 from distributary.errors import BadInput, WrongType, quoted
@@ -44,7 +44,7 @@ def check_type(argument: str, value: object, *kinds: type, hint: str | None = No
         raise WrongType(argument, f"must be {' or '.join(wanted)}, not {kind_of(value)}", hint=hint)
 
 
-def check_choice(argument: str, value: object, choices: Iterable[str]) -> None:
+def check_choice(argument: str, value: object, choices: Collection[str]) -> None:
     """Raise `BadInput` unless `value` is one of these words."""
     check_type(argument, value, str)
     if value not in choices:
@@ -53,12 +53,9 @@ def check_choice(argument: str, value: object, choices: Iterable[str]) -> None:
 
 def check_count(argument: str, value: object, *, least: int = 0, most: int | None = None) -> None:
     """Raise `BadInput` unless `value` is a whole number in this range, both ends included."""
-    try:
-        count = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        count = None
-    if count is None or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise WrongType(argument, f"must be a whole number, not {kind_of(value)}")
+    count = int(value)
     if most is not None and not least <= count <= most:
         raise BadInput(argument, f"is {count:,}, and must be from {least:,} to {most:,}")
     if count < least:
@@ -94,11 +91,8 @@ def check_names(argument: str, names: Any) -> None:
     check_type(argument, names, tuple, hint="tuple(...) makes one")
     check_entries(argument, names, str)
     if len(set(names)) < len(names):
-        seen: set[str] = set()
-        for at, name in enumerate(names):
-            if name in seen:
-                raise BadInput(f"{argument}[{at}]", f"{quoted(name)} is given twice")
-            seen.add(name)
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise BadInput(argument, f"{quoted(twice)} is given twice")
 
 
 def amount_fault(

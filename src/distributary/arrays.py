@@ -20,6 +20,8 @@ __all__ = [
     "check_amounts",
     "check_array",
     "check_indices",
+    "check_range",
+    "shaped",
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -41,15 +43,38 @@ def check_array(argument: str, array: Any, shape: tuple[int, ...], dtype: type) 
         hint = f"numpy.asarray({argument}, dtype=numpy.{np.dtype(dtype)})"
         raise WrongType(argument, f"must be an array, not {kind_of(array)}", hint=hint)
     if array.dtype != dtype:
-        wanted = np.dtype(dtype)
         raise WrongType(
             argument,
-            f"must be an array of {wanted}, not of {array.dtype}",
-            hint=f"{argument}.astype(numpy.{wanted})",
+            f"must be an array of {np.dtype(dtype)}, not of {array.dtype}",
+            hint=f"{argument}.astype(numpy.{np.dtype(dtype)})",
         )
     if array.shape != shape:
-        raise BadInput(argument, f"is {_size(array.shape)}, and must be {_size(shape)}")
+        raise _wrong_shape(argument, array, shape)
     array.flags.writeable = False
+
+
+def shaped(argument: str, value: Any, shape: tuple[int | None, ...], dtype: type) -> NDArray[Any]:
+    """Return `value` as an array of this shape and type, a copy only where it must be one.
+
+    It may be a list, and floats may be whole numbers; a side of None is of any length.
+    """
+    if isinstance(value, np.ndarray) and value.dtype == dtype and value.shape == shape:
+        return value
+    try:
+        array = np.asarray(value)
+    except ValueError:  # Rows of different lengths.
+        array = np.empty(0, dtype=object)
+    kind = np.dtype(dtype).kind
+    if array.size and array.dtype.kind not in (
+        "fiu" if kind == "f" else "iu" if kind == "i" else kind
+    ):
+        found = f"of {array.dtype}" if array.dtype != object else kind_of(value)
+        raise WrongType(argument, f"must be an array of {np.dtype(dtype)}, not {found}")
+    if len(array.shape) != len(shape) or any(
+        side not in (None, found) for side, found in zip(shape, array.shape, strict=True)
+    ):
+        raise _wrong_shape(argument, array, shape)
+    return array.astype(dtype, copy=False)
 
 
 def check_amounts(
@@ -62,16 +87,37 @@ def check_amounts(
 ) -> None:
     """Raise `BadInput` unless `array` is one of this shape with numbers from 0 to AMOUNT_MAX.
 
+    It is read-only afterwards.
+
     Parameters
     ----------
     argument, array, shape
         As of `check_array`.
+    place, unlimited
+        As of `check_range`.
+    """
+    check_array(argument, array, shape, np.float64)
+    check_range(argument, array, place, unlimited=unlimited)
+
+
+def check_range(
+    argument: str,
+    array: FloatArray,
+    place: Callable[..., str] | None = None,
+    *,
+    unlimited: bool = False,
+) -> None:
+    """Raise `BadInput` unless all numbers are from 0 to AMOUNT_MAX.
+
+    Parameters
+    ----------
+    argument, array
+        What the array is called, and the array.
     place
         What the message calls the entry with these indices; by default `argument[i][j]`.
     unlimited
         Whether infinity is allowed as well.
     """
-    check_array(argument, array, shape, np.float64)
     # As integers, the numbers from 0 to AMOUNT_MAX come before all others: larger ones, NaN,
     # and whatever has a sign. Nearly always this is all there is to look at.
     if not array.size or array.view(np.uint64).max() <= _AMOUNT_BITS_MAX:
@@ -80,7 +126,8 @@ def check_amounts(
     if unlimited:
         wrong &= array != np.inf
     if wrong.any():
-        at = tuple(int(index) for index in np.unravel_index(int(wrong.argmax()), shape))
+        first = np.unravel_index(int(wrong.argmax()), array.shape)
+        at = tuple(int(index) for index in first)
         where = place(*at) if place else argument + "".join(f"[{index}]" for index in at)
         fault = amount_fault(float(array[at]))
         assert fault is not None
@@ -105,13 +152,17 @@ def amounts_of(values: Sequence[object], place: Callable[[int], str]) -> FloatAr
     return np.array(values, dtype=np.float64) + 0.0
 
 
-def check_indices(argument: str, array: Any, count: int, shape: tuple[int, ...]) -> None:
-    """Raise `BadInput` unless `array` is one of this shape with whole numbers below `count`."""
-    check_array(argument, array, shape, np.int64)
-    if array.size and not (array.min() >= 0 and array.max() < count):
+def check_indices(argument: str, array: IntArray, count: int) -> None:
+    """Raise `BadInput` unless all numbers are from 0 up to, but not including, `count`."""
+    # As numbers without a sign, negative ones are the largest.
+    if array.size and array.view(np.uint64).max() >= count:
         at = int(((array < 0) | (array >= count)).argmax())
         raise BadInput(f"{argument}[{at}]", f"is {array[at]}, and must be from 0 to {count - 1}")
 
 
-def _size(shape: tuple[int, ...]) -> str:
-    return " x ".join(str(side) for side in shape) or "a single number"
+def _wrong_shape(argument: str, array: NDArray[Any], shape: tuple[int | None, ...]) -> BadInput:
+    found, wanted = (
+        " x ".join("any" if side is None else str(side) for side in sides) or "a single number"
+        for sides in (array.shape, shape)
+    )
+    return BadInput(argument, f"is {found}, and must be {wanted}")

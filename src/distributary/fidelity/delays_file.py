@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from distributary.arrays import FloatArray
+from distributary.arrays import FloatArray, shaped
 from distributary.content.fields import Record
 from distributary.content.number_rows import first_fault, in_range, number_rows
 from distributary.errors import BadInput, quoted
@@ -64,12 +64,8 @@ def _delays_in_file(name: str, count: int, folder: Path | None) -> FloatArray:
         )
     with naming(f"delays: {name}"):
         array = load_array(folder / name)
-        if array.shape != (count, count):
-            shape = " x ".join(str(side) for side in array.shape) or "a single number"
-            raise BadInput("array", f"is {shape}, and must be {count} x {count}")
         with np.errstate(all="ignore"):
-            delays: FloatArray = array.astype(np.float64)
-        delays += 0.0
+            delays: FloatArray = shaped("array", array, (count, count), np.float64) + 0.0
         for first in range(0, count, _BLOCK_ROWS):
             block = delays[first : first + _BLOCK_ROWS]
             if not in_range(block):

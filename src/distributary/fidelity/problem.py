@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from distributary.arrays import BoolArray, FloatArray
+from distributary.arguments import check_names, check_number, check_type, no_such_name
+from distributary.arrays import BoolArray, FloatArray, check_amounts, shaped
+from distributary.errors import BadInput, quoted
 
 __all__ = ["Adaptation", "FidelityProblem"]
 
@@ -29,6 +31,10 @@ class Adaptation:
     collect_period: float
     decide_time: float
     decide_period: float
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            check_number(name, value, positive=name.endswith("_period"))
 
     @property
     def collecting(self) -> float:
@@ -72,14 +78,30 @@ class FidelityProblem:
     adaptation: Adaptation | None = None
 
     def __post_init__(self) -> None:
-        count = len(self.names)
-        assert count >= 1
-        assert self.rates.shape == (count, len(self.objects))
-        assert self.filter_times.shape == (count,)
-        assert self.send_times.shape == (count,)
-        assert self.delays.shape == (count, count)
-        for array in (self.rates, self.filter_times, self.send_times, self.delays):
-            array.flags.writeable = False
+        check_names("names", self.names)
+        check_names("objects", self.objects)
+        names, count = self.names, len(self.names)
+        if count == 0:
+            raise BadInput("names", "is empty", hint="there is at least the source")
+
+        def node(argument: str) -> Callable[[int], str]:
+            return lambda i: f"{argument} of node {quoted(names[i])}"
+
+        check_amounts(
+            "rates",
+            self.rates,
+            (count, len(self.objects)),
+            lambda i, x: f"rate of node {quoted(names[i])} for {quoted(self.objects[x])}",
+        )
+        check_amounts("filter_times", self.filter_times, (count,), node("filter_time"))
+        check_amounts("send_times", self.send_times, (count,), node("send_time"))
+        check_amounts(
+            "delays",
+            self.delays,
+            (count, count),
+            lambda i, j: f"delay from {quoted(names[i])} to {quoted(names[j])}",
+        )
+        check_type("adaptation", self.adaptation, Adaptation, type(None))
 
     @classmethod
     def in_order(
@@ -99,6 +121,16 @@ class FidelityProblem:
         The source is put first and the rest by name, so that no planner's result depends
         on the order of the input.
         """
+        check_names("names", names := tuple(names))
+        check_names("objects", objects := tuple(objects))
+        check_type("source", source, str)
+        if source not in names:
+            raise no_such_name("source", source, names, "a node")
+        count = len(names)
+        rates = shaped("rates", rates, (count, len(objects)), np.float64)
+        delays = shaped("delays", delays, (count, count), np.float64)
+        filter_times = shaped("filter_times", filter_times, (count,), np.float64)
+        send_times = shaped("send_times", send_times, (count,), np.float64)
         nodes = sorted(range(len(names)), key=lambda i: (names[i] != source, names[i]))
         things = sorted(range(len(objects)), key=lambda x: objects[x])
         # The delays of many servers are large; they are only copied when they must be.
@@ -107,10 +139,10 @@ class FidelityProblem:
         return cls(
             tuple(names[i] for i in nodes),
             tuple(objects[x] for x in things),
-            np.ascontiguousarray(rates[np.ix_(nodes, things)], dtype=np.float64),
-            np.array(filter_times, dtype=np.float64)[nodes],
-            np.array(send_times, dtype=np.float64)[nodes],
-            np.ascontiguousarray(between, dtype=np.float64),
+            np.ascontiguousarray(rates[np.ix_(nodes, things)]),
+            filter_times[nodes],
+            send_times[nodes],
+            np.ascontiguousarray(between),
             adaptation,
         )
 

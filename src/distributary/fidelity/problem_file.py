@@ -101,8 +101,6 @@ def parse_problem(document: object, *, folder: Path | None = None) -> ProblemFil
         raise BadInput("objects", "is empty", hint="a stream has at least one object")
     nodes = _nodes(top, {name: x for x, name in enumerate(objects)}, unknown)
     names = tuple(nodes.index_of)
-    if source not in nodes.index_of:
-        raise no_such_name("source", source, nodes.index_of, "a node")
     rates = np.zeros((len(names), len(objects)))
     if nodes.rates:
         rows, columns, values = zip(*nodes.rates, strict=True)

@@ -21,14 +21,16 @@ def symmetric_prices(prices: FloatArray, place: Callable[[int, int], str]) -> Fl
     `prices` are finite and not negative; `place` tells where the price from one broker to another
     is, for the message.
     """
-    own = np.flatnonzero(np.diagonal(prices))
+    back = prices.T
+    own = np.flatnonzero(prices.diagonal())
+    if not own.size and (prices == back).all():
+        return prices
     if own.size:
         at = int(own[0])
         raise BadInput(
             place(at, at),
             f"must be 0, not {prices[at, at]:g}: a broker is at no distance to itself",
         )
-    back = prices.T
     apart = np.abs(prices - back) > _ROUNDING * np.maximum(prices, back)
     if apart.any():
         i, j = (int(index) for index in np.argwhere(apart)[0])

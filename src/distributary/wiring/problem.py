@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.arguments import check_count, check_entries, check_names, check_type
+from distributary.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    check_amounts,
+    check_array,
+    check_indices,
+    check_range,
+    shaped,
+)
+from distributary.errors import BadInput, quoted
 from distributary.topology.prices import shortest_prices
+from distributary.wiring.core_prices import symmetric_prices
 
 __all__ = ["WiringProblem", "row_starts"]
 
@@ -57,24 +71,56 @@ class WiringProblem:
     shortened: bool = False
 
     def __post_init__(self) -> None:
+        check_names("users", self.users)
+        check_names("brokers", self.brokers)
+        check_count("channel_count", self.channel_count)
         users, brokers = len(self.users), len(self.brokers)
-        assert brokers >= 1
-        assert self.publish_start.shape == self.interest_start.shape == (users + 1,)
-        assert self.publish_channel.shape == self.publish_rate.shape
-        assert self.access_prices.shape == (users, brokers)
-        assert self.core_prices.shape == (brokers, brokers)
-        assert self.capacities.shape == (brokers,)
-        for array in (
-            self.publish_start,
-            self.publish_channel,
-            self.publish_rate,
-            self.interest_start,
-            self.interest_channel,
+        if brokers == 0:
+            raise BadInput("brokers", "is empty", hint="users attach to at least one broker")
+        self._check_rows("publish", self.publish_start, self.publish_channel)
+        self._check_rows("interest", self.interest_start, self.interest_channel)
+        check_amounts("publish_rate", self.publish_rate, self.publish_channel.shape)
+        if not self.publish_rate.all():
+            raise BadInput(
+                "publish_rate", "has a rate of 0", hint="leave out what is not published"
+            )
+        check_amounts(
+            "access_prices",
             self.access_prices,
-            self.core_prices,
+            (users, brokers),
+            lambda u, b: f"access price of {quoted(self.users[u])} at {quoted(self.brokers[b])}",
+        )
+        check_amounts("core_prices", self.core_prices, (brokers, brokers), self._core_place)
+        check_amounts(
+            "capacities",
             self.capacities,
-        ):
-            array.flags.writeable = False
+            (brokers,),
+            lambda b: f"capacity of broker {quoted(self.brokers[b])}",
+            unlimited=True,
+        )
+        symmetric_prices(self.core_prices, self._core_place)
+
+    def _core_place(self, i: int, j: int) -> str:
+        return f"core price of {quoted(self.brokers[i])} to {quoted(self.brokers[j])}"
+
+    def _check_rows(self, what: str, start: IntArray, channel: IntArray) -> None:
+        """Raise `BadInput` unless every user has a row of channels that ascend."""
+        check_array(f"{what}_start", start, (self.user_count + 1,), np.int64)
+        check_array(f"{what}_channel", channel, (channel.size,), np.int64)
+        if start[0] != 0 or start[-1] != channel.size or (start[1:] < start[:-1]).any():
+            raise BadInput(f"{what}_start", f"must ascend from 0 to {channel.size}")
+        check_indices(f"{what}_channel", channel, self.channel_count)
+        falling = channel[1:] <= channel[:-1]
+        if not falling.any():
+            return
+        # Where a row ends, the next begins anew.
+        falling[start[(start > 0) & (start < channel.size)] - 1] = False
+        if falling.any():
+            user = self.users[int(np.searchsorted(start, falling.argmax(), side="right")) - 1]
+            raise BadInput(
+                f"{what}_channel",
+                f"of user {quoted(user)} must ascend, and none comes twice",
+            )
 
     @classmethod
     def in_order(
@@ -87,6 +133,7 @@ class WiringProblem:
         access_prices: FloatArray,
         core_prices: FloatArray,
         capacities: FloatArray | None = None,
+        core_place: Callable[[int, int], str] | None = None,
     ) -> WiringProblem:
         """Build a problem from tables with users and brokers in any order.
 
@@ -108,7 +155,12 @@ class WiringProblem:
             Shape (brokers, brokers), symmetric with a zero diagonal.
         capacities
             Shape (brokers,); infinite when not given.
+        core_place
+            What a message calls the core price of one broker to another, by their places in
+            the order given; a reader knows where in a file it is.
         """
+        publishes = shaped("publishes", publishes, (len(users), None), np.float64)
+        subscribes = shaped("subscribes", subscribes, publishes.shape, np.bool_)
         publishing = np.nonzero(publishes)
         wanting = np.nonzero(subscribes)
         return cls.from_rows(
@@ -120,6 +172,7 @@ class WiringProblem:
             access_prices=access_prices,
             core_prices=core_prices,
             capacities=capacities,
+            core_place=core_place,
         )
 
     @classmethod
@@ -134,43 +187,66 @@ class WiringProblem:
         access_prices: FloatArray,
         core_prices: FloatArray,
         capacities: FloatArray | None = None,
+        core_place: Callable[[int, int], str] | None = None,
     ) -> WiringProblem:
         """Build a problem from rows (user, channel, rate) and (user, channel) in any order.
 
         Each pair of user and channel occurs at most once; rates of zero are left out.
         The other parameters are those of `in_order`.
         """
+        for argument, names in (("users", users), ("brokers", brokers)):
+            check_type(argument, names, list, tuple)
+            check_entries(argument, names, str)
+        publisher, published_channel, rate = _rows("published", published, len(users))
+        reader, wanted_channel = _rows("wanted", wanted, len(users))
+        check_range(
+            "published",
+            rate,
+            lambda k: (
+                f"rate of {quoted(users[int(publisher[k])])} on channel {published_channel[k]}"
+            ),
+        )
+        access = shaped("access_prices", access_prices, (len(users), len(brokers)), np.float64)
+        core = shaped("core_prices", core_prices, (len(brokers), len(brokers)), np.float64)
+        if core_place is None:
+
+            def core_place(i: int, j: int) -> str:
+                return f"core price of {quoted(brokers[i])} to {quoted(brokers[j])}"
+
+        check_range("core_prices", core, core_place)
+        core = symmetric_prices(core, core_place)
         user_order = sorted(range(len(users)), key=users.__getitem__)
         broker_order = sorted(range(len(brokers)), key=brokers.__getitem__)
         place = np.empty(len(users), dtype=np.int64)
         place[user_order] = np.arange(len(users))
-        positive = published[2] > 0.0
-        publisher = place[published[0][positive]]
-        rows = np.lexsort((published[1][positive], publisher))
-        reader = place[wanted[0]]
-        wishes = np.lexsort((wanted[1], reader))
+        positive = rate > 0.0
+        publisher = place[publisher[positive]]
+        rows = np.lexsort((published_channel[positive], publisher))
+        reader = place[reader]
+        wishes = np.lexsort((wanted_channel, reader))
         if capacities is None:
             capacities = np.full(len(brokers), np.inf)
+        capacities = shaped("capacities", capacities, (len(brokers),), np.float64)
         # The access prices of many users are large; they are only copied when they must be.
-        access = np.ascontiguousarray(access_prices, dtype=np.float64)
+        access = np.ascontiguousarray(access)
         if broker_order != list(range(len(brokers))):
             access = access[:, broker_order]
         if user_order != list(range(len(users))):
             access = access[user_order]
-        given = np.ascontiguousarray(core_prices[np.ix_(broker_order, broker_order)], np.float64)
+        given = np.ascontiguousarray(core[np.ix_(broker_order, broker_order)])
         core = shortest_prices(given)
         return cls(
             users=tuple(users[u] for u in user_order),
             brokers=tuple(brokers[b] for b in broker_order),
             channel_count=channel_count,
             publish_start=row_starts(publisher, len(users)),
-            publish_channel=np.ascontiguousarray(published[1][positive][rows], dtype=np.int64),
-            publish_rate=np.ascontiguousarray(published[2][positive][rows], dtype=np.float64),
+            publish_channel=np.ascontiguousarray(published_channel[positive][rows]),
+            publish_rate=np.ascontiguousarray(rate[positive][rows]),
             interest_start=row_starts(reader, len(users)),
-            interest_channel=np.ascontiguousarray(wanted[1][wishes], dtype=np.int64),
+            interest_channel=np.ascontiguousarray(wanted_channel[wishes]),
             access_prices=np.ascontiguousarray(access).view(),
             core_prices=core,
-            capacities=np.array(capacities, dtype=np.float64)[broker_order],
+            capacities=capacities[broker_order],
             shortened=bool((core < given).any()),
         )
 
@@ -245,3 +321,14 @@ def row_starts(owner: IntArray, count: int) -> IntArray:
     """Return where the entries of each owner start, once they are sorted by owner."""
     counts = np.bincount(owner, minlength=count)
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)]).astype(np.int64)
+
+
+def _rows(argument: str, columns: Any, users: int) -> list[NDArray[Any]]:
+    """Return rows (user, channel) or (user, channel, rate) as arrays of one length."""
+    kinds = (np.int64, np.int64, np.float64)
+    found = [
+        shaped(f"{argument}[{at}]", column, (len(columns[0]),), kind)
+        for at, (column, kind) in enumerate(zip(columns, kinds, strict=False))
+    ]
+    check_indices(f"{argument}[0]", found[0], users)
+    return found

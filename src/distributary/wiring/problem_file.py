@@ -30,7 +30,6 @@ from distributary.content.documents import DOCUMENT_BYTES_MAX, read_document
 from distributary.content.fields import NUMBER_MAX, Record, UnknownKeys
 from distributary.content.number_rows import flag_rows, number_rows
 from distributary.errors import BadInput, counted, quoted
-from distributary.wiring.core_prices import symmetric_prices
 from distributary.wiring.limits import BROKERS_MAX, USERS_MAX, check_size
 from distributary.wiring.positions import Positions
 from distributary.wiring.problem import WiringProblem
@@ -103,8 +102,9 @@ def parse_problem(document: object) -> ProblemFile:
         publishes=publishes,
         subscribes=subscribes,
         access_prices=access,
-        core_prices=symmetric_prices(core, lambda i, j: f"core_cost[{i}][{j}]"),
+        core_prices=core,
         capacities=np.array(capacities),
+        core_place=lambda i, j: f"core_cost[{i}][{j}]",
     )
     positions = None
     if at_users is not None and at_brokers is not None:

@@ -29,7 +29,6 @@ import numpy as np
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.errors import BadInput, quoted
 from distributary.wiring.columns import ParquetColumn, arrow
-from distributary.wiring.core_prices import symmetric_prices
 from distributary.wiring.limits import check_size
 from distributary.wiring.problem import WiringProblem
 from distributary.wiring.problem_file import ProblemFile, positions_in_order
@@ -83,8 +82,9 @@ def read_problem_tables(folder: Path | str) -> ProblemFile:
         published=published,
         wanted=wanted,
         access_prices=access,
-        core_prices=symmetric_prices(core, core_place),
+        core_prices=core,
         capacities=_capacities(brokers_table),
+        core_place=core_place,
     )
     positions = None
     if {"x", "y"} <= users_table.columns & brokers_table.columns:

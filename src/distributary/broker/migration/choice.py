@@ -92,6 +92,7 @@ def best_home(
         subscribes[row, [column[cell] for cell in sorted(party.interests)]] = True
     access = np.zeros((len(parties), len(brokers)))
     access[0] = [client.prices.get(b, 0.0) for b in brokers]
+    core = _prices(brokers, crowds)
     # A client's name sorts before those of the crowds, so that rows stay as they are.
     problem = WiringProblem.in_order(
         users=["", *brokers],
@@ -99,7 +100,7 @@ def best_home(
         publishes=publishes,
         subscribes=subscribes,
         access_prices=access,
-        core_prices=_prices(brokers, crowds),
+        core_prices=core,
     )
     places = {b: at for at, b in enumerate(brokers)}
     costs: dict[str, float] = {}
@@ -112,7 +113,7 @@ def best_home(
         publishes=publishes[1:],
         subscribes=subscribes[1:],
         access_prices=access[1:],
-        core_prices=_prices(brokers, crowds),
+        core_prices=core,
     )
     others = cost(alone, np.arange(len(brokers))).total
     best = min(tried, key=lambda b: (costs[b], b != home, b))
