@@ -25,7 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 # A conversion is an effect that the host carries out: the broker knows no converter.
 FORBIDDEN = {("broker", "media")}
 # Modules beside the packages that every package may import. They import only each other.
-SHARED = ("arrays", "cores", "errors", "files", "kernels", "xorshift")
+SHARED = ("arguments", "arrays", "cores", "errors", "files", "kernels", "methods", "xorshift")
 
 LEVEL = {package: level for level, line in enumerate(LAYERS) for package in line}
 # `python -m distributary` is the command by another name.

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
 from distributary.cli.output import check_output
 from distributary.errors import BadInput, quoted
+from distributary.methods import FIDELITY, PLACEMENT, WIRING
 
 __all__ = [
+    "FidelityMethod",
+    "PlacementMethod",
     "ProblemPath",
     "Seed",
     "TimeLimit",
+    "WiringMethod",
     "check_drawing",
     "check_number",
     "drawing_option",
@@ -50,6 +54,16 @@ def drawing_option(noun: str) -> Any:
         metavar="FILE.html|FILE.svg", help=f"Draw the {noun} into this file.", show_default=False
     )
 
+
+if TYPE_CHECKING:
+    PlacementMethod: TypeAlias = str
+    FidelityMethod: TypeAlias = str
+    WiringMethod: TypeAlias = str
+else:
+    # Typer offers what the tables have; a type checker cannot know.
+    PlacementMethod = Literal[tuple(PLACEMENT)]
+    FidelityMethod = Literal[tuple(FIDELITY)]
+    WiringMethod = Literal[tuple(WIRING)]
 
 ProblemPath = Annotated[Path, problem_argument()]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice.")]

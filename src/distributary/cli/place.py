@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from distributary.cli.options import (
+    PlacementMethod,
     Seed,
     TimeLimit,
     check_drawing,
@@ -30,11 +31,7 @@ from distributary.errors import BadInput
 if TYPE_CHECKING:
     from distributary.placement.problem_file import ProblemFile
 
-__all__ = ["EXAMPLES", "Method", "place"]
-
-Method = Literal[
-    "auto", "exact", "optimal", "iterative", "all-in-root", "all-in-leaves", "single-format"
-]
+__all__ = ["EXAMPLES", "place"]
 
 EXAMPLES = """\
 \b
@@ -65,7 +62,7 @@ def place(
             "--bytes", min=0, help="How large the content is, for --graph.", show_default=False
         ),
     ] = None,
-    method: Annotated[Method, typer.Option(help="How to plan.")] = "auto",
+    method: Annotated[PlacementMethod, typer.Option(help="How to plan.")] = "auto",
     iterations: Annotated[int, typer.Option(min=0, help="Refinements of iterative.")] = 1000,
     select: Annotated[
         Literal["slack", "random"], typer.Option(help="How iterative picks the node to refine.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from distributary.cli.options import (
+    FidelityMethod,
     ProblemPath,
     Seed,
     TimeLimit,
@@ -31,9 +32,7 @@ from distributary.errors import BadInput, quoted
 if TYPE_CHECKING:
     from distributary.fidelity.planner import StreamTrees
 
-__all__ = ["EXAMPLES", "Method", "tree"]
-
-Method = Literal["auto", "greedy", "anneal", "adapt", "exact", "source", "random", "dita"]
+__all__ = ["EXAMPLES", "tree"]
 
 EXAMPLES = """\
 \b
@@ -65,7 +64,7 @@ _REASONS_MAX = 3
 def tree(
     context: typer.Context,
     problem: ProblemPath,
-    method: Annotated[Method, typer.Option(help="How to build the tree.")] = "auto",
+    method: Annotated[FidelityMethod, typer.Option(help="How to build the tree.")] = "auto",
     objects: Annotated[
         Literal["one-tree", "tree-each"],
         typer.Option(help="One tree for all objects, or a tree for each."),

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from distributary.cli.options import Seed, TimeLimit, check_drawing, check_number, drawing_option
+from distributary.cli.options import (
+    Seed,
+    TimeLimit,
+    WiringMethod,
+    check_drawing,
+    check_number,
+    drawing_option,
+)
 from distributary.cli.output import (
     print_warnings,
     print_written,
@@ -26,9 +33,7 @@ if TYPE_CHECKING:
     from distributary.wiring.wiring import Wiring
     from distributary.wiring.wiring_file import Assignment
 
-__all__ = ["EXAMPLES", "Method", "wire"]
-
-Method = Literal["auto", "search", "exact", "mixing", "clustering", "packing", "random"]
+__all__ = ["EXAMPLES", "wire"]
 
 EXAMPLES = """\
 \b
@@ -53,7 +58,7 @@ def wire(
             show_default=False,
         ),
     ],
-    method: Annotated[Method, typer.Option(help="How to attach users.")] = "auto",
+    method: Annotated[WiringMethod, typer.Option(help="How to attach users.")] = "auto",
     core: Annotated[
         Literal["mst", "steiner", "one-tree"],
         typer.Option(help="How traffic travels between brokers."),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from distributary.errors import BadInput, quoted
+from distributary.arguments import check_choice, check_count, check_time_limit, check_type
+from distributary.errors import BadInput
 from distributary.fidelity._descent_kernels import adapt_round
 from distributary.fidelity.anneal import AnnealingSchedule, anneal, batches
-from distributary.fidelity.baselines import dita_tree, random_tree, source_tree
-from distributary.fidelity.exact import exact_tree
+from distributary.fidelity.baselines import random_tree
 from distributary.fidelity.forest import APPROACHES, Forest, check
 from distributary.fidelity.greedy import grown_state
 from distributary.fidelity.loss import Loss, loss
@@ -17,10 +17,12 @@ from distributary.fidelity.model import forest_of, servers_of, state_of
 from distributary.fidelity.overload import repair
 from distributary.fidelity.problem import FidelityProblem
 from distributary.fidelity.search import Observer, search
+from distributary.methods import FIDELITY, run_method
 
 __all__ = ["METHODS", "StreamTrees", "adapt", "build_trees"]
 
-METHODS = ("source", "random", "dita", "greedy", "anneal", "adapt", "exact", "auto")
+METHODS = FIDELITY
+"""Every method by its name, baselines first."""
 
 # Servers that "adapt" hands the token to between two looks at the clock.
 _BATCH_SERVERS = 2_000
@@ -92,49 +94,100 @@ def build_trees(
     Raises
     ------
     BadInput
-        When an argument is none of those named above.
+        When an argument is not as described above.
     TooLarge
         When "exact" would have to enumerate too much; before it starts.
     """
-    for name, value, choices in (("method", method, METHODS), ("objects", approach, APPROACHES)):
-        if value not in choices:
-            raise BadInput(name, f"{quoted(value)} is none of {', '.join(choices)}")
+    check_type("problem", problem, FidelityProblem, hint="read_problem(path).problem is one")
+    check_choice("method", method, METHODS)
+    check_choice("objects", approach, APPROACHES)
+    check_count("seed", seed)
+    check_type("start", start, Forest, type(None))
+    check_type("schedule", schedule, AnnealingSchedule, type(None))
+    for name, count in (("fanout", fanout), ("rounds", rounds)):
+        if count is not None:
+            check_count(name, count, least=1)
+    check_time_limit(time_limit)
     if start is not None:
         if start.approach != approach:
             raise BadInput("start", f"is for {start.approach}, not for {approach}")
         check(problem, start)
     began = time.perf_counter()
-    evaluations: int | None = None
-    if method == "source":
-        forest = source_tree(problem, approach)
-    elif method == "random":
-        forest = random_tree(problem, approach, seed=seed)
-    elif method == "dita":
-        forest = dita_tree(problem, approach, fanout=fanout)
-    elif method == "greedy":
-        state, evaluations = grown_state(problem, approach)
-        forest = _kept_up(problem, forest_of(state, approach))
-    elif method == "exact":
-        forest = exact_tree(problem, approach)
-    elif method == "auto":
-        forest, evaluations = search(
-            problem, approach, seed=seed, time_limit=time_limit, observe=observe
-        )
-        forest = _kept_up(problem, forest)
-    else:
-        begin = start or random_tree(problem, approach, seed=seed)
-        # A tree that is overloaded costs infinitely much whatever one does to a part of it.
-        begin = repair(problem, begin)
-        if method == "anneal":
-            forest, evaluations = anneal(
-                problem, begin, seed=seed, schedule=schedule, time_limit=time_limit
-            )
-        else:
-            forest, evaluations = adapt(
-                problem, begin, rounds=rounds, time_limit=time_limit, observe=observe
-            )
+    result = run_method(
+        METHODS[method],
+        problem,
+        approach=approach,
+        seed=seed,
+        start=start,
+        fanout=fanout,
+        schedule=schedule,
+        rounds=rounds,
+        time_limit=time_limit,
+        observe=observe,
+    )
+    forest, evaluations = (result, None) if isinstance(result, Forest) else result
     seconds = time.perf_counter() - began
     return StreamTrees(method, forest, loss(problem, forest), seconds, evaluations)
+
+
+def grown_trees(problem: FidelityProblem, approach: str) -> tuple[Forest, int]:
+    """Return the trees of the method "greedy", and how many places were weighed."""
+    state, evaluations = grown_state(problem, approach)
+    return _kept_up(problem, forest_of(state, approach)), evaluations
+
+
+def annealed_trees(
+    problem: FidelityProblem,
+    approach: str,
+    *,
+    start: Forest | None,
+    seed: int,
+    schedule: AnnealingSchedule | None,
+    time_limit: float | None,
+) -> tuple[Forest, int]:
+    """Return the trees of the method "anneal", and how many moves were weighed."""
+    begin = _sound_start(problem, approach, start, seed)
+    return anneal(problem, begin, seed=seed, schedule=schedule, time_limit=time_limit)
+
+
+def adapted_trees(
+    problem: FidelityProblem,
+    approach: str,
+    *,
+    start: Forest | None,
+    seed: int,
+    rounds: int | None,
+    time_limit: float | None,
+    observe: Observer | None,
+) -> tuple[Forest, int]:
+    """Return the trees of the method "adapt", and how many moves were weighed."""
+    begin = _sound_start(problem, approach, start, seed)
+    return adapt(problem, begin, rounds=rounds, time_limit=time_limit, observe=observe)
+
+
+def best_trees(
+    problem: FidelityProblem,
+    approach: str,
+    *,
+    seed: int,
+    time_limit: float | None,
+    observe: Observer | None,
+) -> tuple[Forest, int | None]:
+    """Return the trees of the method "auto", and how many moves were weighed."""
+    forest, evaluations = search(
+        problem, approach, seed=seed, time_limit=time_limit, observe=observe
+    )
+    return _kept_up(problem, forest), evaluations
+
+
+def _sound_start(
+    problem: FidelityProblem, approach: str, start: Forest | None, seed: int
+) -> Forest:
+    """Return the trees to begin with, a random one unless given, repaired.
+
+    A tree that is overloaded costs infinitely much whatever one does to a part of it.
+    """
+    return repair(problem, start or random_tree(problem, approach, seed=seed))
 
 
 def _kept_up(problem: FidelityProblem, forest: Forest) -> Forest:

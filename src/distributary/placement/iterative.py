@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from distributary.arguments import check_choice, check_count
 from distributary.arrays import BoolArray, FloatArray, IntArray
-from distributary.errors import BadInput, quoted
 from distributary.placement.baselines import all_in_leaves, all_in_root, single_format
 from distributary.placement.bounds import transmission_bounds
 from distributary.placement.conversions import Converter
@@ -29,7 +29,10 @@ from distributary.placement.stump import (
     require_small_stumps,
 )
 
-__all__ = ["IterativeRun", "iterative"]
+__all__ = ["SELECTIONS", "STEINER_STEPS", "IterativeRun", "iterative"]
+
+SELECTIONS = ("slack", "random")
+STEINER_STEPS = ("charikar", "exact")
 
 # A stump is replaced only when the new plan saves more than rounding can.
 _SAVING_MIN = 1e-9
@@ -89,12 +92,9 @@ def iterative(
     time_limit
         Stop after this many seconds; then, and only then, two runs may differ.
     """
-    if select not in ("slack", "random"):
-        raise BadInput("select", f"{quoted(select)} is neither 'slack' nor 'random'")
-    if steiner not in ("charikar", "exact"):
-        raise BadInput("steiner", f"{quoted(steiner)} is neither 'charikar' nor 'exact'")
-    if depth < 1:
-        raise BadInput("depth", f"{depth} is less than 1")
+    check_choice("select", select, SELECTIONS)
+    check_choice("steiner", steiner, STEINER_STEPS)
+    check_count("depth", depth, least=1)
     if steiner == "exact":
         require_small_stumps(problem)
     started = time.monotonic()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from distributary.errors import BadInput, quoted
-from distributary.placement.baselines import all_in_leaves, all_in_root, single_format
+from distributary.arguments import check_choice, check_count, check_time_limit, check_type
+from distributary.methods import PLACEMENT, run_method
 from distributary.placement.bounds import paper_bound
 from distributary.placement.cost import cost
 from distributary.placement.exact import estimate, exact_plan, require_within
 from distributary.placement.generate import generate_problem
-from distributary.placement.iterative import iterative
+from distributary.placement.iterative import SELECTIONS, STEINER_STEPS, iterative
 from distributary.placement.optimal import optimal
 from distributary.placement.plan import Placement, Plan
 from distributary.placement.problem import PlacementProblem
@@ -21,15 +21,8 @@ from distributary.placement.useful import useful_formats
 
 __all__ = ["METHODS", "OBJECTIVES", "load_compiled", "lower_bound", "place"]
 
-METHODS = (
-    "all-in-root",
-    "all-in-leaves",
-    "single-format",
-    "iterative",
-    "optimal",
-    "exact",
-    "auto",
-)
+METHODS = PLACEMENT
+"""Every method by its name, baselines first."""
 OBJECTIVES = ("cost", "time")
 
 # What `exact` may use when nothing else is said. Its estimate is about right, not exact.
@@ -84,59 +77,41 @@ def place(
     Raises
     ------
     BadInput
-        When an argument is none of those named above.
+        When an argument is not as described above.
     TooLarge
         When the method would take too long or too much memory; before it starts.
     """
-    for name, value, choices in (("method", method, METHODS), ("objective", objective, OBJECTIVES)):
-        if value not in choices:
-            raise BadInput(name, f"{quoted(value)} is none of {', '.join(choices)}")
+    check_type("problem", problem, PlacementProblem, hint="read_problem(path).problem is one")
+    check_choice("method", method, METHODS)
+    check_choice("objective", objective, OBJECTIVES)
+    check_count("iterations", iterations)
+    check_choice("select", select, SELECTIONS)
+    check_choice("steiner", steiner, STEINER_STEPS)
+    check_count("depth", depth, least=1)
+    check_time_limit(time_limit)
+    check_count("seed", seed)
     start = time.perf_counter()
-    bound: float | None = None
-    chosen: str | None = None
-    if method == "auto" and objective == "time":
-        from distributary.placement.makespan import fastest_plan
-
-        plan = fastest_plan(problem, seed=seed, time_limit=time_limit, observe=observe)
-    elif method == "auto":
-        plan, bound, chosen = _best(problem, time_limit=time_limit, seed=seed, observe=observe)
-    elif method == "exact":
-        require_within(
-            estimate(problem),
-            seconds_max=time_limit or _EXACT_SECONDS_MAX,
-            memory_bytes_max=_EXACT_BYTES_MAX,
-            instead="--method auto, which finds a plan with a proven gap",
-        )
-        plan = exact_plan(problem, observe=observe)
-        bound = cost(problem, plan).total
-    elif method == "optimal":
-        plan = optimal(problem)
-        bound = cost(problem, plan).total
-    elif method == "iterative":
-        plan = iterative(
-            problem,
-            iterations=iterations,
-            select=select,
-            steiner=steiner,
-            depth=depth,
-            seed=seed,
-            time_limit=time_limit,
-            observe=None
-            if observe is None
-            else lambda done, _: observe("iterative", done, iterations),
-        ).plan
-    else:
-        plan = _BASELINES[method](problem)
+    result = run_method(
+        METHODS[method],
+        problem,
+        objective=objective,
+        iterations=iterations,
+        select=select,
+        steiner=steiner,
+        depth=depth,
+        time_limit=time_limit,
+        seed=seed,
+        observe=observe,
+    )
+    found = result if isinstance(result, Found) else Found(result)
     seconds = time.perf_counter() - start
-    placement = _result(problem, plan, method=method, bound=bound, seconds=seconds)
-    if chosen is not None:
-        placement = replace(placement, chosen=chosen)
+    placement = _result(problem, found, method=method, seconds=seconds)
     if objective == "time":
         from distributary.placement.makespan import latest_delivery, latest_delivery_bound
 
         placement = replace(
             placement,
-            latest_delivery=latest_delivery(problem, plan),
+            latest_delivery=latest_delivery(problem, found.plan),
             latest_delivery_bound=latest_delivery_bound(problem),
         )
     return placement
@@ -152,21 +127,82 @@ def load_compiled(method: str) -> None:
     place(small, method=method, iterations=1)
 
 
-_BASELINES: dict[str, Callable[[PlacementProblem], Plan]] = {
-    "all-in-root": all_in_root,
-    "all-in-leaves": all_in_leaves,
-    "single-format": single_format,
-}
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A plan, and what its method knows about it.
+
+    Attributes
+    ----------
+    plan
+        The plan.
+    lower_bound
+        What no plan costs less than; None if the method knows nothing.
+    chosen
+        How it was found, by a method that chooses between others.
+    """
+
+    plan: Plan
+    lower_bound: float | None = None
+    chosen: str | None = None
 
 
-def _best(
+def refined_plan(
     problem: PlacementProblem,
     *,
+    iterations: int,
+    select: str,
+    steiner: str,
+    depth: int,
+    seed: int,
+    time_limit: float | None,
+    observe: Observer | None,
+) -> Plan:
+    """Return the plan of the method "iterative"."""
+    return iterative(
+        problem,
+        iterations=iterations,
+        select=select,
+        steiner=steiner,
+        depth=depth,
+        seed=seed,
+        time_limit=time_limit,
+        observe=None if observe is None else lambda done, _: observe("iterative", done, iterations),
+    ).plan
+
+
+def enumerated_plan(problem: PlacementProblem) -> Found:
+    """Return the plan of the method "optimal", which no other beats."""
+    plan = optimal(problem)
+    return Found(plan, cost(problem, plan).total)
+
+
+def proven_plan(
+    problem: PlacementProblem, *, time_limit: float | None, observe: Observer | None
+) -> Found:
+    """Return the plan of the method "exact", or raise `TooLarge` before it starts."""
+    require_within(
+        estimate(problem),
+        seconds_max=time_limit or _EXACT_SECONDS_MAX,
+        memory_bytes_max=_EXACT_BYTES_MAX,
+        instead="--method auto, which finds a plan with a proven gap",
+    )
+    plan = exact_plan(problem, observe=observe)
+    return Found(plan, cost(problem, plan).total)
+
+
+def best_plan(
+    problem: PlacementProblem,
+    *,
+    objective: str,
     time_limit: float | None,
     seed: int,
     observe: Observer | None,
-) -> tuple[Plan, float, str]:
-    """Return the best plan that fits the time, its bound, and how it was found."""
+) -> Found:
+    """Return the best plan that fits the time: that of the method "auto"."""
+    if objective == "time":
+        from distributary.placement.makespan import fastest_plan
+
+        return Found(fastest_plan(problem, seed=seed, time_limit=time_limit, observe=observe))
     allowed = time_limit or _AUTO_SECONDS_MAX
     usable = useful_formats(problem)
     need = estimate(problem, usable=usable)
@@ -175,29 +211,27 @@ def _best(
         and need.memory_bytes <= _EXACT_BYTES_MAX * _AUTO_EXACT_SHARE
     ):
         plan = exact_plan(problem, usable=usable, observe=observe)
-        return plan, cost(problem, plan).total, "exact"
+        return Found(plan, cost(problem, plan).total, "exact")
     found = search(problem, seed=seed, seconds_max=allowed * _AUTO_EXACT_SHARE, observe=observe)
-    return found.plan, found.lower_bound, "search"
+    return Found(found.plan, found.lower_bound, "search")
 
 
-def _result(
-    problem: PlacementProblem, plan: Plan, *, method: str, bound: float | None, seconds: float
-) -> Placement:
+def _result(problem: PlacementProblem, found: Found, *, method: str, seconds: float) -> Placement:
     """Put the plan's cost and a lower bound beside it."""
-    price = cost(problem, plan)
-    if bound is None:
-        bound = lower_bound(problem)
+    price = cost(problem, found.plan)
+    bound = lower_bound(problem) if found.lower_bound is None else found.lower_bound
     # A bound that exceeds the cost of a valid plan does so by rounding.
     bound = min(bound, price.total)
     return Placement(
         method=method,
-        plan=plan,
+        plan=found.plan,
         transmission_cost=price.transmission,
         conversion_cost=price.conversion,
         total_cost=price.total,
         lower_bound=bound,
         optimal=price.total - bound <= _ROUNDING * price.total,
         seconds=seconds,
+        chosen=found.chosen,
     )
 
 

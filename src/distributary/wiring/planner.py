@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
-from distributary.arrays import IntArray
-from distributary.errors import BadInput, quoted
+import numpy as np
+
+from distributary.arguments import check_choice, check_count, check_time_limit, check_type
+from distributary.arrays import IntArray, check_indices, shaped
+from distributary.errors import BadInput
+from distributary.methods import WIRING, run_method
 from distributary.wiring.bounds import lower_bound
 from distributary.wiring.capacity import check_feasible
-from distributary.wiring.clustering import clustering_wiring
 from distributary.wiring.cost import cost
 from distributary.wiring.exact import exact_wiring, is_small, require_small
-from distributary.wiring.mixing import mixing_wiring
-from distributary.wiring.packing import packing_wiring
 from distributary.wiring.problem import WiringProblem
-from distributary.wiring.random_wiring import random_wiring
 from distributary.wiring.rewire import rewire, users_moved
 from distributary.wiring.search import Observer, search_wiring
 from distributary.wiring.wiring import CORES, Wiring, check
 
 __all__ = ["METHODS", "wire"]
 
-METHODS = ("random", "packing", "clustering", "mixing", "search", "exact", "auto")
+METHODS = WIRING
+"""Every method by its name, baselines first."""
 
 # Branches of the exact method beside a search: less than a second.
 _BRANCHES_MAX = 300_000
@@ -72,15 +72,22 @@ def wire(
     Raises
     ------
     BadInput
-        When an argument is none of those named above.
+        When an argument is not as described above.
     InfeasiblePlan
         When the users do not fit on the brokers.
     TooLarge
         When "exact" would take too long; before it starts.
     """
-    for name, value, choices in (("method", method, METHODS), ("core", core, CORES)):
-        if value not in choices:
-            raise BadInput(name, f"{quoted(value)} is none of {', '.join(choices)}")
+    check_type("problem", problem, WiringProblem, hint="read_problem(path).problem is one")
+    check_choice("method", method, METHODS)
+    check_choice("core", core, CORES)
+    check_count("seed", seed)
+    check_time_limit(time_limit)
+    if moves is not None:
+        check_count("moves", moves)
+    if start is not None:
+        start = shaped("start", start, (problem.user_count,), np.int64)
+        check_indices("start", start + 1, problem.broker_count + 1)
     if start is not None and method not in ("auto", "search"):
         raise BadInput("method", f"{method} starts from nothing; search can start from a wiring")
     if moves is not None and start is None:
@@ -98,22 +105,11 @@ def wire(
             time_limit=time_limit,
             observe=observe,
         )
-    elif method in _SIMPLE:
-        broker_of = _SIMPLE[method](problem, seed=seed)
     else:
-        if method == "exact":
-            require_small(problem)
-        proving = method == "exact" or is_small(problem)
-        searching = time_limit / 2.0 if proving and time_limit is not None else time_limit
-        broker_of = _search(problem, core, seed, searching, observe)
-        if proving:
-            broker_of, bound = exact_wiring(
-                problem,
-                core=core,
-                time_limit=None if time_limit is None else time_limit / 2.0,
-                branches_max=None if method == "exact" else _BRANCHES_MAX,
-                start=broker_of,
-            )
+        result = run_method(
+            METHODS[method], problem, core=core, seed=seed, time_limit=time_limit, observe=observe
+        )
+        broker_of, bound = result if isinstance(result, tuple) else (result, 0.0)
     seconds = time.perf_counter() - began
     check(problem, broker_of)
     found = cost(problem, broker_of, core=core)
@@ -130,6 +126,48 @@ def wire(
         steiner_saving=saving,
         moved=None if start is None else users_moved(start, broker_of),
     )
+
+
+def best_wiring(
+    problem: WiringProblem,
+    *,
+    core: str,
+    seed: int,
+    time_limit: float | None,
+    observe: Observer | None,
+) -> tuple[IntArray, float]:
+    """Return the wiring of the methods "search" and "auto", and a bound if it is a small one."""
+    if not is_small(problem):
+        return _search(problem, core, seed, time_limit, observe), 0.0
+    return _proven(problem, core, seed, time_limit, observe, branches_max=_BRANCHES_MAX)
+
+
+def proven_wiring(
+    problem: WiringProblem,
+    *,
+    core: str,
+    seed: int,
+    time_limit: float | None,
+    observe: Observer | None,
+) -> tuple[IntArray, float]:
+    """Return the wiring of the method "exact" and its bound, or raise `TooLarge` at once."""
+    require_small(problem)
+    return _proven(problem, core, seed, time_limit, observe, branches_max=None)
+
+
+def _proven(
+    problem: WiringProblem,
+    core: str,
+    seed: int,
+    time_limit: float | None,
+    observe: Observer | None,
+    *,
+    branches_max: int | None,
+) -> tuple[IntArray, float]:
+    """Return a wiring and its bound: half of the time is for a search, half for the proof."""
+    half = None if time_limit is None else time_limit / 2.0
+    found = _search(problem, core, seed, half, observe)
+    return exact_wiring(problem, core=core, time_limit=half, branches_max=branches_max, start=found)
 
 
 def _bound(
@@ -170,11 +208,3 @@ def _search(
     other = search_wiring(problem, core="one-tree", seed=seed, observe=observe)
     costs = [cost(problem, wiring, core=core).total for wiring in (found, other)]
     return other if costs[1] < costs[0] else found
-
-
-_SIMPLE: dict[str, Callable[..., IntArray]] = {
-    "random": random_wiring,
-    "packing": packing_wiring,
-    "clustering": clustering_wiring,
-    "mixing": mixing_wiring,
-}

@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from distributary.cli.options import Seed
+from distributary.cli.options import PlacementMethod, Seed
 from distributary.cli.pipeline.options import Graph, Job, command
-from distributary.cli.place import Method
 
 __all__ = ["plans"]
 
@@ -31,7 +30,7 @@ def plans(
             show_default="that of the channels",
         ),
     ] = None,
-    method: Annotated[Method, typer.Option(help="How to plan.")] = "auto",
+    method: Annotated[PlacementMethod, typer.Option(help="How to plan.")] = "auto",
     seed: Seed = 0,
     alpha: Annotated[float, typer.Option(help="Worth of a unit of transmission.")] = 1.0,
     beta: Annotated[float, typer.Option(help="Worth of a unit of conversion.")] = 1.0,

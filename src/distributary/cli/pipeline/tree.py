@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from distributary.cli.options import Seed, TimeLimit, check_number
+from distributary.cli.options import FidelityMethod, Seed, TimeLimit, check_number
 from distributary.cli.pipeline.options import Job, command
-from distributary.cli.tree import Method
 
 __all__ = ["tree"]
 
@@ -29,7 +28,7 @@ def tree(
             show_default="their publishers' homes",
         ),
     ] = None,
-    method: Annotated[Method, typer.Option(help="How to build the tree.")] = "auto",
+    method: Annotated[FidelityMethod, typer.Option(help="How to build the tree.")] = "auto",
     objects: Annotated[
         Literal["one-tree", "tree-each"],
         typer.Option(help="One tree for all objects of a source, or a tree for each."),

@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from distributary.cli.options import Seed, TimeLimit, check_number
+from distributary.cli.options import Seed, TimeLimit, WiringMethod, check_number
 from distributary.cli.pipeline.options import Job, command
-from distributary.cli.wire import Method
 from distributary.errors import BadInput
 
 __all__ = ["wire"]
@@ -22,7 +21,7 @@ __all__ = ["wire"]
 )
 def wire(
     job: Job,
-    method: Annotated[Method, typer.Option(help="How to attach users.")] = "auto",
+    method: Annotated[WiringMethod, typer.Option(help="How to attach users.")] = "auto",
     core: Annotated[
         Literal["mst", "steiner", "one-tree"],
         typer.Option(help="How traffic travels between brokers."),
