@@ -9,9 +9,11 @@ from __future__ import annotations
 import difflib
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from distributary.errors import BadInput, WrongType, quoted
 
@@ -25,6 +27,8 @@ __all__ = [
     "check_number",
     "check_time_limit",
     "check_type",
+    "checked",
+    "checked_fields",
     "kind_of",
     "no_such_name",
 ]
@@ -34,14 +38,105 @@ __all__ = [
 # files may hold, because a busy broker makes a plan dearer than anything in a file.
 AMOUNT_MAX = 1e60
 
-_WORDS = {str: "a string", int: "a whole number", float: "a number", type(None): "None"}
+_SEQUENCES = frozenset({Collection, Iterable, Sequence})
+_WORDS: dict[Any, str] = {
+    str: "a string",
+    bytes: "bytes",
+    Integral: "a whole number",
+    Real: "a number",
+    type(None): "None",
+    Callable: "a function",
+    Iterable: "an iterable",
+    **{kind: f"a {kind.__name__.lower()}" for kind in (Collection, Mapping, Sequence)},
+}
+
+_C = TypeVar("_C", bound=Callable[..., Any])
+_T = TypeVar("_T", bound=type)
 
 
-def check_type(argument: str, value: object, *kinds: type, hint: str | None = None) -> None:
+def checked(function: _C) -> _C:
+    """Hold whoever calls a public function to its type hints: `WrongType` names the argument.
+
+    Only what a value is itself is looked at, not what is in it, and only hints that are classes,
+    unions of them, or generic ones. That takes a microsecond or two: loops call what is inside.
+    """
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
+    kinds_of: dict[str, tuple[Any, ...]] | None = None
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        nonlocal kinds_of
+        if kinds_of is None:
+            kinds_of = _hinted(function)
+        for given in (zip(names, args, strict=False), kwargs.items()):
+            for name, value in given:
+                kinds = kinds_of.get(name)
+                if kinds is not None and not _is_a(value, kinds):
+                    owner = function.__qualname__.removesuffix(".__init__")
+                    check_type(name, value, *kinds, hint=f"help({function.__module__}.{owner})")
+        return function(*args, **kwargs)
+
+    return cast(_C, call)
+
+
+def checked_fields(made: _T) -> _T:
+    """Hold whoever makes an object of a dataclass to the type hints of its fields."""
+    cast(Any, made).__init__ = checked(cast(Any, made).__init__)
+    return made
+
+
+def check_type(argument: str, value: object, *kinds: Any, hint: str | None = None) -> None:
     """Raise `WrongType` unless `value` is of one of these types."""
-    if not isinstance(value, kinds):
+    if not _is_a(value, kinds):
         wanted = [_WORDS.get(kind) or _with_article(kind.__name__) for kind in kinds]
         raise WrongType(argument, f"must be {' or '.join(wanted)}, not {kind_of(value)}", hint=hint)
+
+
+def _is_a(value: object, kinds: tuple[Any, ...]) -> bool:
+    """Say whether a value is of one of these types.
+
+    A truth value is not a number, and a text is not a sequence of anything else.
+    """
+    if not isinstance(value, kinds):
+        return False
+    if isinstance(value, bool):
+        return not (Integral in kinds or Real in kinds) or bool in kinds
+    if isinstance(value, str | bytes):
+        return _SEQUENCES.isdisjoint(kinds) or type(value) in kinds
+    return True
+
+
+def _hinted(function: Callable[..., Any]) -> dict[str, tuple[Any, ...]]:
+    """Return the types that each argument may have; those that nothing is known of are left out."""
+    hinted = {}
+    for name, hint in function.__annotations__.items():
+        if isinstance(hint, str):
+            try:
+                hint = eval(hint, function.__globals__)  # noqa: S307, our own source
+            except (NameError, AttributeError):
+                continue  # A name that only type checkers import.
+        kinds = _kinds(hint)
+        if kinds and name != "return":
+            hinted[name] = kinds
+    return hinted
+
+
+def _kinds(hint: Any) -> tuple[Any, ...]:
+    """Return the classes that a type hint stands for, or none if it cannot be checked."""
+    if hint is None:
+        return (type(None),)
+    origin = get_origin(hint)
+    if origin is Union or origin is UnionType:
+        parts = [_kinds(part) for part in get_args(hint)]
+        return tuple(kind for part in parts for kind in part) if all(parts) else ()
+    if origin is Literal:
+        return (str,)
+    kind = origin or hint
+    anything = kind is object or kind is Any or getattr(kind, "_is_protocol", False)
+    if anything or not isinstance(kind, type):
+        return ()
+    return ({int: Integral, float: Real}.get(kind, kind),)
 
 
 def check_choice(argument: str, value: object, choices: Collection[str]) -> None:
@@ -53,9 +148,8 @@ def check_choice(argument: str, value: object, choices: Collection[str]) -> None
 
 def check_count(argument: str, value: object, *, least: int = 0, most: int | None = None) -> None:
     """Raise `BadInput` unless `value` is a whole number in this range, both ends included."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise WrongType(argument, f"must be a whole number, not {kind_of(value)}")
-    count = int(value)
+    check_type(argument, value, Integral)
+    count = int(cast(int, value))
     if most is not None and not least <= count <= most:
         raise BadInput(argument, f"is {count:,}, and must be from {least:,} to {most:,}")
     if count < least:
@@ -66,9 +160,8 @@ def check_number(
     argument: str, value: object, *, positive: bool = False, most: float = AMOUNT_MAX
 ) -> None:
     """Raise `BadInput` unless `value` is a number from 0 (or more, if `positive`) to `most`."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise WrongType(argument, f"must be a number, not {kind_of(value)}")
-    fault = amount_fault(float(value), positive=positive, most=most)
+    check_type(argument, value, Real)
+    fault = amount_fault(float(cast(float, value)), positive=positive, most=most)
     if fault is not None:
         raise BadInput(argument, fault)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from distributary.arguments import check_entries, check_names, kind_of, no_such_name
+from distributary.arguments import check_entries, check_names, checked, kind_of, no_such_name
 from distributary.arrays import BoolArray, FloatArray, amounts_of, check_amounts
 from distributary.errors import BadInput, WrongType, quoted
 
@@ -52,6 +52,7 @@ class AdaptationGraph:
             raise BadInput("costs", "must be infinite on the diagonal: no format is made of itself")
 
     @classmethod
+    @checked
     def from_conversions(
         cls,
         formats: Iterable[tuple[str, float]],

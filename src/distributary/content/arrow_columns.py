@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from distributary.arguments import check_type
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.content.attributes import JSON_NUMBER
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Column", "numbers_of", "text_column", "validity"]
+__all__ = ["Column", "check_table", "numbers_of", "text_column", "validity"]
 
 
 class Column(NamedTuple):
@@ -25,6 +26,13 @@ class Column(NamedTuple):
     data: NDArray[np.uint8]
     offsets: IntArray
     valid: BoolArray
+
+
+def check_table(argument: str, value: object) -> None:
+    """Raise `WrongType` unless `value` is a table or a batch of one."""
+    import pyarrow as pa
+
+    check_type(argument, value, pa.Table, pa.RecordBatch, hint="pyarrow.table(...) makes one")
 
 
 def text_column(array: pa.Array) -> Column:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from distributary.arguments import checked
 from distributary.content.adaptation_graph import AdaptationGraph
 from distributary.content.documents import read_document
 from distributary.content.fields import Record
@@ -29,6 +30,7 @@ CONTENT_BYTES_MAX = 10**15
 _MEGABYTE = 1e6
 
 
+@checked
 def graph_for(document: object, content_bytes: int) -> AdaptationGraph:
     """Return the adaptation graph of a calibration document for content of this many bytes.
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from distributary.arguments import check_type
 from distributary.arrays import IntArray
 from distributary.content.fields import Record
 from distributary.content.json_pointer import checked_pointer
@@ -132,6 +133,9 @@ class ContentSpace:
     dimensions: tuple[Dimension, ...]
 
     def __post_init__(self) -> None:
+        check_type("dimensions", self.dimensions, tuple)
+        for at, dimension in enumerate(self.dimensions):
+            check_type(f"dimensions[{at}]", dimension, NumberBins, TextBuckets)
         if not 1 <= len(self.dimensions) <= _DIMENSIONS_MAX:
             raise BadInput(
                 "dimensions", f"are {len(self.dimensions)}; a space has 1 to {_DIMENSIONS_MAX}"

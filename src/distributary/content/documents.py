@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
+from distributary.arguments import check_type
 from distributary.errors import BadInput, quoted
 
 __all__ = ["DOCUMENT_BYTES_MAX", "document_text", "parse_document", "place_of", "read_document"]
@@ -49,6 +50,7 @@ def read_document(path: Path | str, parse: Callable[[object], T]) -> T:
 
     Whatever is wrong, with the file or in it, the error names the file.
     """
+    check_type("path", path, Path, str)
     place = str(path) if str(path).isprintable() else repr(str(path))
     if place == _STANDARD_INPUT:
         place = "standard input"

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.content.adaptation_graph import AdaptationGraph
 from distributary.content.media_type import MediaType
 from distributary.content.profile import AcceptEntry, DeviceProfile
@@ -60,6 +61,7 @@ def format_index(graph: AdaptationGraph, held_format: str) -> int | None:
     return min(found)[1] if found else None
 
 
+@checked
 def choices(
     profile: DeviceProfile | None, graph: AdaptationGraph, held_format: str
 ) -> tuple[FormatChoice, ...]:
@@ -102,6 +104,7 @@ def choices(
     return tuple(found.values())
 
 
+@checked
 def choose_format(
     profile: DeviceProfile | None, graph: AdaptationGraph, held_format: str
 ) -> FormatChoice | NoFormat:

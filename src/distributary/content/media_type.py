@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from distributary.arguments import checked_fields
 from distributary.errors import BadInput, quoted
 
 __all__ = ["MEDIA_TYPE_CHARACTERS_MAX", "MediaType"]
@@ -19,6 +20,7 @@ _PARAMETER = re.compile(rf";[ \t]*(?:({_TOKEN})=(?:({_TOKEN})|{_QUOTED}))?[ \t]*
 _TOKEN_ALONE = re.compile(_TOKEN)
 
 
+@checked_fields
 @dataclass(frozen=True)
 class MediaType:
     """A media type with its parameters.

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from distributary.arguments import checked, checked_fields
 from distributary.content.fields import Record
 from distributary.content.media_type import MediaType
 from distributary.errors import BadInput, quoted
@@ -76,6 +77,7 @@ class Screen:
     height: int
 
 
+@checked_fields
 @dataclass(frozen=True)
 class DeviceProfile:
     """What a subscriber's device can use.
@@ -104,6 +106,7 @@ class DeviceProfile:
         return cls.from_record(Record(document, "profile"))
 
     @classmethod
+    @checked
     def from_record(cls, record: Record) -> DeviceProfile:
         """Return the profile in one object of a larger document."""
         record.check_keys(("accept", "screen", "bandwidth_kbps"), "a profile")

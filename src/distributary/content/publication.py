@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from distributary.arguments import checked
 from distributary.content.attributes import (
     AttributeValue,
     attribute_text,
@@ -164,6 +165,7 @@ class Publication:
         return document
 
 
+@checked
 def parse_event(event: bytes | str, *, bytes_max: int = EVENT_BYTES_MAX) -> Publication:
     """Return the event in a text of the CloudEvents JSON format.
 
@@ -175,6 +177,7 @@ def parse_event(event: bytes | str, *, bytes_max: int = EVENT_BYTES_MAX) -> Publ
     return Publication.parse(parse_document(event))
 
 
+@checked
 def delivered(publication: Publication, media_type: str, data: object) -> Publication:
     """Return `publication` as it is delivered once its data is converted.
 

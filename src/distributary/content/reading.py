@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from distributary.arguments import kind_of
 from distributary.content.attributes import AttributeValue, attribute_number, attribute_text
+from distributary.errors import WrongType
 
-__all__ = ["PublicationView", "number_at", "text_at"]
+__all__ = ["PublicationView", "check_publication", "number_at", "text_at"]
 
 
 class PublicationView(Protocol):
@@ -27,6 +29,17 @@ class PublicationView(Protocol):
     @property
     def texts(self) -> Mapping[str, str]:
         """The texts in JSON data by JSON Pointer."""
+
+
+def check_publication(argument: str, value: object) -> None:
+    """Raise `WrongType` unless `value` can be read like a publication."""
+    for name in ("attributes", "numbers", "texts"):
+        if not hasattr(value, name):
+            raise WrongType(
+                argument,
+                f"must be a Publication, not {kind_of(value)}",
+                hint="Publication.parse makes one of a mapping, parse_event of a text",
+            )
 
 
 def text_at(publication: PublicationView, key: str) -> str | None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from distributary.arguments import checked, checked_fields
 from distributary.content.divergence import DIVERGENCES, Divergence
 from distributary.content.fields import Record
 from distributary.content.payload import checked_json
@@ -18,6 +19,7 @@ __all__ = ["FILTERS_BYTES_MAX", "Subscription"]
 FILTERS_BYTES_MAX = 2**20
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Subscription:
     """What one user asked for.
@@ -57,6 +59,7 @@ class Subscription:
         return cls.from_record(record, divergences=divergences)
 
     @classmethod
+    @checked
     def from_record(
         cls, record: Record, *, divergences: Mapping[str, Divergence] = DIVERGENCES
     ) -> Subscription:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from distributary.arguments import check_entries, checked, checked_fields
 from distributary.content.divergence import (
     DIVERGENCES,
     Absolute,
@@ -24,6 +25,7 @@ from distributary.content.json_pointer import checked_pointer
 __all__ = ["EffectiveTolerance", "ForwardingRule", "Tolerance", "outside"]
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Tolerance:
     """What a subscriber allows: a divergence of less than `amount` at one place of the data.
@@ -51,6 +53,7 @@ class Tolerance:
         return cls.from_record(Record(document, "tolerance"), divergences=divergences)
 
     @classmethod
+    @checked
     def from_record(
         cls, record: Record, *, divergences: Mapping[str, Divergence] = DIVERGENCES
     ) -> Tolerance:
@@ -67,6 +70,7 @@ class Tolerance:
         return {"value": self.value, "divergence": self.divergence, "amount": self.amount}
 
 
+@checked
 def outside(
     tolerance: Tolerance,
     version: Version,
@@ -99,8 +103,11 @@ class EffectiveTolerance:
     amounts: Mapping[str, float]
 
     @classmethod
+    @checked
     def of(cls, tolerances: Iterable[Tolerance]) -> EffectiveTolerance:
         """Return the smallest amount of each divergence; all must be about one value."""
+        tolerances = tuple(tolerances)
+        check_entries("tolerances", tolerances, Tolerance)
         amounts: dict[str, float] = {}
         for tolerance in tolerances:
             known = amounts.get(tolerance.divergence, tolerance.amount)
@@ -122,6 +129,7 @@ class ForwardingRule:
     Without a tolerance the parent is the source, which is never off.
     """
 
+    @checked
     def __init__(
         self,
         *,

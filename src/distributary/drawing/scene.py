@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from distributary.arguments import checked_fields
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.drawing.palette import SAFE_COLOUR_COUNT, colours
 
@@ -15,6 +16,7 @@ __all__ = ["NOT_MADE", "TreeScene"]
 NOT_MADE = -1
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False)
 class TreeScene:
     """A tree whose links carry several kinds of content and whose nodes use them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from distributary.arguments import checked
 from distributary.drawing.cards import CARDS_MAX, draw_cards
 from distributary.drawing.picture import Picture
 from distributary.drawing.rings import draw_rings
@@ -10,6 +11,7 @@ from distributary.drawing.scene import TreeScene
 __all__ = ["tree_picture"]
 
 
+@checked
 def tree_picture(scene: TreeScene) -> Picture:
     """Draw a tree whose links carry several kinds of content."""
     small = len(scene.nodes) <= CARDS_MAX

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from distributary.arguments import checked, checked_fields
 from distributary.arrays import BoolArray, IntArray
 from distributary.errors import InvalidPlan, quoted
 from distributary.fidelity.problem import FidelityProblem
@@ -20,6 +21,7 @@ OUTSIDE = -2
 APPROACHES = ("one-tree", "tree-each")
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False)
 class Forest:
     """One tree for all objects, or a tree per object.
@@ -45,6 +47,7 @@ def members(problem: FidelityProblem, approach: str) -> BoolArray:
     return inside
 
 
+@checked
 def check(problem: FidelityProblem, forest: Forest) -> None:
     """Raise `InvalidPlan` unless every tree holds exactly its servers and no cycle."""
     inside = members(problem, forest.approach)

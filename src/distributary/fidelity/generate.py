@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.arrays import BoolArray, FloatArray
 from distributary.errors import BadInput
 from distributary.fidelity.problem import Adaptation, FidelityProblem
@@ -38,6 +39,7 @@ _MANY_OBJECTS_RATES = (0.01, 0.03)
 _DELAY_DIGITS = 9
 
 
+@checked
 def generate_problem(
     *,
     seed: int,

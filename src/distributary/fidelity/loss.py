@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.arrays import FloatArray
 from distributary.fidelity import _cost_kernels as kernels
 from distributary.fidelity.forest import Forest
@@ -45,6 +46,7 @@ class Loss:
     overloaded: tuple[str, ...]
 
 
+@checked
 def loss(problem: FidelityProblem, forest: Forest) -> Loss:
     """Return the loss of fidelity of `forest`."""
     adaptation = problem.adaptation

@@ -121,8 +121,9 @@ class FidelityProblem:
         The source is put first and the rest by name, so that no planner's result depends
         on the order of the input.
         """
-        check_names("names", names := tuple(names))
-        check_names("objects", objects := tuple(objects))
+        for argument, given in (("names", names), ("objects", objects)):
+            check_type(argument, given, Sequence)
+            check_names(argument, tuple(given))
         check_type("source", source, str)
         if source not in names:
             raise no_such_name("source", source, names, "a node")

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.content.documents import read_document
 from distributary.content.fields import Record, UnknownKeys, no_such_name
 from distributary.errors import BadInput, quoted
@@ -77,6 +78,7 @@ class _Nodes:
     rates: list[tuple[int, int, float]]
 
 
+@checked
 def read_problem(path: Path | str, *, alone: bool = False) -> ProblemFile:
     """Return the fidelity problem in a file; see `parse_problem`.
 
@@ -128,6 +130,7 @@ def parse_problem(document: object, *, folder: Path | None = None) -> ProblemFil
     return ProblemFile(problem, names, unknown.warnings())
 
 
+@checked
 def problem_document(
     problem: FidelityProblem, *, delays_file: str | None = None
 ) -> dict[str, object]:

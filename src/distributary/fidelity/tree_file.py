@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.arrays import BoolArray, IntArray
 from distributary.content.documents import read_document
 from distributary.content.fields import Record, no_such_name
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["parse_trees", "read_trees", "trees_document"]
 
 
+@checked
 def trees_document(
     problem: FidelityProblem, result: StreamTrees, node_order: Sequence[str] | None = None
 ) -> dict[str, object]:
@@ -72,6 +74,7 @@ def read_trees(path: Path | str, problem: FidelityProblem, *, approach: str) -> 
     return read_document(path, lambda document: parse_trees(document, problem, approach=approach))
 
 
+@checked
 def parse_trees(document: object, problem: FidelityProblem, *, approach: str) -> Forest:
     """Return the trees for `problem` in a JSON document, or raise `BadInput`.
 

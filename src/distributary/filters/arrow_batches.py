@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from distributary.arguments import check_type
 from distributary.arrays import IntArray
-from distributary.content.arrow_columns import Column, text_column
+from distributary.content.arrow_columns import Column, check_table, text_column
 from distributary.content.documents import parse_document
 from distributary.errors import BadInput, quoted
 from distributary.filters.arrow_events import EventTable
@@ -43,6 +44,7 @@ def add_table(store: Store, subscriptions: pa.Table | pa.RecordBatch, functions:
 
     When a subscription is refused, what was appended before it is removed again.
     """
+    check_table("subscriptions", subscriptions)
     first = store.decisions.slots
     ids = text_column(_column(subscriptions, "subscription_id"))
     filters = text_column(_column(subscriptions, "filters"))
@@ -68,6 +70,9 @@ def add_table(store: Store, subscriptions: pa.Table | pa.RecordBatch, functions:
 
 def slots_in(store: Store, subscription_ids: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
     """Return the slots of subscriptions; all of them must be there."""
+    import pyarrow as pa
+
+    check_type("subscription_ids", subscription_ids, pa.Array, pa.ChunkedArray)
     column = text_column(_combined(subscription_ids))
     numbers = store.ids.find_spans(column.data, column.offsets[:-1], np.diff(column.offsets))
     slots = store.slots_of(np.where(column.valid, numbers, -1).astype(np.int32))

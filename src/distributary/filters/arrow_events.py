@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
-from distributary.content.arrow_columns import Column, numbers_of, text_column, validity
+from distributary.content.arrow_columns import (
+    Column,
+    check_table,
+    numbers_of,
+    text_column,
+    validity,
+)
 from distributary.content.attributes import AttributeValue
 from distributary.errors import BadInput, quoted
 from distributary.filters import _arrow_kernels as kernels
@@ -84,6 +90,7 @@ class EventTable:
     """
 
     def __init__(self, batch: pa.RecordBatch) -> None:
+        check_table("publications", batch)
         self._batch = batch
         attributes = _map_column(batch, "attributes")
         numbers = _map_column(batch, "numbers")

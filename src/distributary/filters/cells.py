@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.arrays import BoolArray, IntArray
+from distributary.content.arrow_columns import check_table
 from distributary.content.attributes import attribute_number
 from distributary.content.content_space import ContentSpace, Dimension, TextBuckets
 from distributary.errors import BadInput, quoted
@@ -49,6 +51,7 @@ _Known: TypeAlias = Mapping[str, Literals]
 """Facts by key."""
 
 
+@checked
 def cells(filters: Filter | Sequence[object], space: ContentSpace) -> IntArray:
     """Return the cells in which the filters can match, in order, and possibly more.
 
@@ -82,6 +85,7 @@ class CellLists(NamedTuple):
         return self.cells[self.offsets[number] : self.offsets[number + 1]]
 
 
+@checked
 def cells_batch(subscriptions: pa.Table | pa.RecordBatch, space: ContentSpace) -> CellLists:
     """Return the cells of every subscription of a table, as `cells` gives them.
 
@@ -95,6 +99,7 @@ def cells_batch(subscriptions: pa.Table | pa.RecordBatch, space: ContentSpace) -
     """
     import pyarrow as pa
 
+    check_table("subscriptions", subscriptions)
     column = subscriptions.column("filters")
     encoded = pa.chunked_array([column] if isinstance(column, pa.Array) else column.chunks)
     encoded = encoded.cast(pa.string()).combine_chunks().dictionary_encode()

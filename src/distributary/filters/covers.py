@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from distributary.arguments import checked
 from distributary.filters.atoms import Like
 from distributary.filters.filter import Filter
 from distributary.filters.filter_formula import filter_formula
@@ -34,6 +35,7 @@ STEPS_MAX = 20_000
 _PATTERN_STEPS = 16
 
 
+@checked
 def covers(a: Filter, b: Filter) -> bool:
     """Return whether every event that `b` matches is matched by `a`.
 

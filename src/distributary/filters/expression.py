@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
+from distributary.arguments import checked
 from distributary.errors import BadInput
 from distributary.filters.evaluation import (
     ErrorKind,
@@ -74,6 +75,7 @@ class Expression:
         return self._evaluator(attributes, errors) is True and not errors
 
 
+@checked
 def parse_expression(text: str, *, functions: Functions = BUILT_INS) -> Expression:
     """Return the expression that `text` writes.
 
@@ -88,6 +90,7 @@ def parse_expression(text: str, *, functions: Functions = BUILT_INS) -> Expressi
     return Expression(text, parse_tree(text), functions)
 
 
+@checked
 def evaluate(
     expression: str, event: Mapping[str, object], *, functions: Functions = BUILT_INS
 ) -> Evaluation:

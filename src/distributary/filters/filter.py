@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from distributary.content.reading import PublicationView, number_at, text_at
+from distributary.content.reading import PublicationView, check_publication, number_at, text_at
 from distributary.filters.dialects import All, AnyOf, Node, Not, Range, Sql, TextFilter
 from distributary.filters.filter_parser import parse_filters
 from distributary.filters.interval import Interval
@@ -48,7 +48,11 @@ class Filter:
 
     def matches(self, publication: PublicationView) -> bool:
         """Does the publication pass?"""
-        return self._test(publication)
+        try:
+            return self._test(publication)
+        except AttributeError:
+            check_publication("publication", publication)
+            raise
 
     def document(self) -> list[object]:
         """Return the array that `parse` reads as this filter."""

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from distributary.arguments import check_type, checked, kind_of
 from distributary.arrays import IntArray
-from distributary.content.reading import PublicationView
+from distributary.content.reading import PublicationView, check_publication
 from distributary.content.subscription import Subscription
-from distributary.errors import BadInput, quoted
+from distributary.errors import BadInput, WrongType, quoted
 from distributary.filters.filter import Filter
 from distributary.filters.sql_built_ins import BUILT_INS
 from distributary.filters.sql_functions import Functions
@@ -46,6 +47,7 @@ class Index:
     SQL expressions, in filters that come as JSON, can call `functions`.
     """
 
+    @checked
     def __init__(self, *, functions: Functions = BUILT_INS) -> None:
         # Here and not above: it loads compiled code, which whoever only names the class
         # can do without.
@@ -63,6 +65,7 @@ class Index:
     def __contains__(self, subscription_id: object) -> bool:
         return isinstance(subscription_id, str) and self._slot(subscription_id) >= 0
 
+    @checked
     def add(self, subscription: Subscription) -> None:
         """Add a subscription, or refuse it: its id is taken, or its filters break the rules."""
         filter_ = Filter.parse(list(subscription.filters), functions=self._functions)
@@ -72,13 +75,19 @@ class Index:
         """Add a subscription of which only the filter is known."""
         self.add_all([(subscription_id, filter_)])
 
+    @checked
     def add_all(self, subscriptions: Iterable[tuple[str, Filter]]) -> None:
         """Add subscriptions, or none of them when one cannot be added."""
         ids: list[str] = []
         filters: list[Filter] = []
         seen: set[str] = set()
-        for subscription_id, filter_ in subscriptions:
+        for at, entry in enumerate(subscriptions):
+            if not isinstance(entry, tuple) or len(entry) != 2:
+                kind = kind_of(entry)
+                raise WrongType(f"subscriptions[{at}]", f"must be an id and a Filter, not {kind}")
+            subscription_id, filter_ = entry
             _check_id(subscription_id)
+            check_type("filter_", filter_, Filter, hint="Filter.parse makes one of a list")
             if subscription_id in seen or subscription_id in self:
                 raise BadInput("subscription", f"{quoted(subscription_id)} is there already")
             seen.add(subscription_id)
@@ -92,6 +101,7 @@ class Index:
             raise
         self._place()
 
+    @checked
     def remove(self, subscription_id: str) -> None:
         """Remove a subscription, which must be there."""
         slot = self._slot(subscription_id)
@@ -107,7 +117,11 @@ class Index:
         one of a mapping, an event in the JSON format of CloudEvents that is already read;
         `parse_event` of a text.
         """
-        _, slots = self._store.match_publications((publication,))
+        try:
+            _, slots = self._store.match_publications((publication,))
+        except AttributeError:
+            check_publication("publication", publication)
+            raise
         return sorted(self._store.ids.texts(self._store.ids_of(slots)))
 
     def match_each(self, publications: Sequence[PublicationView]) -> Iterator[list[str]]:
@@ -121,7 +135,12 @@ class Index:
         size = max(1, size)
         for first in range(0, len(publications), size):
             portion = publications[first : first + size]
-            rows, slots = store.match_publications(portion)
+            try:
+                rows, slots = store.match_publications(portion)
+            except AttributeError:
+                for at, publication in enumerate(portion, start=first):
+                    check_publication(f"publications[{at}]", publication)
+                raise
             names = store.ids.texts(store.ids_of(slots))
             begin = 0
             for end in np.searchsorted(rows, np.arange(1, len(portion) + 1)).tolist():

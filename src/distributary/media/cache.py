@@ -16,6 +16,7 @@ import weakref
 from contextlib import suppress
 from pathlib import Path
 
+from distributary.arguments import checked
 from distributary.errors import BadInput
 from distributary.media.cache_entry import DamagedEntry, decode_entry, encode_entry
 from distributary.media.cache_files import CachedFile, CacheFiles, disk_bytes
@@ -55,6 +56,7 @@ class Cache:
         used for longest, until an eighth is free.
     """
 
+    @checked
     def __init__(self, directory: Path, *, bytes_max: int) -> None:
         if bytes_max < 1:
             raise BadInput("bytes_max", f"must be at least 1, not {bytes_max}")

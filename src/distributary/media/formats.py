@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
+from distributary.arguments import checked
 from distributary.content.media_type import MediaType
 
 __all__ = [
@@ -83,6 +84,7 @@ _SUFFIXES = {
 }
 
 
+@checked
 def canonical(media_type: MediaType) -> MediaType:
     """Return the same format under the name that the registry uses."""
     essence = _ALIASES.get(media_type.essence, media_type.essence)
@@ -93,12 +95,14 @@ def canonical(media_type: MediaType) -> MediaType:
     return MediaType(kind, subtype, parameters)
 
 
+@checked
 def format_of_name(name: str) -> MediaType | None:
     """Return the format that a file's name suggests, or None if it suggests none."""
     essence = _SUFFIXES.get(PurePath(name).suffix.lower())
     return None if essence is None else MediaType.parse(essence)
 
 
+@checked
 def file_suffix(media_type: MediaType) -> str:
     """Return the usual end of a file's name in this format; `.bin` if there is none."""
     essence = canonical(media_type).essence

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, fields
 
+from distributary.arguments import checked_fields
 from distributary.errors import BadInput
 
 __all__ = ["Limits"]
@@ -15,6 +16,7 @@ _SECONDS_MAX = 1_000_000
 _AMOUNT_MAX = 10**15
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Limits:
     """How much of everything one conversion may take before it is stopped.

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from distributary.arguments import checked
 from distributary.content.media_type import MediaType
 from distributary.cores import available_cores
 from distributary.errors import BadInput
@@ -47,6 +48,7 @@ class Pool:
         so that a caller who is too fast learns it before memory is full.
     """
 
+    @checked
     def __init__(
         self,
         workers: int | None = None,
@@ -132,6 +134,7 @@ class Pool:
                 self._workers.cancel(job)
             raise
 
+    @checked
     def convert_along(
         self,
         content: bytes,
@@ -162,6 +165,7 @@ class Pool:
             seconds, cached = seconds + result.seconds, cached and result.cached
         return ConversionResult(result.content, goal, seconds=seconds, cached=cached)
 
+    @checked
     def _submit(
         self,
         content: bytes,

@@ -13,6 +13,7 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 
+from distributary.arguments import check_entries, checked
 from distributary.content.media_type import MediaType
 from distributary.errors import BadInput, quoted
 from distributary.media.converter import Converter
@@ -40,9 +41,12 @@ class Registry:
     are `missing`, as (name, extra of distributary that brings it).
     """
 
+    @checked
     def __init__(
         self, converters: Iterable[Converter], *, missing: Iterable[tuple[str, str]] = ()
     ) -> None:
+        converters = tuple(converters)
+        check_entries("converters", converters, Converter)
         self.converters: Mapping[str, Converter] = {item.name: item for item in converters}
         self.missing = tuple(missing)
         listed: dict[tuple[str, str], Conversion] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 
+from distributary.arguments import checked
 from distributary.content.media_type import MediaType
 from distributary.errors import BadInput, quoted
 from distributary.media.formats import PDF, TEXT, format_of_name
@@ -40,6 +41,7 @@ _ADTS_HEADER_BYTES = 7
 _PORTION_BYTES = 1 << 16
 
 
+@checked
 def sniff(content: bytes, name: str | None = None) -> MediaType:
     """Return the format of content; where content and name disagree, the content is right.
 

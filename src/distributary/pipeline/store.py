@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from distributary.arguments import checked
 from distributary.errors import BadInput, quoted
 from distributary.pipeline.counting import RowCount
 from distributary.pipeline.folder import Folder, open_folder
@@ -33,6 +34,7 @@ class Store:
     The location is a path, or a URL of a file system that Spark knows.
     """
 
+    @checked
     def __init__(self, spark: SparkSession, location: str) -> None:
         self.spark = spark
         self.folder: Folder = open_folder(spark, location)

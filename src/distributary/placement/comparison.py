@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from distributary.arguments import checked
 from distributary.errors import TooLarge
 from distributary.placement.plan import Placement
 from distributary.placement.planner import METHODS, load_compiled, place
@@ -48,6 +49,7 @@ class MethodResult:
     best: bool = False
 
 
+@checked
 def compare_methods(
     problem: PlacementProblem,
     *,
@@ -90,6 +92,7 @@ def compare_methods(
     return results
 
 
+@checked
 def comparison_document(results: list[MethodResult], *, seed: int) -> dict[str, object]:
     """Return the results as a JSON document."""
     methods: list[dict[str, object]] = []

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.placement.plan import NOT_MADE, Plan
 from distributary.placement.problem import PlacementProblem
 
@@ -21,6 +22,7 @@ class Cost:
     total: float
 
 
+@checked
 def cost(problem: PlacementProblem, plan: Plan) -> Cost:
     """Return what `plan` costs.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.content import AdaptationGraph
 from distributary.errors import BadInput, quoted
 from distributary.placement.dissemination import dissemination_problem
@@ -54,6 +55,7 @@ _SPARSE_DEGREE = 4
 _POPULAR_ONE_IN = 8
 
 
+@checked
 def generate_problem(
     kind: str,
     *,

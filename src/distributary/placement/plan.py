@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.arrays import BoolArray, IntArray
 from distributary.errors import InvalidPlan, quoted
 from distributary.kernels import kernel
@@ -38,12 +39,14 @@ class Plan:
     made_from: IntArray
 
     @classmethod
+    @checked
     def empty(cls, problem: PlacementProblem) -> Plan:
         """Return the plan in which nothing is sent and nothing converted."""
         shape = (problem.node_count, problem.format_count)
         return cls(np.zeros(shape, dtype=np.bool_), np.full(shape, NOT_MADE, dtype=np.int64))
 
     @classmethod
+    @checked
     def from_arborescence(cls, before: IntArray) -> Plan:
         """Return the plan of a tree in the multilayer graph; see `arborescence`."""
         n, m = before.shape
@@ -123,6 +126,7 @@ class Placement:
         return max(0.0, (self.total_cost - self.lower_bound) / self.total_cost)
 
 
+@checked
 def check(problem: PlacementProblem, plan: Plan) -> None:
     """Raise `InvalidPlan` unless every format is available wherever it is used.
 

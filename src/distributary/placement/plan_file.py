@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.arrays import BoolArray, IntArray
 from distributary.content.documents import read_document
 from distributary.content.fields import Record, no_such_name
@@ -26,6 +27,7 @@ from distributary.placement.problem import PlacementProblem
 __all__ = ["parse_plan", "plan_document", "read_plan"]
 
 
+@checked
 def plan_document(
     problem: PlacementProblem, placement: Placement, node_order: Sequence[str] | None = None
 ) -> dict[str, object]:
@@ -73,6 +75,7 @@ def read_plan(path: Path | str, problem: PlacementProblem) -> Plan:
     return read_document(path, lambda document: parse_plan(document, problem))
 
 
+@checked
 def parse_plan(document: object, problem: PlacementProblem) -> Plan:
     """Return the plan for `problem` in a JSON document, or raise `BadInput`.
 

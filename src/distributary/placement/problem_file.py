@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.content import AdaptationGraph
 from distributary.content.documents import read_document
 from distributary.content.fields import Record, UnknownKeys, no_such_name
@@ -76,6 +77,7 @@ def read_problem(path: Path | str, *, graph: AdaptationGraph | None = None) -> P
     return read_document(path, lambda document: parse_problem(document, graph=graph))
 
 
+@checked
 def parse_problem(document: object, *, graph: AdaptationGraph | None = None) -> ProblemFile:
     """Return the placement problem in a parsed JSON document, or raise `BadInput`.
 
@@ -116,6 +118,7 @@ def parse_problem(document: object, *, graph: AdaptationGraph | None = None) -> 
     )
 
 
+@checked
 def problem_document(
     problem: PlacementProblem, *, node_order: Sequence[str] | None = None
 ) -> dict[str, object]:

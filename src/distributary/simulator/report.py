@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from distributary.arguments import checked
 from distributary.broker.telemetry import Planned
 from distributary.simulator.simulation import Simulation
 
@@ -18,6 +19,7 @@ _SHOWN_MAX = 5
 COST_SHOWN_MIN = 0.05
 
 
+@checked
 def report_of(simulation: Simulation) -> dict[str, Any]:
     """Return the report of a run that is over.
 
@@ -66,6 +68,7 @@ def report_of(simulation: Simulation) -> dict[str, Any]:
     }
 
 
+@checked
 def summary_lines(report: dict[str, Any]) -> list[str]:
     """Return what a person wants to know of a report first."""
     deliveries, cost = report["deliveries"], report["cost"]

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from distributary.arguments import checked
 from distributary.broker.settings import (
     AdaptationSettings,
     ContentSettings,
@@ -47,6 +48,7 @@ _WORDS = {"tree": ("estimated", "discovered"), "approach": ("tree-each", "one-tr
 _MAY_BE_ZERO = ("clock_skew_s", "gossip_s", "probe_s", "redirect_s")
 
 
+@checked
 def read_scenario(path: Path | str) -> Scenario:
     """Return the scenario in a file, or raise `BadInput` naming the file and the field."""
     with naming(path):

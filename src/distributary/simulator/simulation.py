@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.broker.encoding import encode
 from distributary.broker.messages.host import ServiceTimes
 from distributary.broker.part import Part
@@ -75,6 +76,7 @@ class Simulation:
         What went wrong; known after `run`.
     """
 
+    @checked
     def __init__(
         self,
         scenario: Scenario,

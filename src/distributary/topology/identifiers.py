@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.arrays import IntArray
 from distributary.errors import BadInput, quoted
 
@@ -33,6 +34,7 @@ _DIGITS_MAX = 64
 _DIGIT_VALUES = {digit: value for value, digit in enumerate("0123456789abcdef")}
 
 
+@checked
 def random_identifiers(
     count: int, rng: np.random.Generator, *, digits: int = IDENTIFIER_DIGITS
 ) -> tuple[str, ...]:
@@ -52,6 +54,7 @@ def random_identifiers(
     return tuple(drawn)
 
 
+@checked
 def shared_prefix_length(one: str, other: str) -> int:
     """Return how many digits two identifiers share before they first differ."""
     length = 0

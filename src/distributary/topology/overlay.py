@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from distributary.arguments import checked, checked_fields
 from distributary.arrays import FloatArray
 from distributary.topology.identifiers import random_identifiers
 from distributary.topology.prefix_routing import RoutingTables
@@ -14,6 +15,7 @@ from distributary.topology.prefix_routing import RoutingTables
 __all__ = ["Overlay"]
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False)
 class Overlay:
     """Brokers that route to each other by prefix, with neighbours chosen by delay.
@@ -35,6 +37,7 @@ class Overlay:
         self.delays.flags.writeable = False
 
     @classmethod
+    @checked
     def in_unit_square(cls, broker_count: int, rng: np.random.Generator) -> Overlay:
         """Place brokers uniformly at random in the unit square; delays are distances."""
         identifiers = random_identifiers(broker_count, rng)

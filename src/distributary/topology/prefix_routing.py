@@ -29,6 +29,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.arrays import FloatArray, IntArray
 from distributary.errors import BadInput, quoted
 from distributary.topology.identifiers import DIGIT_BASE, digits_of, shared_prefix_length
@@ -62,6 +63,7 @@ class RoutingTables:
         self.entries.flags.writeable = False
 
     @classmethod
+    @checked
     def build(cls, identifiers: Sequence[str], delays: FloatArray) -> RoutingTables:
         """Build every broker's table, complete and with the closest neighbours.
 
@@ -175,6 +177,7 @@ def narrowed(
     return begin, bisect_left(identifiers, after, begin, end)
 
 
+@checked
 def root_among(identifiers: Sequence[str], key: str) -> str:
     """Return the broker at which lookups of `key` end when these brokers are there.
 

@@ -14,6 +14,7 @@ from distributary.arguments import (
     check_names,
     check_number,
     check_type,
+    checked,
     no_such_name,
 )
 from distributary.arrays import FloatArray, IntArray, amounts_of, check_amounts, check_array
@@ -96,6 +97,7 @@ class DisseminationTree:
         return lambda v: f"tree: node {quoted(self.names[v])}: {field_name}"
 
     @classmethod
+    @checked
     def from_nodes(cls, nodes: Iterable[TreeNode]) -> DisseminationTree:
         """Build a tree from its nodes, in whatever order they are given.
 

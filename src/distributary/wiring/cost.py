@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.arrays import IntArray
 from distributary.wiring.core import core_costs
 from distributary.wiring.problem import WiringProblem
@@ -12,6 +13,7 @@ from distributary.wiring.wiring import WiringCost
 __all__ = ["cost"]
 
 
+@checked
 def cost(problem: WiringProblem, broker_of: IntArray, *, core: str = "mst") -> WiringCost:
     """Return the cost of attaching every user `u` to broker `broker_of[u]`.
 

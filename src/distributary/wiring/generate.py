@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.errors import BadInput
 from distributary.wiring.generating_function import quadratic_cells
@@ -37,6 +38,7 @@ _TOWN_USERS = 100
 _TOWN_SPREAD = 0.04
 
 
+@checked
 def generate_problem(
     *,
     seed: int,
@@ -115,6 +117,7 @@ def generate_problem(
     )
 
 
+@checked
 def generate_positions(
     *, seed: int, users: int = 1_000, brokers: int | None = None, layout: Layout = "plane"
 ) -> Positions:

@@ -159,6 +159,7 @@ class WiringProblem:
             What a message calls the core price of one broker to another, by their places in
             the order given; a reader knows where in a file it is.
         """
+        check_type("users", users, Sequence)
         publishes = shaped("publishes", publishes, (len(users), None), np.float64)
         subscribes = shaped("subscribes", subscribes, publishes.shape, np.bool_)
         publishing = np.nonzero(publishes)
@@ -195,7 +196,7 @@ class WiringProblem:
         The other parameters are those of `in_order`.
         """
         for argument, names in (("users", users), ("brokers", brokers)):
-            check_type(argument, names, list, tuple)
+            check_type(argument, names, Sequence)
             check_entries(argument, names, str)
         publisher, published_channel, rate = _rows("published", published, len(users))
         reader, wanted_channel = _rows("wanted", wanted, len(users))

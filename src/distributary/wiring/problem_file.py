@@ -25,6 +25,7 @@ from typing import TypeGuard
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.arrays import BoolArray, FloatArray
 from distributary.content.documents import DOCUMENT_BYTES_MAX, read_document
 from distributary.content.fields import NUMBER_MAX, Record, UnknownKeys
@@ -112,6 +113,7 @@ def parse_problem(document: object) -> ProblemFile:
     return ProblemFile(problem, tuple(users), positions, unknown.warnings())
 
 
+@checked
 def positions_in_order(
     problem: WiringProblem,
     users: Sequence[str],
@@ -209,6 +211,7 @@ def _matrix(top: Record, key: str, *, rows: int, noun: str, brokers: int) -> Flo
     return number_rows(entries, lambda i: f"{key}[{i}]", width=brokers, noun="broker")
 
 
+@checked
 def fits_document(*, users: int, brokers: int, channels: int) -> bool:
     """Say whether a problem of this size, written as a document, could be read back."""
     # An access price takes about eleven bytes, a rate twenty-two and an interest three.
@@ -216,6 +219,7 @@ def fits_document(*, users: int, brokers: int, channels: int) -> bool:
     return users * max(brokers, channels) <= DOCUMENT_CELLS_MAX and written < DOCUMENT_BYTES_MAX
 
 
+@checked
 def problem_document(
     problem: WiringProblem, *, positions: Positions | None = None
 ) -> dict[str, object]:

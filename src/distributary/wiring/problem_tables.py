@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.errors import BadInput, quoted
 from distributary.wiring.columns import ParquetColumn, arrow
@@ -46,6 +47,7 @@ Published = tuple[IntArray, IntArray, FloatArray]
 Wanted = tuple[IntArray, IntArray]
 
 
+@checked
 def read_problem_tables(folder: Path | str) -> ProblemFile:
     """Return the wiring problem in a folder of tables, or raise `BadInput`."""
     folder = Path(folder)

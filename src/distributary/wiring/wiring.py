@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.arrays import FloatArray, IntArray
 from distributary.errors import InvalidPlan
 from distributary.wiring.problem import WiringProblem
@@ -74,12 +75,14 @@ class Wiring:
         return max(0.0, (self.cost.total - self.lower_bound) / self.cost.total)
 
 
+@checked
 def loads(problem: WiringProblem, broker_of: IntArray) -> FloatArray:
     """Return the traffic of the users of each broker together."""
     carried = np.bincount(broker_of, weights=problem.demands, minlength=problem.broker_count)
     return np.asarray(carried, dtype=np.float64)
 
 
+@checked
 def check(problem: WiringProblem, broker_of: IntArray) -> None:
     """Raise `InvalidPlan` unless every user has a broker and every broker has room."""
     assert broker_of.shape == (problem.user_count,)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.arrays import IntArray
 from distributary.content.documents import read_document
 from distributary.content.fields import Record
@@ -56,6 +57,7 @@ class Assignment:
     warnings: tuple[str, ...] = ()
 
 
+@checked
 def wiring_figures(problem: WiringProblem, wiring: Wiring) -> dict[str, str | float | int]:
     """Return the figures of a wiring, in the order in which they are written."""
     figures: dict[str, str | float | int] = {
@@ -77,6 +79,7 @@ def wiring_figures(problem: WiringProblem, wiring: Wiring) -> dict[str, str | fl
     return figures
 
 
+@checked
 def wiring_document(
     problem: WiringProblem, wiring: Wiring, user_order: Sequence[str] | None = None
 ) -> dict[str, object]:
@@ -113,6 +116,7 @@ def parse_wiring(document: object, problem: WiringProblem) -> Assignment:
     return resolved({user: entries.name(user) for user in entries.keys}, problem)
 
 
+@checked
 def resolved(broker_of: dict[str, str], problem: WiringProblem) -> Assignment:
     """Return which broker of the problem each of its users has, by name."""
     brokers = {name: b for b, name in enumerate(problem.brokers)}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.arrays import FloatArray, IntArray
 from distributary.errors import BadInput
 from distributary.fidelity import FidelityProblem, Forest
@@ -21,6 +22,7 @@ __all__ = ["simulate"]
 _WINDOWS_MAX = 100_000
 
 
+@checked
 def simulate(
     problem: FidelityProblem,
     forest: Forest,
