@@ -167,6 +167,7 @@ def check_sentence(error: BadInput, names: Sequence[str]) -> None:
 
 INDEX = Index()
 FILTER = Filter.parse([])
+FILTER_OF_TYPE = Filter.parse([{"exact": {"type": "a"}}])
 EVENT = {"specversion": "1.0", "id": "1", "source": "/", "type": "a"}
 GRAPH = AdaptationGraph.from_conversions([("a", 1.0)], [])
 SMALL = generate_placement("map", seed=1, brokers=4)
@@ -238,7 +239,6 @@ CALLS: dict[str, tuple[Callable[[], object], str]] = {
         "formats[0].size: must be a number, not a str",
     ),
 }
-FILTER_OF_TYPE = Filter.parse([{"exact": {"type": "a"}}])
 
 
 def pool_convert(content: Any) -> object:

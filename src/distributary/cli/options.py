@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from distributary.cli.output import check_output
+from distributary.cli.output import check_output, output_name
 from distributary.errors import BadInput, quoted
 from distributary.methods import FIDELITY, PLACEMENT, WIRING
 
@@ -43,6 +43,7 @@ def output_option(metavar: str) -> Any:
         "-o",
         "--output",
         metavar=metavar,
+        parser=lambda given: None if (name := output_name(given)) is None else Path(name),
         help="Write here, not to standard output.",
         show_default=False,
     )

@@ -6,11 +6,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import typer
+
 from distributary.errors import BadInput, quoted
 from distributary.files import replacing
 
 __all__ = [
     "check_output",
+    "output_name",
     "print_warnings",
     "print_written",
     "readable_path",
@@ -19,6 +22,13 @@ __all__ = [
 ]
 
 _WARNINGS_MAX = 5
+
+
+def output_name(given: str) -> str | None:
+    """Return where -o says that the result goes; None is standard output, which `-` is too."""
+    if not given:
+        raise typer.BadParameter("it is empty; - is standard output")
+    return None if given == "-" else given
 
 
 def check_output(path: Path | None, option: str) -> None:

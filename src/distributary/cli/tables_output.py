@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from distributary.cli.output import check_output
+from distributary.cli.output import check_output, output_name
 from distributary.errors import BadInput, quoted
 from distributary.files import writing
 
@@ -23,6 +23,7 @@ def tables_option(noun: str) -> Any:
         "-o",
         "--output",
         metavar=f"{noun}.json|DIR/",
+        parser=output_name,
         help="Write here, not to standard output; Parquet tables into a directory.",
         show_default=False,
     )
