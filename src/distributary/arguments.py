@@ -57,24 +57,32 @@ _T = TypeVar("_T", bound=type)
 def checked(function: _C) -> _C:
     """Hold whoever calls a public function to its type hints: `WrongType` names the argument.
 
-    Only what a value is itself is looked at, not what is in it, and only hints that are classes,
-    unions of them, or generic ones. That takes a microsecond or two: loops call what is inside.
+    Only what a value is itself is looked at, not what is in it, and only where hints are classes,
+    unions of them, or generic ones. It takes a microsecond: loops call what is inside.
     """
     code = function.__code__
     names = code.co_varnames[: code.co_argcount]
     kinds_of: dict[str, tuple[Any, ...]] | None = None
+    # By argument, the types that were right before: nothing else decides.
+    right: dict[str, set[type]] = {}
 
-    @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def check(name: str, value: object) -> None:
         nonlocal kinds_of
         if kinds_of is None:
             kinds_of = _hinted(function)
-        for given in (zip(names, args, strict=False), kwargs.items()):
-            for name, value in given:
-                kinds = kinds_of.get(name)
-                if kinds is not None and not _is_a(value, kinds):
-                    owner = function.__qualname__.removesuffix(".__init__")
-                    check_type(name, value, *kinds, hint=f"help({function.__module__}.{owner})")
+        if name in kinds_of:
+            owner = function.__qualname__.removesuffix(".__init__")
+            check_type(name, value, *kinds_of[name], hint=f"help({function.__module__}.{owner})")
+        right.setdefault(name, set()).add(type(value))
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for name, value in zip(names, args, strict=False):
+            if type(value) not in right.get(name, ()):
+                check(name, value)
+        for name, value in kwargs.items():
+            if type(value) not in right.get(name, ()):
+                check(name, value)
         return function(*args, **kwargs)
 
     return cast(_C, call)

@@ -93,6 +93,7 @@ UNCHECKED = {
     "placement.problem_file.ProblemFile",
     "topology.RoutingTables",
     "topology.TreeNode",
+    "topology.shared_prefix_length",
     "wiring.Wiring",
     "wiring.WiringCost",
     "wiring.generate.Layout",

@@ -54,7 +54,6 @@ def random_identifiers(
     return tuple(drawn)
 
 
-@checked
 def shared_prefix_length(one: str, other: str) -> int:
     """Return how many digits two identifiers share before they first differ."""
     length = 0
