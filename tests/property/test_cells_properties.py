@@ -12,7 +12,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.filter_pairs import NUMBERS, TEXTS, any_filter, events
+from tests.reference.filters import matches
 
+from distributary.content.attributes import AttributeValue
 from distributary.content.content_space import ContentSpace
 from distributary.content.publication import Publication
 from distributary.filters.cells import cells, cells_batch
@@ -23,6 +25,10 @@ SPACES: dict[tuple[str, ...], list[dict[str, Any]]] = {
     ("kind", "/price"): [
         {"name": "/price", "edges": [0, 1.5, 5]},
         {"name": "kind", "buckets": 3},
+    ],
+    ("kind", "/name"): [
+        {"name": "kind", "values": ["a", "ab", "5", "true", "nowhere"]},
+        {"name": "/name", "values": ["b", "ba"]},
     ],
     ("level", "/name"): [
         {"name": "level", "edges": [-1, 0, 5]},
@@ -100,6 +106,37 @@ def test_exact_texts_sets_and_ranges_get_no_cell_too_many(random: Random) -> Non
     keys = ("kind", "/price")
     filter_ = Filter.parse(plain_filter(random, keys))
     assert set(cells(filter_, space_of(keys)).tolist()) == matched_cells(filter_, keys)
+
+
+@settings(max_examples=60)
+@given(RANDOMS, st.sampled_from(["kind", "/name"]))
+def test_a_text_with_a_cell_of_its_own_is_there_when_the_filter_matches_it(
+    random: Random, key: str
+) -> None:
+    """Whatever the form of the filter, if it is about that key alone; no cell too many."""
+    values = ("a", "ab", "b", "ba", "5", "true", "azc")
+    space = ContentSpace.parse({"dimensions": [{"name": key, "values": list(values)}]})
+    filters = [any_filter(random, (key,)) for _ in range(random.randint(1, 2))]
+    found = set(cells(filters, space).tolist())
+    # An attribute is text, or an Integer or a Boolean of that text.
+    twins: dict[str, list[AttributeValue]] = {} if key[0] == "/" else {"5": [5], "true": [True]}
+    for number, text in enumerate(values, start=1):
+        written = [text, *twins.get(text, [])]
+        matched = [matches(filters, _holding(key, value)) for value in written]
+        assert (number in found) >= any(matched)
+        if len(written) == 1:
+            assert (number in found) == matched[0]
+    # Where the others are left out, no text that has no cell of its own matches.
+    if len(values) + 1 not in found:
+        others = [text for text in (*TEXTS, "z", "zab", "bb", "a z", "ABC") if text not in values]
+        assert not any(matches(filters, _holding(key, text)) for text in others)
+
+
+def _holding(key: str, value: AttributeValue) -> Publication:
+    required: dict[str, AttributeValue] = {"id": "1", "source": "/s", "type": "t"}
+    if key.startswith("/"):
+        return Publication(required, {key[1:]: value})
+    return Publication({**required, key: value})
 
 
 @given(RANDOMS)

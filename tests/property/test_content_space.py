@@ -7,14 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference import content as reference
 
-from distributary.content.content_space import ContentSpace, NumberBins, TextBuckets, bucket_of
+from distributary.content.content_space import ContentSpace
+from distributary.content.dimensions import NumberBins, TextBuckets, TextValues, bucket_of
 from distributary.content.publication import Publication
 
 NAMES = st.sampled_from(["type", "priority", "/price", "/name", "/deep/0", "absent"])
 EDGES = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 10.0, 1e9]), min_size=1, unique=True).map(
     lambda edges: tuple(sorted(edges))
 )
-DIMENSIONS = st.builds(NumberBins, NAMES, EDGES) | st.builds(TextBuckets, NAMES, st.integers(1, 12))
+VALUES = st.lists(
+    st.sampled_from(["a", "b", "é", "x", "10", "true", "nowhere"]), min_size=1, unique=True
+).map(tuple)
+DIMENSIONS = (
+    st.builds(NumberBins, NAMES, EDGES)
+    | st.builds(TextBuckets, NAMES, st.integers(1, 12))
+    | st.builds(TextValues, NAMES, VALUES)
+)
 SPACES = st.lists(DIMENSIONS, min_size=1, max_size=3).map(lambda d: ContentSpace(tuple(d)))
 
 LEAVES = st.sampled_from([0, -1, 0.5, 10, 1e300, -0.0, "x", "10", "", "é", None, True])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from distributary.content.attributes import attribute_text
-from distributary.content.content_space import ContentSpace, NumberBins
+from distributary.content.content_space import ContentSpace
+from distributary.content.dimensions import NumberBins, TextValues
 from distributary.content.publication import Publication
 
 
@@ -41,6 +42,11 @@ def cell_of(space: ContentSpace, publication: Publication) -> int:
             if number is not None:
                 place = 1 + sum(edge <= number for edge in dimension.edges)
             cell = cell * (len(dimension.edges) + 2) + place
+        elif isinstance(dimension, TextValues):
+            text = _text(publication, dimension.name)
+            if text is not None:
+                place = 1 + [*dimension.values, text].index(text)
+            cell = cell * (len(dimension.values) + 2) + place
         else:
             text = _text(publication, dimension.name)
             if text is not None:

@@ -11,13 +11,14 @@ import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
 from distributary.content._hash_kernels import text_buckets
-from distributary.content.arrow_columns import numbers_of, text_column
+from distributary.content.arrow_columns import numbers_of, text_column, validity
+from distributary.content.dimensions import Dimension, NumberBins, TextValues
 from distributary.errors import BadInput, quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from distributary.content.content_space import ContentSpace, Dimension
+    from distributary.content.content_space import ContentSpace
 
 __all__ = ["cells_of_batch"]
 
@@ -31,8 +32,6 @@ def cells_of_batch(space: ContentSpace, batch: pa.RecordBatch) -> IntArray:
 
 
 def _bins(dimension: Dimension, batch: pa.RecordBatch) -> IntArray:
-    from distributary.content.content_space import NumberBins
-
     in_data = dimension.name.startswith("/")
     if isinstance(dimension, NumberBins):
         if in_data:
@@ -45,6 +44,8 @@ def _bins(dimension: Dimension, batch: pa.RecordBatch) -> IntArray:
         texts = _looked_up(batch, "texts", dimension.name)
     else:
         texts = _attribute_texts(batch, dimension.name)
+    if isinstance(dimension, TextValues):
+        return _places(texts, dimension)
     return _buckets(texts, dimension.buckets)
 
 
@@ -75,3 +76,14 @@ def _doubles(numbers: pa.Array) -> FloatArray:
 def _buckets(texts: pa.Array, buckets: int) -> IntArray:
     column = text_column(texts)
     return text_buckets(column.data, column.offsets, column.valid, buckets)
+
+
+def _places(texts: pa.Array, dimension: TextValues) -> IntArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_large_string(texts.type):
+        texts = texts.cast(pa.string())
+    known = pc.index_in(texts, value_set=pa.array(dimension.values, texts.type))
+    bins = np.asarray(known.fill_null(dimension.others - 1), np.int64) + 1
+    return np.where(validity(texts), bins, 0)

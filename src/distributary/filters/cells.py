@@ -19,7 +19,8 @@ from distributary.arguments import checked
 from distributary.arrays import BoolArray, IntArray
 from distributary.content.arrow_columns import check_table
 from distributary.content.attributes import attribute_number
-from distributary.content.content_space import ContentSpace, Dimension, TextBuckets
+from distributary.content.content_space import ContentSpace
+from distributary.content.dimensions import Dimension, TextBuckets, TextValues
 from distributary.errors import BadInput, quoted
 from distributary.filters.atoms import Found, Kind, Numbers, text_of
 from distributary.filters.filter import Filter
@@ -33,12 +34,14 @@ from distributary.filters.formula import (
 )
 from distributary.filters.region import (
     Literals,
+    fits,
     is_asserted,
     is_empty,
     kinds_of,
     numbers_left,
     values_left,
 )
+from distributary.filters.sql_casts import integer_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,7 +61,9 @@ def cells(filters: Filter | Sequence[object], space: ContentSpace) -> IntArray:
     No more than needed for exact texts, sets of them and ranges, and for what `all` and `any`
     make of those, unless several choices must be made about one key at once. A prefix or a
     suffix says nothing about the hash of a text, so it leaves every bucket; so does an
-    expression that computes.
+    expression that computes. Where texts have cells of their own, each is tried out, and a
+    filter of any form leaves those that it matches and, unless it lists its texts, that of
+    all others.
     """
     filter_ = filters if isinstance(filters, Filter) else Filter.parse(filters)
     return np.flatnonzero(_Cells(space).mask(filter_)).astype(np.int64)
@@ -217,7 +222,7 @@ def _bins(dimension: Dimension, literals: Literals) -> BoolArray:
 
 
 def _bin(dimension: Dimension, value: Found) -> int:
-    if isinstance(dimension, TextBuckets):
+    if isinstance(dimension, TextBuckets | TextValues):
         return dimension.bin_of_text(text_of(value))
     if value is None or isinstance(value, float):
         return dimension.bin_of_number(value)
@@ -227,6 +232,9 @@ def _bin(dimension: Dimension, value: Found) -> int:
 
 def _mark_many(dimension: Dimension, kind: Kind, literals: Literals, found: BoolArray) -> None:
     """Mark the bins of the values of a kind that are left, when they cannot be listed."""
+    if isinstance(dimension, TextValues):
+        _mark_values(dimension, kind, literals, found)
+        return
     if isinstance(dimension, TextBuckets):
         if kind is Kind.NUMBER:
             found[0] = True
@@ -241,3 +249,19 @@ def _mark_many(dimension: Dimension, kind: Kind, literals: Literals, found: Bool
         for span in numbers_left(literals):
             low, high = dimension.bin_of_number(span.low), dimension.bin_of_number(span.high)
             found[low : high + 1] = True
+
+
+def _mark_values(dimension: TextValues, kind: Kind, literals: Literals, found: BoolArray) -> None:
+    """Mark the texts of a dimension that are left, and the others: some of them are."""
+    if kind is Kind.NUMBER:
+        found[0] = True
+        return
+    found[dimension.others] = True
+    for number, text in enumerate(dimension.values, start=1):
+        value: Found = text
+        if kind is Kind.INTEGER:
+            value = integer_of(text)
+            if value is None or str(value) != text:
+                continue
+        if not found[number]:
+            found[number] = fits(value, literals)

@@ -42,6 +42,7 @@ from distributary.filters.text_language import (
 
 __all__ = [
     "Literals",
+    "fits",
     "is_asserted",
     "is_empty",
     "kinds_of",
@@ -104,7 +105,7 @@ def kinds_of(key: str) -> tuple[Kind, ...]:
 def values_left(kind: Kind, literals: Literals) -> tuple[Found, ...] | None:
     """Return the values of a kind that are left, or None when they are too many to list."""
     tried = _tried(kind, literals)
-    return None if tried is None else tuple(value for value in tried if _fits(value, literals))
+    return None if tried is None else tuple(value for value in tried if fits(value, literals))
 
 
 def _contradict(literals: Literals) -> bool:
@@ -122,10 +123,11 @@ def _contradict(literals: Literals) -> bool:
 
 
 def _is_empty(values: Iterable[Found] | None, literals: Literals) -> bool:
-    return values is not None and not any(_fits(value, literals) for value in values)
+    return values is not None and not any(fits(value, literals) for value in values)
 
 
-def _fits(value: Found, literals: Literals) -> bool:
+def fits(value: Found, literals: Literals) -> bool:
+    """Does every atom hold for a value that should, and no other?"""
     return all(atom.holds(value) is sign for atom, sign in literals)
 
 

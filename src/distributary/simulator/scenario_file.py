@@ -40,7 +40,7 @@ from distributary.simulator.tables import read_table
 __all__ = ["read_scenario", "scenario_from"]
 
 _BYTES_MAX = 2**20
-_GRAPH_BYTES_MAX = 16 * 2**20
+_DOCUMENT_BYTES_MAX = 16 * 2**20
 _KEYS = ("size", "overlay", "content", "workload", "adaptation", "fault", "settings", "space")
 _NO_GRAPH = "none"
 # Settings that are words, and times after which nothing happens again.
@@ -138,7 +138,7 @@ def _settings(
     conflate = {k: adaptation[k] for k in ("approach", "conflate") if k in adaptation}
     others = {k: v for k, v in adaptation.items() if k not in conflate}
     base = Settings(
-        space=_space(document),
+        space=_space(document, path),
         graph=_graph(content, path),
         content=ContentSettings(
             tree=content.tree,
@@ -190,14 +190,21 @@ def _check_group(table: Mapping[str, Any], place: str) -> None:
             raise no_such_name(where, value, _WORDS[key], f"one of {', '.join(_WORDS[key])}")
 
 
-def _space(document: Mapping[str, Any]) -> ContentSpace:
-    """Return the content space, the default one unless the scenario has another."""
-    if "space" not in document:
+def _space(document: Mapping[str, Any], path: Path) -> ContentSpace:
+    """Return the content space: the default one, or a table of the scenario, or a file."""
+    given = document.get("space")
+    if given is None:
         return ContentSpace.default()
-    if not isinstance(document["space"], Mapping):
-        raise BadInput("space", f"must be a table, not {described(document['space'])}")
+    if not isinstance(given, Mapping | str):
+        raise BadInput("space", f"must be a table or the name of a file, not {described(given)}")
     try:
-        return ContentSpace.parse(document["space"])
+        if isinstance(given, Mapping):
+            return ContentSpace.parse(given)
+        file = path.parent / given
+        with naming(file):
+            return ContentSpace.parse(
+                parse_document(file_bytes(file, bytes_max=_DOCUMENT_BYTES_MAX))
+            )
     except BadInput as error:
         raise error.within("space") from None
 
@@ -218,7 +225,7 @@ def _graph(content: ContentTable, path: Path) -> str:
             )
         try:
             with naming(file):
-                read = parse_document(file_bytes(file, bytes_max=_GRAPH_BYTES_MAX))
+                read = parse_document(file_bytes(file, bytes_max=_DOCUMENT_BYTES_MAX))
                 graph_for(read, 1_000_000)
         except BadInput as error:
             raise error.within("content.graph") from None

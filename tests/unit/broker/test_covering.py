@@ -28,7 +28,7 @@ from distributary.broker.subscriptions.local_subscription import (
     SubscriptionRecord,
 )
 from distributary.content import ContentSpace, Publication
-from distributary.content.content_space import TextBuckets
+from distributary.content.dimensions import TextBuckets
 from distributary.topology import root_among
 
 ALARM = {"exact": {"type": "alarm"}}

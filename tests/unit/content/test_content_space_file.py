@@ -7,7 +7,8 @@ import math
 
 import pytest
 
-from distributary.content.content_space import ContentSpace, NumberBins, TextBuckets
+from distributary.content.content_space import ContentSpace
+from distributary.content.dimensions import NumberBins, TextBuckets, TextValues
 from distributary.errors import BadInput
 
 
@@ -35,6 +36,21 @@ def test_the_default_space_and_its_keys_do_not_change() -> None:
     assert len({space.key(cell) for cell in range(space.cell_count)}) == 65
 
 
+def test_each_value_has_a_bin_and_all_others_have_one_together() -> None:
+    values = TextValues("type", ("rain", "wind"))
+    assert [values.bin_of_text(text) for text in (None, "rain", "wind", "hail", "")] == [
+        0,
+        1,
+        2,
+        3,
+        3,
+    ]
+    space = ContentSpace((values,))
+    assert space.document() == {"dimensions": [{"name": "type", "values": ["rain", "wind"]}]}
+    assert space.cell_count == 4
+    assert space.key(2) == hashlib.sha256(f"{space.version}/2".encode()).digest()
+
+
 @pytest.mark.parametrize(
     ("dimensions", "place", "problem"),
     [
@@ -45,8 +61,18 @@ def test_the_default_space_and_its_keys_do_not_change() -> None:
             "dimensions",
             "make 4,160 cells; a space has at most 4,096",
         ),
-        ([{"name": "a"}], "dimensions[0]", "must have either edges or buckets"),
+        ([{"name": "a"}], "dimensions[0]", "must have either edges, buckets or values"),
         ([{"name": "a", "edges": [1], "buckets": 2}], "dimensions[0]", "must have either"),
+        ([{"name": "a", "values": ["x"], "buckets": 2}], "dimensions[0]", "must have either"),
+        ([{"name": "a", "values": []}], "dimensions[0].values", "is empty"),
+        ([{"name": "a", "values": ["x", ""]}], "dimensions[0].values[1]", "must not be empty"),
+        ([{"name": "a", "values": ["x", "x"]}], "dimensions[0].values[1]", "is given twice"),
+        ([{"name": "a", "values": [1]}], "dimensions[0].values[0]", "must be a string, not 1"),
+        (
+            [{"name": "a", "values": [f"v{number}" for number in range(4_095)]}],
+            "dimensions",
+            "make 4,097 cells; a space has at most 4,096",
+        ),
         ([{"name": "a", "bins": 2}], "dimensions[0].bins", "is not a field of a dimension"),
         ([{"name": "A", "buckets": 2}], "dimensions[0].name", "is neither an attribute nor"),
         ([{"name": "/~", "buckets": 2}], "dimensions[0].name", "is not a JSON Pointer"),

@@ -76,6 +76,40 @@ def test_a_text_lies_in_one_bucket_and_a_prefix_in_all() -> None:
     assert cells([{"not": wind}], TYPES).tolist() == list(range(65))
 
 
+KINDS = ContentSpace.parse({"dimensions": [{"name": "type", "values": ["rain", "wind", "5"]}]})
+RAIN, WIND, FIVE, OTHERS = 1, 2, 3, 4
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ([], [ABSENT, RAIN, WIND, FIVE, OTHERS]),
+        ([{"exact": {"type": "wind"}}], [WIND]),
+        ([{"exact": {"type": "hail"}}], [OTHERS]),
+        ([{"sql": "type IN ('wind', 'hail')"}], [WIND, OTHERS]),
+        ([{"sql": "type = 'rain' OR type = 'wind'"}], [RAIN, WIND]),
+        ([{"prefix": {"type": "w"}}], [WIND, OTHERS]),
+        ([{"suffix": {"type": "n"}}], [RAIN, OTHERS]),
+        ([{"sql": "type LIKE '%in%'"}], [RAIN, WIND, OTHERS]),
+        ([{"sql": "type LIKE 'r_in'"}], [RAIN, OTHERS]),
+        ([{"sql": "type LIKE 'rain'"}], [RAIN]),
+        ([{"not": {"exact": {"type": "wind"}}}], [ABSENT, RAIN, FIVE, OTHERS]),
+        ([{"sql": "type NOT IN ('wind', 'rain')"}], [FIVE, OTHERS]),
+        ([{"sql": "type LIKE '%in%'"}, {"not": {"prefix": {"type": "w"}}}], [RAIN, OTHERS]),
+        ([{"sql": "LENGTH(type) = 1"}], [FIVE, OTHERS]),
+        ([{"sql": "UPPER(type) = 'WIND'"}], [WIND, OTHERS]),
+        ([{"sql": "type > 4"}], [FIVE, OTHERS]),
+        ([{"range": {"type": {"min": 6}}}], [OTHERS]),
+        ([{"prefix": {"type": "w"}}, {"suffix": {"type": "n"}}], [OTHERS]),
+        ([{"exact": {"type": "wind"}}, {"range": {"/price": {"min": 2}}}], [WIND]),
+        ([{"exact": {"type": "wind"}}, {"exact": {"type": "rain"}}], []),
+    ],
+)
+def test_texts_with_cells_of_their_own(filters: list[Any], expected: list[int]) -> None:
+    """A filter gets the cells that it matches, and others only if it does not list its texts."""
+    assert cells(filters, KINDS).tolist() == expected
+
+
 def test_cells_are_products_over_the_dimensions() -> None:
     space = ContentSpace.parse(
         {"dimensions": [{"name": "/price", "edges": [10]}, {"name": "/size", "edges": [1]}]}

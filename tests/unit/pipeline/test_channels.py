@@ -11,7 +11,8 @@ import pytest
 from tests.pipeline_tables import publications, put, sorted_rows, subscriptions_table
 from tests.reference import pipeline as reference
 
-from distributary.content.content_space import ContentSpace, NumberBins, TextBuckets
+from distributary.content.content_space import ContentSpace
+from distributary.content.dimensions import NumberBins, TextBuckets
 from distributary.content.publication import Publication
 from distributary.content.publication_table import to_arrow
 from distributary.errors import BadInput

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from distributary.content.content_space import ContentSpace
+from distributary.content.dimensions import TextValues
 from distributary.errors import BadInput
 from distributary.simulator.scenario_file import read_scenario
 
@@ -46,6 +49,19 @@ def test_tables_become_settings(tmp_path: Path) -> None:
     assert isinstance(settings.membership.period_s, float)
     assert settings.space.cell_count == 9
     assert [fault.kind for fault in scenario.faults] == ["crash"]
+
+
+def test_brokers_use_the_content_space_in_a_file(tmp_path: Path) -> None:
+    """As `pipeline channels` writes it; looked for beside the scenario, like other files."""
+    space = ContentSpace((TextValues("type", ("rain", "wind")),))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "space.json").write_text(json.dumps(space.document()))
+    path = tmp_path / "mine.toml"
+    path.write_text(SMALL + 'space = "data/space.json"\n')
+    assert read_scenario(path).settings.space == space
+    (tmp_path / "data" / "space.json").write_text('{"dimensions": [{"name": "type"}]}')
+    with pytest.raises(BadInput, match=r"space: .*space\.json: dimensions\[0\]: must have"):
+        read_scenario(path)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +114,9 @@ def test_tables_become_settings(tmp_path: Path) -> None:
         ),
         (SMALL + "[[fault]]\nkind = 'mix'", r"fault\[0\].until_s: is missing"),
         (SMALL + "[space]\ndimensions = []", r"space: dimensions"),
-        (SMALL + "space = 1", r"space: must be a table, not 1"),
+        (SMALL + "space = 1", r"space: must be a table or the name of a file, not 1"),
+        (SMALL + "space = 'no.json'", r"space: .*no\.json: does not exist"),
+        (SMALL + "space = '.'", r"space: .*: is a directory, not a file"),
         ("size =", r"document: is not TOML"),
         (SMALL + "x = " + "[" * 3000 + "]" * 3000, r"document: is nested too deeply"),
         (SMALL + f"[overlay]\nbrokers = 1{'0' * 5000}", r"document: has a number of thousands"),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distributary.content.content_space import ContentSpace, Dimension, NumberBins
+from distributary.content.content_space import ContentSpace
+from distributary.content.dimensions import Dimension, NumberBins, TextValues
 from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.transforms.cell_sets import cell_sets, united_cells
 from distributary.pipeline.workers import map_in_arrow
@@ -34,8 +35,9 @@ def channels(spark: SparkSession, space: ContentSpace) -> DataFrame:
     """Return the table `channels`: every cell of the space, and what lies in it.
 
     The bounds are a JSON array with an object for each dimension: its `name`, and either
-    `"absent": true`, or the `bucket` out of `buckets`, or `min` (inclusive) and `max`
-    (exclusive), of which an outermost bin has only one.
+    `"absent": true`, or the `bucket` out of `buckets`, or the one `value`, or
+    `"others": true` for all texts without a cell of their own, or `min` (inclusive) and
+    `max` (exclusive), of which an outermost bin has only one.
     """
     import pyarrow as pa
 
@@ -150,6 +152,10 @@ def _bounds(dimension: Dimension, number: int) -> dict[str, object]:
         low = {"min": edges[number - 2]} if number >= 2 else {}
         high = {"max": edges[number - 1]} if number <= len(edges) else {}
         return {"name": dimension.name, **low, **high}
+    if isinstance(dimension, TextValues):
+        if number == dimension.others:
+            return {"name": dimension.name, "others": True}
+        return {"name": dimension.name, "value": dimension.values[number - 1]}
     return {"name": dimension.name, "bucket": number - 1, "buckets": dimension.buckets}
 
 
