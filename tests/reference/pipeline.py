@@ -23,9 +23,9 @@ def deliveries(
     subscriptions: Sequence[Mapping[str, Any]],
     homes: Mapping[str, str | None],
     calibration: object,
-) -> list[tuple[str | None, ...]]:
+) -> list[tuple[str | int | None, ...]]:
     """Return the rows of the table `deliveries`."""
-    rows: list[tuple[str | None, ...]] = []
+    rows: list[tuple[str | int | None, ...]] = []
     for event in publications:
         graph = graph_for(calibration, len(event.content))
         for entry in subscriptions:
@@ -41,8 +41,23 @@ def deliveries(
                 )
                 media_type = choice.name if isinstance(choice, FormatChoice) else None
             user = entry["user"]
-            rows.append((event.source, event.id, entry["id"], user, homes.get(user), media_type))
+            size = len(event.content)
+            rows.append(
+                (event.source, event.id, entry["id"], user, homes.get(user), media_type, size)
+            )
     return rows
+
+
+def received(
+    publications: Sequence[Publication], subscriptions: Sequence[Mapping[str, Any]]
+) -> dict[str, float]:
+    """Return the bytes per second that each user receives, of each publication once."""
+    volumes: dict[str, int] = defaultdict(int)
+    for event in publications:
+        for user in {e["user"] for e in subscriptions if matches(e["filters"], event)}:
+            volumes[user] += len(event.content)
+    seconds = _span(publications)
+    return {user: float(volume / seconds) for user, volume in volumes.items()}
 
 
 def rates_published(
@@ -53,9 +68,15 @@ def rates_published(
     for event, publisher in zip(publications, publishers, strict=True):
         if publisher is not None:
             volumes[publisher, cell_of(space, event)] += len(event.content)
+    seconds = _span(publications)
+    return [(*key, float(volume / seconds)) for key, volume in sorted(volumes.items())]
+
+
+def _span(publications: Sequence[Publication]) -> Fraction:
+    """Return the seconds from the first publication to the last; one if that is no time."""
     times = [event.time_ns // 1000 for event in publications if event.time_ns is not None]
     span = Fraction(max(times) - min(times), 10**6) if times else Fraction(0)
-    return [(*key, float(volume / (span or 1))) for key, volume in sorted(volumes.items())]
+    return span or Fraction(1)
 
 
 def interests(

@@ -38,6 +38,7 @@ _TEXT = "a string"
 _FLAG = "true or false"
 _PATH = "the name of a file"
 _TEXTS = "a list of strings"
+_SPACE = "types, default or the name of a file"
 _PATHS = "a list of names of files"
 
 STEPS: Mapping[str, Mapping[str, str]] = {
@@ -55,7 +56,7 @@ STEPS: Mapping[str, Mapping[str, str]] = {
     },
     "ingest": {"table": _TEXT, "files": _PATHS, "add": _FLAG},
     "match": {"graph": _PATH},
-    "channels": {"space": _PATH, "dimensions": _TEXTS, "bins": _INTEGER, "by": _TEXT},
+    "channels": {"space": _SPACE, "dimensions": _TEXTS, "bins": _INTEGER, "by": _TEXT},
     "traffic": {"partners": _INTEGER},
     "rates": {"source": _TEXT, "type": _TEXT, "value": _TEXT},
     "plans": {
@@ -92,6 +93,8 @@ STEPS: Mapping[str, Mapping[str, str]] = {
 }
 """The jobs in the order in which they run, and what the options of each are."""
 
+# The words that stand for a content space where a file may be named.
+_SPACES = ("types", "default")
 _NEEDED = {"ingest": ("table", "files")}
 _REPEATED = ("ingest",)
 
@@ -181,7 +184,7 @@ def _options(
             raise no_such_name(place, name, kinds, "an option of it")
         if not _is_kind(given, kinds[name]):
             raise BadInput(f"{place} {name}", f"must be {kinds[name]}, not {described(given)}")
-        if kinds[name] == _PATH:
+        if kinds[name] == _PATH or (kinds[name] == _SPACE and given not in _SPACES):
             given = _resolved(given, folder)
         elif kinds[name] == _PATHS:
             given = [_resolved(item, folder) for item in given]
@@ -194,7 +197,7 @@ def _options(
 def _is_kind(value: object, kind: str) -> bool:
     if kind in (_TEXTS, _PATHS):
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
-    if kind in (_TEXT, _PATH):
+    if kind in (_TEXT, _PATH, _SPACE):
         return isinstance(value, str)
     if kind == _FLAG or isinstance(value, bool):
         return kind == _FLAG and isinstance(value, bool)

@@ -100,8 +100,9 @@ _DECLARED = (
     TableSchema(
         "deliveries",
         "source STRING NOT NULL, event_id STRING NOT NULL, subscription_id STRING NOT NULL, "
-        "user STRING NOT NULL, broker STRING, media_type STRING",
+        "user STRING NOT NULL, broker STRING, media_type STRING, bytes BIGINT NOT NULL",
         key=("source", "event_id", "subscription_id"),
+        version=2,
     ),
     TableSchema("channels", "cell BIGINT NOT NULL, bounds STRING NOT NULL", key=("cell",)),
     TableSchema(
@@ -112,8 +113,10 @@ _DECLARED = (
     TableSchema("interests", "user STRING NOT NULL, cell BIGINT NOT NULL", key=("user", "cell")),
     TableSchema(
         "traffic",
-        "user STRING NOT NULL, bytes_in DOUBLE NOT NULL, bytes_out DOUBLE NOT NULL",
+        "user STRING NOT NULL, bytes_in DOUBLE NOT NULL, bytes_out DOUBLE NOT NULL, "
+        "bytes_in_by_cells DOUBLE NOT NULL",
         key=("user",),
+        version=2,
     ),
     TableSchema(
         "broker_traffic",

@@ -202,7 +202,7 @@ class Store:
                 self.folder.path(declared.name),
                 f"has version {quoted(text.strip())} of its columns, and this is version "
                 f"{declared.version}",
-                hint="ingest it again",
+                hint="run the job that makes it, or ingest it, again",
             )
 
 

@@ -12,7 +12,7 @@ from tests.pipeline_tables import publications, put, sorted_rows, subscriptions_
 from tests.reference import pipeline as reference
 
 from distributary.content.content_space import ContentSpace
-from distributary.content.dimensions import NumberBins, TextBuckets
+from distributary.content.dimensions import NumberBins, TextBuckets, TextValues
 from distributary.content.publication import Publication
 from distributary.content.publication_table import to_arrow
 from distributary.errors import BadInput
@@ -164,21 +164,55 @@ def test_a_space_to_measure_divides_numbers_by_edges_and_texts_by_buckets(
 def test_a_space_is_asked_for_in_one_way_only(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "space.json"
     file.write_text(json.dumps(SPACE.document()))
-    assert jobs.space_for(store) == ContentSpace.default()
-    assert jobs.space_for(store, file=file) == SPACE
+    assert jobs.space_for(store, space="default") == ContentSpace.default()
+    assert jobs.space_for(store, space=file) == SPACE
     with pytest.raises(BadInput, match="--dimension: cannot be combined with --space"):
-        jobs.space_for(store, file=file, dimensions=["type"])
+        jobs.space_for(store, space=file, dimensions=["type"])
+    with pytest.raises(BadInput, match="--bins: is for --dimension and --space types"):
+        jobs.space_for(store, space=file, bins=4)
     with pytest.raises(BadInput, match=r"_space\.json: there is no such file"):
         read_space(store)
     file.write_text('{"dimensions": [{"name": "type"}]}')
     with pytest.raises(BadInput, match=r"space\.json: dimensions\[0\]"):
-        jobs.space_for(store, file=file)
+        jobs.space_for(store, space=file)
+
+
+def test_the_types_that_occur_have_cells_of_their_own(store: Store) -> None:
+    """Without a word about it; the heaviest, when there are too many."""
+    sizes = {"rain": 5, "wind": 40, "snow": 7, "hail": 7}
+    events = [
+        Publication({"id": name, "source": "/a", "type": name}, bytes(size))
+        for name, size in sizes.items()
+    ]
+    # A type that is too long to be listed is one of the others.
+    events.append(Publication({"id": "long", "source": "/a", "type": "x" * 257}, bytes(99)))
+    put(store, "publications", to_arrow(events), files=2)
+    space = jobs.space_for(store)
+    assert space.dimensions == (TextValues("type", ("hail", "rain", "snow", "wind")),)
+    assert jobs.space_for(store, space="types") == space
+    assert jobs.space_for(store, bins=2).dimensions == (TextValues("type", ("hail", "wind")),)
+    put(store, "subscriptions", subscriptions_table(SUBSCRIPTIONS))
+    jobs.channels(store, store, space)
+    assert read_space(store) == space
+    bounds = {row.cell: json.loads(row.bounds) for row in store.read("channels").collect()}
+    assert bounds == {
+        0: [{"name": "type", "absent": True}],
+        **{
+            number: [{"name": "type", "value": value}]
+            for number, value in enumerate(("hail", "rain", "snow", "wind"), start=1)
+        },
+        5: [{"name": "type", "others": True}],
+    }
+    put(store, "publications", to_arrow([]))
+    assert jobs.space_for(store) == ContentSpace.default()
 
 
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
         ({"bins": 0}, "--bins: must be at least 1"),
+        ({"dimensions": [], "bins": 0}, "--bins: must be between 1 and 4,094, not 0"),
+        ({"dimensions": [], "bins": 4095}, "--bins: must be between 1 and 4,094, not 4095"),
         ({"by": "weight"}, "--by: must be one of width, mass, not 'weight'"),
         ({"dimensions": ["Type"]}, "neither an attribute nor a JSON Pointer"),
         ({"dimensions": ["a", "b", "c"], "bins": 64}, "at most 4,096"),

@@ -100,6 +100,7 @@ def filled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Sto
                     "user": f"u{row}",
                     "broker": broker,
                     "media_type": media_type,
+                    "bytes": 0,
                 }
                 for row, (number, broker, media_type) in enumerate(DELIVERIES)
             ]

@@ -37,7 +37,7 @@ def test_deliveries_go_with_their_publications_and_rows_without_a_time_stay(stor
         [publication("old", JANUARY), publication("new", FEBRUARY), publication("timeless", None)],
     )
     events = ("old", "new", "timeless")
-    write(store, "deliveries", [("/s", event, "s1", "u", None, None) for event in events])
+    write(store, "deliveries", [("/s", event, "s1", "u", None, None, 0) for event in events])
     counted = prune(store, before=FEBRUARY, dry_run=True)
     assert counted.figures == {"publications_removed": 1, "deliveries_removed": 0}
     assert store.read("publications").count() == 3

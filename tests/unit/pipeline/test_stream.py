@@ -28,6 +28,7 @@ from distributary.pipeline.sources.files import SourceFile
 from distributary.pipeline.store import Store
 
 WINDOW_US = 30_000_000
+KEY = ("source", "event_id")
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ def check_rate_decisions(store: Store, live: Store) -> None:
 
 
 def check_traffic_decisions(live: Store) -> None:
-    rows = live.read("publications").select("publisher", "time", "bytes").toArrow()
+    rows = live.read("publications").select(*KEY, "publisher", "time", "bytes").toArrow()
     times, sizes = micros(rows.column("time")), rows.column("bytes").to_numpy()
     watermark = int(times.max()) - DELAY_US
     first = int(times.min()) // WINDOW_US * WINDOW_US
@@ -130,15 +131,37 @@ def check_traffic_decisions(live: Store) -> None:
             for start, value, (news, before) in zip(starts, values, told, strict=True)
             if news
         ]
+    at = dict(zip(zip(*(rows[name].to_pylist() for name in KEY), strict=True), times, strict=True))
+    once = {
+        (row["user"], row["source"], row["event_id"]): row["bytes"]
+        for row in live.read("deliveries").toArrow().to_pylist()
+    }
+    # Whoever subscribes to something is told of, even of receiving nothing.
+    starts = range(first, watermark - WINDOW_US + 1, WINDOW_US)
+    for user in sorted({user for user, _, _ in once}):
+        received = dict.fromkeys(starts, 0)
+        for (who, *key), size in once.items():
+            start = int(at[tuple(key)]) // WINDOW_US * WINDOW_US
+            if who == user and start in received:
+                received[start] += size
+        values = [total / (WINDOW_US / 1e6) for total in received.values()]
+        told = slow.reported_one_by_one(values, None, 0.2)
+        expected[user, "in"] = [
+            (start, value, before)
+            for start, value, (news, before) in zip(starts, values, told, strict=True)
+            if news
+        ]
     found = decided(live, "traffic")
-    outgoing = {key: told for key, told in found.items() if key[1] == "out"}
-    assert set(outgoing) == {key for key, told in expected.items() if told}
-    for key, found_there in outgoing.items():
+    known = {key: told for key, told in found.items() if key in expected}
+    assert set(known) == {key for key, told in expected.items() if told}
+    assert {way for _, way in known} == {"in", "out"}
+    for key, found_there in known.items():
         # Bytes are added up before they are divided there, and after that here.
         assert np.array(found_there, float) == pytest.approx(
             np.array(expected[key], float), rel=1e-12, nan_ok=True
         )
-    assert len(outgoing) < len(found)
+    # The others neither publish nor receive anything.
+    assert all(value == 0.0 for key in set(found) - set(known) for _, value, _ in found[key])
 
 
 def test_every_row_is_in_the_table_or_in_quarantine(

@@ -11,12 +11,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.pipeline_tables import put, sorted_rows, users_table
+from tests.pipeline_tables import put, sorted_rows, subscriptions_table, users_table
 from tests.reference import pipeline as reference
 
+from distributary.content.publication import Publication
+from distributary.content.publication_table import to_arrow
 from distributary.errors import BadInput, TooLarge
 from distributary.pipeline.jobs import channels as channel_jobs
 from distributary.pipeline.jobs import traffic as jobs
+from distributary.pipeline.jobs.match import match
 from distributary.pipeline.sample import SampleSizes, network
 from distributary.pipeline.sample.publications import publications_block
 from distributary.pipeline.sample.subscriptions import subscriptions_block
@@ -96,7 +99,7 @@ def test_everything_from_a_sample_agrees_with_the_wiring_code(store: Store) -> N
     brokers = network.brokers_block(sizes, 1, np.arange(6)).column("broker").to_pylist()
     homes = {name: brokers[number % 6] for number, name in enumerate(names)}
     put(store, "users", users_table(homes))
-    channel_jobs.channels(store, store, channel_jobs.space_for(store))
+    channel_jobs.channels(store, store, channel_jobs.space_for(store, space="default"))
     report = jobs.traffic(store, store, partners=3)
     # What a stream adds in batches is part of a table too.
     part = Path(store.path("interests"))
@@ -136,6 +139,116 @@ def test_everything_from_a_sample_agrees_with_the_wiring_code(store: Store) -> N
     assert report.rows_in["users"] == 40
 
 
+TYPES = 200
+
+
+def many_types(store: Store) -> tuple[list[Publication], list[dict[str, Any]]]:
+    """Put tables with more types than the default space has buckets; users want few of them."""
+    rng = np.random.default_rng(8)
+    events = [
+        Publication(
+            {
+                "id": str(number),
+                "source": "/s",
+                "type": f"com.example.kind{int(rng.integers(TYPES))}",
+                "time": f"2026-01-05T00:{number % 60:02d}:00Z",
+            },
+            bytes(int(rng.integers(1, 2_000))),
+        )
+        for number in range(600)
+    ]
+    subscriptions: list[dict[str, Any]] = [
+        {"id": f"s{number}", "user": f"u{number % 40}", "filters": [{"exact": {"type": wanted}}]}
+        for number in range(120)
+        for wanted in [f"com.example.kind{int(rng.integers(TYPES))}"]
+    ]
+    # Two subscriptions of one user to one thing, and one to something that has no type.
+    subscriptions.append(subscriptions[0] | {"id": "again"})
+    subscriptions.append({"id": "wide", "user": "u1", "filters": [{"suffix": {"type": "7"}}]})
+    publishers = [f"u{int(rng.integers(50))}" for _ in events]
+    put(store, "publications", to_arrow(events, publishers=publishers), files=2)
+    put(store, "subscriptions", subscriptions_table(subscriptions))
+    match(store, store)
+    return events, subscriptions
+
+
+@pytest.mark.parametrize("asked", ["default", "types"])
+def test_bytes_in_are_those_of_deliveries_however_types_share_cells(
+    store: Store, asked: str
+) -> None:
+    """Each publication counts once for each user; cells never expect less."""
+    events, subscriptions = many_types(store)
+    channel_jobs.channels(store, store, channel_jobs.space_for(store, space=asked))
+    report = jobs.traffic(store, store)
+    expected = reference.received(events, subscriptions)
+    rows = {row.user: row for row in store.read("traffic").collect()}
+    assert {user: row.bytes_in for user, row in rows.items() if row.bytes_in} == pytest.approx(
+        expected, rel=1e-12
+    )
+    assert all(row.bytes_in_by_cells >= row.bytes_in * (1 - 1e-12) for row in rows.values())
+    assert report.figures["bytes_per_second_received"] == pytest.approx(sum(expected.values()))
+    by_cells = sum(row.bytes_in_by_cells for row in rows.values())
+    over = by_cells / sum(expected.values())
+    assert report.figures["over_count"] == pytest.approx(over)
+    worst = max(row.bytes_in_by_cells / row.bytes_in for row in rows.values() if row.bytes_in)
+    assert report.figures["over_count_worst"] == pytest.approx(worst)
+    if asked == "types":
+        # The one filter that lists no types wants the others, and there are none.
+        assert worst == pytest.approx(1.0)
+    else:
+        assert over > 2.0
+
+
+def test_without_deliveries_bytes_in_are_expected_by_cells_and_the_report_says_so(
+    store: Store,
+) -> None:
+    put(store, "rates_published", rates_table(RATES))
+    put(store, "interests", interests_table(WANTS))
+    report = jobs.traffic(store, store)
+    assert report.figures["over_count"] == "needs deliveries and publications"
+    assert "over_count_worst" not in report.figures
+    # What u1 and u2 publish themselves is left out of in, as wiring does, and expected by cells.
+    assert sorted_rows(store.read("traffic")) == [
+        ("u0", 10.0, 4.0, 10.0),
+        ("u1", 4.0, 3.0, 5.0),
+        ("u2", 7.0, 8.0, 15.0),
+    ]
+
+
+def test_whoever_received_something_is_in_the_table(store: Store) -> None:
+    """Even if nobody knows the user any more; what is undeliverable counts as well."""
+    put(store, "rates_published", rates_table(RATES))
+    put(store, "interests", interests_table(WANTS))
+    event = Publication({"id": "1", "source": "/s", "type": "t"}, bytes(100))
+    put(store, "publications", to_arrow([event]))
+    rows = [("s1", "gone", "video/mp4"), ("s2", "gone", None), ("s3", "u0", None)]
+    put(
+        store,
+        "deliveries",
+        pa.table(
+            {
+                "source": ["/s"] * 3,
+                "event_id": ["1"] * 3,
+                "subscription_id": [row[0] for row in rows],
+                "user": [row[1] for row in rows],
+                "broker": pa.nulls(3, pa.string()),
+                "media_type": pa.array([row[2] for row in rows], pa.string()),
+                "bytes": pa.array([100] * 3, pa.int64()),
+            }
+        ),
+    )
+    report = jobs.traffic(store, store)
+    assert [row[:2] for row in sorted_rows(store.read("traffic"))] == [
+        ("gone", 100.0),
+        ("u0", 100.0),
+        ("u1", 0.0),
+        ("u2", 0.0),
+    ]
+    # Only users who received something can have been expected to receive too much.
+    assert report.figures["over_count_worst"] == 0.1
+    assert report.rows_in["deliveries"] == 3
+
+
 RATES: Rates = {(0, 7): 4.0, (1, 7): 1.0, (1, 9): 2.0, (2, 9): 8.0}
 WANTS: Wants = {(0, 9), (1, 7), (2, 7), (2, 9)}
 HOMES: dict[str, str | None] = {"u0": "x", "u1": "y", "u3": "x"}
@@ -151,10 +264,10 @@ def test_who_has_no_home_counts_for_users_but_not_for_brokers(store: Store) -> N
     put(store, "core_costs", costs)
     report = jobs.traffic(store, store, partners=1)
     assert sorted_rows(store.read("traffic")) == [
-        ("u0", 10.0, 4.0),
-        ("u1", 4.0, 3.0),
-        ("u2", 7.0, 8.0),
-        ("u3", 0.0, 0.0),
+        ("u0", 10.0, 4.0, 10.0),
+        ("u1", 4.0, 3.0, 5.0),
+        ("u2", 7.0, 8.0, 15.0),
+        ("u3", 0.0, 0.0, 0.0),
     ]
     # u0's 4 go from x to y, u1's 2 from y to x, u1's 1 stays at y; u2 is nowhere.
     assert sorted_rows(store.read("broker_traffic")) == [("x", "y", 6.0)]

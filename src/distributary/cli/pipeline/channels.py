@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,28 +11,28 @@ from distributary.cli.pipeline.options import Job, Running, command
 if TYPE_CHECKING:
     from distributary.content.content_space import ContentSpace
 
-__all__ = ["Space", "channels"]
-
-Space = Annotated[
-    Path | None,
-    typer.Option(
-        "--space",
-        metavar="FILE",
-        help='The content space: {"dimensions": [{"name": ..., "edges": [...]}, ...]}.',
-        show_default="the attribute type in 64 buckets",
-    ),
-]
+__all__ = ["channels"]
 
 
 @command(
     "What is published and wanted where.",
     "channels --data data",
+    "channels --data data --space default",
     "channels --data data --dimension /lat --dimension /lon --bins 8 --by mass",
     "channels --data data --space space.json",
 )
 def channels(
     job: Job,
-    space: Space = None,
+    space: Annotated[
+        str | None,
+        typer.Option(
+            metavar="types|default|FILE",
+            help="The content space: a cell for each type that occurs; the attribute type in 64 "
+            "buckets, as brokers have it unless told; or a file such as "
+            '{"dimensions": [{"name": ..., "edges": [...]}, ...]}.',
+            show_default="types",
+        ),
+    ] = None,
     dimension: Annotated[
         list[str] | None,
         typer.Option(
@@ -42,7 +41,14 @@ def channels(
             show_default=False,
         ),
     ] = None,
-    bins: Annotated[int, typer.Option(metavar="N", help="Bins of every --dimension.")] = 16,
+    bins: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Bins of every --dimension, or how many types have a cell of their own.",
+            show_default="16, or 1000 types",
+        ),
+    ] = None,
     by: Annotated[
         str,
         typer.Option(
@@ -61,7 +67,7 @@ def channels(
 
     def chosen(running: Running) -> ContentSpace:
         return jobs.space_for(
-            running.source, file=space, dimensions=dimension or (), bins=bins, by=by
+            running.source, space=space, dimensions=dimension or (), bins=bins, by=by
         )
 
     job.run(

@@ -6,16 +6,17 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from distributary.cli.pipeline.channels import Space
 from distributary.cli.pipeline.durations import microseconds
 from distributary.cli.pipeline.options import Graph, Job, Running, command
 from distributary.cli.pipeline.rates import QuoteSource, QuoteType, QuoteValue
 
 if TYPE_CHECKING:
+    from distributary.content.content_space import ContentSpace
     from distributary.pipeline.jobs.stream import StreamOptions
     from distributary.pipeline.report import JobReport
 
@@ -72,7 +73,14 @@ def stream(
     tau: Annotated[
         float, typer.Option(help="By which share a value may rise before it is reported again.")
     ] = 0.2,
-    space: Space = None,
+    space: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The content space in which traffic is expected, as channels has it.",
+            show_default="the attribute type in 64 buckets",
+        ),
+    ] = None,
     graph: Graph = None,
     source: QuoteSource = "/exchange",
     event_type: QuoteType = "quote",
@@ -86,7 +94,6 @@ def stream(
     again, it loses nothing and repeats nothing.
     """
     from distributary.pipeline.jobs import stream as jobs
-    from distributary.pipeline.jobs.channels import space_for
     from distributary.pipeline.transforms.followers import ObjectEvents
 
     lengths = {
@@ -94,7 +101,7 @@ def stream(
         for option, text in (("every", every), ("window", window), ("watermark", watermark))
     }
 
-    def options(running: Running) -> StreamOptions:
+    def options() -> StreamOptions:
         return jobs.StreamOptions(
             folder,
             checkpoint,
@@ -106,16 +113,23 @@ def stream(
             delay_us=lengths["watermark"],
             tau=tau,
             events=ObjectEvents(source, event_type, value),
-            space=space_for(running.source, file=space),
+            space=_space(space),
             graph=graph,
         )
 
     def work(running: Running) -> JobReport:
-        chosen = options(running)
+        chosen = options()
         with _asked_to_stop() as asked:
             return jobs.stream(running.source, running.target, chosen, stopped=asked.is_set)
 
-    job.run("stream", work, frames=lambda running: jobs.frames(running.source, options(running)))
+    job.run("stream", work, frames=lambda running: jobs.frames(running.source, options()))
+
+
+def _space(file: Path | None) -> ContentSpace:
+    from distributary.content.content_space import ContentSpace
+    from distributary.content.documents import read_document
+
+    return ContentSpace.default() if file is None else read_document(file, ContentSpace.parse)
 
 
 @contextmanager

@@ -24,9 +24,11 @@ def traffic(
 ) -> None:
     """Add up the traffic of users, of pairs of brokers, and of those who exchange most.
 
-    Reads rates_published and interests, which `pipeline channels` writes, and users; writes
-    traffic and partners. With brokers and core_costs it also writes broker_traffic: what
-    passes between brokers when all users are attached to their home brokers.
+    Reads rates_published and interests, which `pipeline channels` writes, deliveries, which
+    `pipeline match` writes, publications and users; writes traffic and partners. What users
+    receive is counted from deliveries; the figures say by how much cells over-count it. With
+    brokers and core_costs it also writes broker_traffic: what passes between brokers when
+    all users are attached to their home brokers.
     """
     from distributary.pipeline.jobs import traffic as jobs
 

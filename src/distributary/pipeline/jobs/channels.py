@@ -14,7 +14,7 @@ from distributary.pipeline.failures import explained
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
 from distributary.pipeline.space_file import write_space
 from distributary.pipeline.transforms import channels as transforms
-from distributary.pipeline.transforms.space_choice import chosen_space
+from distributary.pipeline.transforms.space_choice import chosen_space, types_space
 from distributary.pipeline.workers import task_count
 
 if TYPE_CHECKING:
@@ -22,29 +22,57 @@ if TYPE_CHECKING:
 
     from distributary.pipeline.store import Store
 
-__all__ = ["channels", "frames", "space_for"]
+__all__ = ["DEFAULT", "TYPES", "channels", "frames", "space_for"]
+
+
+TYPES, DEFAULT = "types", "default"
+"""The words that stand for a space: a cell for each type that occurs, or that of brokers."""
+
+_BINS = 16
+_TYPES = 1_000
 
 
 def space_for(
     source: Store,
     *,
-    file: Path | str | None = None,
+    space: Path | str | None = None,
     dimensions: Sequence[str] = (),
-    bins: int = 16,
+    bins: int | None = None,
     by: str = "width",
 ) -> ContentSpace:
-    """Return the content space that was asked for; the default one if none was.
+    """Return the content space that was asked for; one of the types that occur if none was.
 
-    Bins are worked out from the table `publications`; see `transforms.space_choice`.
+    Bins and types are worked out from the table `publications`; see `transforms.space_choice`.
+
+    Parameters
+    ----------
+    source
+        The tables.
+    space
+        `TYPES`, `DEFAULT` or the name of a file.
+    dimensions
+        What to build a space from instead.
+    bins
+        How many bins each of those has, or how many types have a cell of their own.
+    by
+        How numbers are divided.
     """
-    if file is not None and dimensions:
+    if space is not None and dimensions:
         raise BadInput("--dimension", "cannot be combined with --space")
-    if file is not None:
-        return read_document(file, ContentSpace.parse)
-    if not dimensions:
-        return ContentSpace.default()
+    if not dimensions and space not in (None, TYPES):
+        if bins is not None:
+            raise BadInput("--bins", "is for --dimension and --space types")
+        if space == DEFAULT:
+            return ContentSpace.default()
+        assert space is not None
+        return read_document(space, ContentSpace.parse)
     with explained("channels", source.path("publications")):
-        return chosen_space(source.read("publications"), dimensions, bins=bins, by=by)
+        publications = source.read("publications")
+        if dimensions:
+            return chosen_space(
+                publications, dimensions, bins=_BINS if bins is None else bins, by=by
+            )
+        return types_space(publications, types_max=_TYPES if bins is None else bins)
 
 
 def frames(source: Store, space: ContentSpace) -> dict[str, DataFrame]:

@@ -88,7 +88,7 @@ def _report(
         case "channels":
             from distributary.pipeline.jobs.channels import channels, space_for
 
-            return channels(store, store, space_for(store, file=given.pop("space", None), **given))
+            return channels(store, store, space_for(store, **given))
         case "traffic":
             from distributary.pipeline.jobs.traffic import traffic
 

@@ -154,6 +154,7 @@ def _check_tables(target: Store, checkpoint: Checkpoint, options: StreamOptions)
         "input": open_folder(target.spark, options.folder).path(""),
         "window_us": options.window_us,
         "space": options.space.version,
+        "version of deliveries": table_schema("deliveries").version,
     }
     begun = checkpoint.is_begun(settings)
     hint = "give -o another folder"

@@ -19,7 +19,7 @@ from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.sources.files import SourceFile
 from distributary.pipeline.sources.source_rows import layout_of
 from distributary.pipeline.store import BATCH, Store
-from distributary.pipeline.transforms.channels import rates_published
+from distributary.pipeline.transforms.channels import rates_published, seconds_spanned
 from distributary.pipeline.transforms.deliveries import deliveries
 from distributary.pipeline.transforms.exchange import population
 from distributary.pipeline.transforms.followers import Followers, ObjectEvents
@@ -30,9 +30,13 @@ from distributary.pipeline.transforms.reporting import TAU
 from distributary.pipeline.transforms.traffic import traffic
 from distributary.pipeline.transforms.traffic_windows import (
     REPORTED,
+    WINDOW_RECEIVED,
     WINDOW_VOLUMES,
+    all_received,
     all_volumes,
+    closed_received,
     closed_volumes,
+    received_added,
     traffic_news,
     volumes_added,
 )
@@ -49,6 +53,7 @@ PUBLICATIONS, QUOTES = "publications", "quotes"
 _KEYS = "source STRING NOT NULL, event_id STRING NOT NULL, time TIMESTAMP NOT NULL"
 # Parts of the state, by the names of their tables.
 _RATES, _SEEN, _VOLUMES, _REPORTED = "rates", "keys", "volumes", "reported"
+_RECEIVED = "received"
 
 
 @dataclass(frozen=True)
@@ -172,6 +177,8 @@ class Batches:
 
     def finish(self) -> dict[str, int]:
         """Write the tables that are about all rows so far; return how many rows they have."""
+        from pyspark.sql import functions as f
+
         state = self._checkpoint.latest()
         written: dict[str, int] = {}
         carried = self._checkpoint.read(state, _RATES, RATE_STATE)
@@ -179,11 +186,16 @@ class Batches:
             found = carried_rates(carried, self._audience.followers, tasks=self._tasks)
             written["rates"] = self._replace("rates", found, state.batch)
         volumes = self._checkpoint.read(state, _VOLUMES, WINDOW_VOLUMES)
-        if volumes is not None:
+        received = self._checkpoint.read(state, _RECEIVED, WINDOW_RECEIVED)
+        if volumes is not None and received is not None:
+            found = all_volumes(volumes)
+            span = found.agg(seconds_spanned(f.min("first"), f.max("last"))).collect()[0][0]
+            per_second = (f.col("bytes") / span).alias("bytes_per_second")
             everybody = population(
-                rates_published(all_volumes(volumes)).toArrow(),
+                rates_published(found).toArrow(),
                 self._audience.interests,
                 self._audience.users,
+                all_received(received).select("user", per_second).toArrow(),
             )
             found = traffic(self._target.spark, everybody)
             written["traffic"] = self._replace("traffic", found, state.batch)
@@ -203,6 +215,9 @@ class Batches:
         carried = checkpoint.read(before, _VOLUMES, WINDOW_VOLUMES)
         volumes = volumes_added(carried, new, audience.space, advance)
         state = checkpoint.write(state, _VOLUMES, volumes)
+        got = checkpoint.read(before, _RECEIVED, WINDOW_RECEIVED)
+        sent = self._target.read_batch("deliveries", state.batch)
+        state = checkpoint.write(state, _RECEIVED, received_added(got, sent, new, advance))
         keys = new.select("source", "event_id", "time")
         known = checkpoint.read(before, _SEEN, _KEYS)
         if known is not None:
@@ -212,13 +227,20 @@ class Batches:
         if not self._closes(advance):
             return state, []
         counted = checkpoint.read(state, _VOLUMES, WINDOW_VOLUMES)
+        received = checkpoint.read(state, _RECEIVED, WINDOW_RECEIVED)
         assert counted is not None, "it was just written"
+        assert received is not None, "it was just written"
         latest = checkpoint.read(before, _REPORTED, REPORTED)
         reported = None if latest is None else latest.toArrow()
         told = []
-        for stage in self._stages(counted, advance, intake.kept):
-            closed = closed_volumes(counted, stage).toArrow()
-            decisions, reported = traffic_news(closed, audience.interests, reported, stage)
+        for stage in self._stages(counted, received, advance, intake.kept):
+            decisions, reported = traffic_news(
+                closed_volumes(counted, stage).toArrow(),
+                closed_received(received, stage).toArrow(),
+                audience.interests,
+                reported,
+                stage,
+            )
             told.append(decisions)
         spark = self._target.spark
         state = checkpoint.write(state, _REPORTED, spark.createDataFrame(reported, REPORTED))
@@ -226,7 +248,9 @@ class Batches:
         every = pa.concat_tables(told).combine_chunks()
         return state, [spark.createDataFrame(every, table_schema("decisions").struct_type)]
 
-    def _stages(self, counted: DataFrame, advance: Advance, rows: int) -> Iterator[Advance]:
+    def _stages(
+        self, counted: DataFrame, received: DataFrame, advance: Advance, rows: int
+    ) -> Iterator[Advance]:
         """Yield steps of so few closed windows each that the driver can hold what is in them.
 
         Few windows close at a time, unless a stream catches up with days of files. What is
@@ -234,8 +258,8 @@ class Batches:
         """
         before, collected = advance.before_us, 0
         if rows > self._options.collected_max:
-            closed = closed_volumes(counted, advance).groupBy("window").count()
-            for window, count in closed.orderBy("window").collect():
+            closed = closed_volumes(counted, advance).unionAll(closed_received(received, advance))
+            for window, count in closed.groupBy("window").count().orderBy("window").collect():
                 if collected and collected + count > self._options.collected_max:
                     yield replace(advance, before_us=before, watermark_us=window)
                     before, collected = window, 0

@@ -1,4 +1,8 @@
-"""`pipeline traffic`: rates_published, interests, users -> traffic, broker_traffic, partners."""
+"""`pipeline traffic`: rates_published, interests, deliveries -> traffic, broker_traffic, partners.
+
+What users receive is counted from deliveries. Cells are coarser than filters, so what wiring
+expects from them is more; how much more is reported.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,12 @@ from distributary.pipeline.collect import collect
 from distributary.pipeline.failures import explained
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
 from distributary.pipeline.transforms import traffic as transforms
+from distributary.pipeline.transforms.channels import seconds_spanned
 from distributary.pipeline.transforms.exchange import Population, population
+from distributary.pipeline.transforms.received import received
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from distributary.pipeline.store import Store
@@ -37,9 +44,10 @@ def frames(source: Store, *, partners: int = 10) -> dict[str, DataFrame]:
 def traffic(source: Store, target: Store, *, partners: int = 10) -> JobReport:
     """Find out how much traffic users have, with whom, and what brokers pass on.
 
-    Reads `rates_published` and `interests`; `users` says where everybody is at home. Writes
-    `traffic`, `partners` and, with the tables `brokers` and `core_costs`, `broker_traffic`;
-    without those two the report says so.
+    Reads `rates_published` and `interests`; `deliveries` and `publications`, from which it
+    counts what users receive; `users` says where everybody is at home. Writes `traffic`,
+    `partners` and, with the tables `brokers` and `core_costs`, `broker_traffic`. What it
+    leaves out for want of a table, the report says.
 
     Raises `TooLarge` when more than `ROWS_MAX` rows say who publishes and wants what.
     """
@@ -52,12 +60,46 @@ def traffic(source: Store, target: Store, *, partners: int = 10) -> JobReport:
             written[name] = target.write_counted(name, frame)
     figures: dict[str, Figure] = {
         "bytes_per_second_published": float(problem.sent.sum()),
-        "bytes_per_second_received": float(problem.received.sum()),
+        "bytes_per_second_received": float(everybody.received.sum()),
+        "bytes_per_second_by_cells": float(everybody.by_cells.sum()),
+        **_over_count(everybody),
         "without_broker": int(np.count_nonzero(everybody.homes < 0)),
     }
     if "broker_traffic" not in written:
         figures["broker_traffic"] = "needs brokers and core_costs"
     return JobReport("traffic", read, written, stopwatch.seconds, figures)
+
+
+def _over_count(everybody: Population) -> dict[str, Figure]:
+    """Return how many times what is received cells expect: of all users, and at worst."""
+    if everybody.counted is None:
+        return {"over_count": "needs deliveries and publications"}
+    counted = everybody.counted
+    some = counted > 0.0
+    if not some.any():
+        return {"over_count": None, "over_count_worst": None}
+    expected = everybody.by_cells
+    return {
+        "over_count": float(expected.sum() / counted.sum()),
+        "over_count_worst": float((expected[some] / counted[some]).max()),
+    }
+
+
+def _received(source: Store) -> tuple[pa.Table | None, dict[str, int]]:
+    """Return the bytes per second that users receive, and how many rows that took.
+
+    Over the same time as the rates that are published; None without `deliveries`.
+    """
+    from pyspark.sql import functions as f
+
+    names = ("publications", "deliveries")
+    if not all(source.has(name) for name in names):
+        return None, {}
+    with explained("traffic", source.path("deliveries")):
+        span = source.read("publications").agg(seconds_spanned(f.min("time"), f.max("time")))
+        per_second = (f.col("bytes") / span.collect()[0][0]).alias("bytes_per_second")
+        found = received(source.read("deliveries")).select("user", per_second).toArrow()
+    return found, {name: source.row_count(name) for name in names}
 
 
 def _read(source: Store) -> tuple[Population, dict[str, int]]:
@@ -77,11 +119,14 @@ def _read(source: Store) -> tuple[Population, dict[str, int]]:
         tables = {
             name: collect(source, name) for name in names if name != "users" or source.has(name)
         }
+    counted, read = _received(source)
     try:
-        everybody = population(tables["rates_published"], tables["interests"], tables.get("users"))
+        everybody = population(
+            tables["rates_published"], tables["interests"], tables.get("users"), counted
+        )
     except BadInput as error:
         raise error.within(source.path("")) from None
-    return everybody, {name: found.num_rows for name, found in tables.items()}
+    return everybody, read | {name: found.num_rows for name, found in tables.items()}
 
 
 def _frames(source: Store, everybody: Population, partners: int) -> dict[str, DataFrame]:

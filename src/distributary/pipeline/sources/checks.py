@@ -29,7 +29,15 @@ if TYPE_CHECKING:
 __all__ = ["check_rows"]
 
 _NOT_NEGATIVE = frozenset(
-    {"capacity", "bytes", "bytes_per_second", "bytes_in", "bytes_out", "updates_per_second"}
+    {
+        "capacity",
+        "bytes",
+        "bytes_per_second",
+        "bytes_in",
+        "bytes_out",
+        "bytes_in_by_cells",
+        "updates_per_second",
+    }
 )
 _IDENTIFIER = r"\A[0-9a-f]{1,64}\z"
 _ATTRIBUTE_TYPES = ("Boolean", "Integer", "String")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["channels", "interests", "looked_at", "rates_published", "volumes"]
+__all__ = ["channels", "interests", "looked_at", "rates_published", "seconds_spanned", "volumes"]
 
 _VOLUMES = (
     "user STRING, cell BIGINT NOT NULL, bytes BIGINT NOT NULL, publications BIGINT NOT NULL, "
@@ -110,14 +110,21 @@ def rates_published(found: DataFrame) -> DataFrame:
     """
     from pyspark.sql import functions as f
 
-    micros = f.unix_micros(f.max("last")) - f.unix_micros(f.min("first"))
-    span = found.agg(f.coalesce(f.nullif(micros, f.lit(0)), f.lit(_SECOND_US)).alias("span_us"))
-    seconds = f.col("span_us").cast("double") / float(_SECOND_US)
+    span = found.agg(seconds_spanned(f.min("first"), f.max("last")).alias("seconds"))
     return (
         found.filter(f.col("user").isNotNull())
         .crossJoin(f.broadcast(span))
-        .select("user", "cell", (f.col("bytes") / seconds).alias("bytes_per_second"))
+        .select("user", "cell", (f.col("bytes") / f.col("seconds")).alias("bytes_per_second"))
     )
+
+
+def seconds_spanned(first: Column, last: Column) -> Column:
+    """Return the seconds from the first publication to the last: one if that is no time."""
+    from pyspark.sql import functions as f
+
+    micros = f.unix_micros(last) - f.unix_micros(first)
+    taken = f.coalesce(f.nullif(micros, f.lit(0)), f.lit(_SECOND_US))
+    return taken.cast("double") / float(_SECOND_US)
 
 
 def interests(subscriptions: DataFrame, space: ContentSpace, *, tasks: int) -> DataFrame:

@@ -34,7 +34,7 @@ def deliveries(publications: DataFrame, recipients: Broadcast[Recipients]) -> Da
     `media_type` is the format that the subscriber's profile chooses: the original without
     a profile, and null when nothing that the device can use can be made. Such a match stays:
     somebody has to be told that it is undeliverable. It is null for publications without
-    content, too.
+    content, too. `bytes` are those of the publication, in whatever format it goes out.
     """
 
     def matched(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -71,6 +71,7 @@ def _delivered(
             "user": recipients.users.take(of_recipients),
             "broker": recipients.brokers.take(of_recipients),
             "media_type": formats,
+            "bytes": batch.column("bytes").take(of_batch),
         }
     )
 

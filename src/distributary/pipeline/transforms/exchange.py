@@ -35,11 +35,34 @@ class Population:
     homes
         Where in `brokers` each user is at home, in the order of `problem.users`; -1 for
         those who have no home.
+    counted
+        The bytes per second that deliveries say each of them receives; None when nobody
+        has counted.
     """
 
     problem: WiringProblem
     brokers: tuple[str, ...]
     homes: IntArray
+    counted: FloatArray | None = None
+
+    @property
+    def received(self) -> FloatArray:
+        """What every user receives: counted, or else what wiring expects from their cells."""
+        return self.problem.received if self.counted is None else self.counted
+
+    @property
+    def by_cells(self) -> FloatArray:
+        """All that is published in the cells that each user wants, by the user too.
+
+        Never less than what is counted, but for publications that are nobody's: cells are
+        coarser than filters. Wiring leaves out what users publish themselves.
+        """
+        problem = self.problem
+        totals = np.bincount(
+            problem.publish_channel, weights=problem.publish_rate, minlength=problem.channel_count
+        )
+        wanted = totals[problem.interest_channel]
+        return np.bincount(problem.reader, weights=wanted, minlength=problem.user_count)
 
     def at_brokers(self, brokers: tuple[str, ...]) -> tuple[FloatArray, IntArray]:
         """Return what enters each channel at each broker, and how many want it there.
@@ -72,17 +95,21 @@ class Population:
         return entering.reshape(shape).astype(np.float64), wanting.reshape(shape)
 
 
-def population(rates: pa.Table, interests: pa.Table, users: pa.Table | None) -> Population:
+def population(
+    rates: pa.Table, interests: pa.Table, users: pa.Table | None, received: pa.Table | None = None
+) -> Population:
     """Return the population that tables describe, or raise `BadInput`.
 
     Whoever is in one of the tables belongs to it. The order of rows does not matter.
 
-    Without the table `users`, nobody is at home anywhere.
+    Without the table `users`, nobody is at home anywhere. `received` has what was counted:
+    `user` and `bytes_per_second`, each user once.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    sides = [texts(part, "user") for part in (rates, interests, users) if part is not None]
+    parts = (rates, interests, users, received)
+    sides = [texts(part, "user") for part in parts if part is not None]
     names = pc.unique(pa.chunked_array(sides, pa.string()))
     names = names.take(pc.sort_indices(names))
     cells = pc.unique(pa.chunked_array([_cells(rates), _cells(interests)], pa.int64()))
@@ -111,7 +138,12 @@ def population(rates: pa.Table, interests: pa.Table, users: pa.Table | None) -> 
         access_prices=np.zeros((len(names), 1)),
         core_prices=np.zeros((1, 1)),
     )
-    return Population(problem, *codes_by_name(home_brokers(users, names)))
+    counted = None
+    if received is not None:
+        counted = np.zeros(len(names))
+        at = _positions(texts(received, "user"), names)
+        counted[at] = np.asarray(received.column("bytes_per_second").to_numpy(), np.float64)
+    return Population(problem, *codes_by_name(home_brokers(users, names)), counted)
 
 
 def exchange_of(problem: WiringProblem) -> Exchange:

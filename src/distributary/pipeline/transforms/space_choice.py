@@ -10,16 +10,22 @@ import numpy as np
 
 from distributary.arrays import FloatArray
 from distributary.content.content_space import ContentSpace
+from distributary.content.dimensions import CELLS_MAX
 from distributary.errors import BadInput, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["WAYS", "chosen_space", "mass_edges", "width_edges"]
+__all__ = ["WAYS", "chosen_space", "mass_edges", "types_space", "width_edges"]
 
 WAYS = ("width", "mass")
 """How numbers are divided: into bins equally wide, or with equally many publications."""
 
+TYPES_MAX = CELLS_MAX - 2
+"""So many types can have cells of their own, beside those for absent and for others."""
+
+# Longer texts are not among the values of a dimension.
+_VALUE_CHARACTERS_MAX = 256
 # The largest number that an edge may be.
 _EDGE_MAX = 1e300
 # Edges of equal mass come from about so many publications; from all if there are fewer.
@@ -80,6 +86,32 @@ def chosen_space(
             ]
         }
     )
+
+
+def types_space(publications: DataFrame, *, types_max: int) -> ContentSpace:
+    """Return the space of the types that occur: a cell for each, and one for all others.
+
+    Of more than `types_max` types, those with the most bytes have cells of their own. Without
+    any the space is the default one, which is as good as any other.
+    """
+    from pyspark.sql import functions as f
+
+    if not 1 <= types_max <= TYPES_MAX:
+        raise BadInput("--bins", f"must be between 1 and {TYPES_MAX:,}, not {types_max}")
+    kind = f.col("attributes").getItem("type").getItem("text")
+    rows = (
+        publications.select(kind.alias("type"), "bytes")
+        .filter(f.length("type").between(1, _VALUE_CHARACTERS_MAX))
+        .groupBy("type")
+        .agg(f.sum("bytes").alias("bytes"))
+        .orderBy(f.desc("bytes"), "type")
+        .limit(types_max)
+        .collect()
+    )
+    if not rows:
+        return ContentSpace.default()
+    values = sorted(row["type"] for row in rows)
+    return ContentSpace.parse({"dimensions": [{"name": "type", "values": values}]})
 
 
 def width_edges(low: float, high: float, bins: int) -> tuple[float, ...]:

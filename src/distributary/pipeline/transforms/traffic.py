@@ -35,8 +35,8 @@ _TASKS_MAX = 64
 def traffic(spark: SparkSession, everybody: Population) -> DataFrame:
     """Return the table `traffic`: what every user receives and publishes.
 
-    The quantities of the wiring problem: out is all that a user publishes, in is what
-    others publish in the cells that the user wants.
+    Out is all that a user publishes, as in the wiring problem. In is counted from deliveries,
+    if they are known; beside it stands what would be expected from the user's cells.
     """
     import pyarrow as pa
 
@@ -44,8 +44,9 @@ def traffic(spark: SparkSession, everybody: Population) -> DataFrame:
     found = pa.table(
         {
             "user": pa.array(problem.users, pa.string()),
-            "bytes_in": pa.array(problem.received),
+            "bytes_in": pa.array(everybody.received),
             "bytes_out": pa.array(problem.sent),
+            "bytes_in_by_cells": pa.array(everybody.by_cells),
         }
     )
     return spark.createDataFrame(found, table_schema("traffic").struct_type)

@@ -1,7 +1,7 @@
 """Traffic of users by windows of time, for streams: what is counted, and what of it is news.
 
-Volumes are those of `channels.volumes`, in whole numbers, by window. What a user sends and
-receives in a window is worked out by the same code as over all time, `exchange.population`.
+What users publish are the volumes of `channels.volumes`, and what they receive is that of
+`received.received`, as over all time; both in whole numbers, by window.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from distributary.arrays import FloatArray
 from distributary.content.content_space import ContentSpace
 from distributary.pipeline.transforms.channels import volumes
-from distributary.pipeline.transforms.exchange import population
+from distributary.pipeline.transforms.received import received
 from distributary.pipeline.transforms.reporting import reported
 from distributary.pipeline.transforms.windows import Advance, closed_windows, window_of
 
@@ -25,9 +25,13 @@ __all__ = [
     "IN",
     "OUT",
     "REPORTED",
+    "WINDOW_RECEIVED",
     "WINDOW_VOLUMES",
+    "all_received",
     "all_volumes",
+    "closed_received",
     "closed_volumes",
+    "received_added",
     "traffic_news",
     "volumes_added",
 ]
@@ -37,6 +41,9 @@ WINDOW_VOLUMES = (
     "publications BIGINT NOT NULL, untimed BIGINT NOT NULL, first TIMESTAMP, last TIMESTAMP"
 )
 """What a stream carries on: volumes by window; those of windows long closed have none."""
+
+WINDOW_RECEIVED = "window TIMESTAMP, user STRING NOT NULL, bytes BIGINT NOT NULL"
+"""The same of what users receive."""
 
 REPORTED = "user STRING NOT NULL, way STRING NOT NULL, value DOUBLE NOT NULL"
 """What was reported last of each user, each way."""
@@ -76,12 +83,23 @@ def volumes_added(
     )
     if carried is None:
         return new
-    before = carried
-    if advance.before_us is not None:
-        closed = _ends(advance.length_us) <= f.lit(advance.before_us)
-        before = carried.withColumn("window", f.when(~closed, f.col("window")))
-    every = before.select(*columns).unionByName(new)
+    every = _forgotten(carried, advance).select(*columns).unionByName(new)
     return _added_up(every, "window", "user", "cell").select(*columns)
+
+
+def received_added(
+    carried: DataFrame | None, deliveries: DataFrame, publications: DataFrame, advance: Advance
+) -> DataFrame:
+    """Return what users receive after a batch: its deliveries, with its publications."""
+    from pyspark.sql import functions as f
+
+    window = f.timestamp_micros(_window(f.col("time"), advance.length_us)).alias("window")
+    timed = publications.select("source", "event_id", window)
+    new = received(deliveries.join(timed, ["source", "event_id"]), "window")
+    if carried is None:
+        return new
+    every = _forgotten(carried, advance).unionByName(new)
+    return every.groupBy("window", "user").agg(f.sum("bytes").alias("bytes"))
 
 
 def all_volumes(carried: DataFrame) -> DataFrame:
@@ -89,28 +107,50 @@ def all_volumes(carried: DataFrame) -> DataFrame:
     return _added_up(carried, "user", "cell")
 
 
+def all_received(carried: DataFrame) -> DataFrame:
+    """Return what users receive over all time, as `received.received` has it."""
+    from pyspark.sql import functions as f
+
+    return carried.groupBy("user").agg(f.sum("bytes").alias("bytes"))
+
+
 def closed_volumes(carried: DataFrame, advance: Advance) -> DataFrame:
     """Return what users published in windows that have closed since the watermark before."""
     from pyspark.sql import functions as f
 
-    closed = _ends(advance.length_us) <= f.lit(advance.watermark_us)
-    if advance.before_us is not None:
-        closed &= _ends(advance.length_us) > f.lit(advance.before_us)
-    found = carried.filter(f.col("window").isNotNull() & f.col("user").isNotNull() & closed)
-    return found.select(f.unix_micros("window").alias("window"), "user", "cell", "bytes")
+    return _closed(carried.filter(f.col("user").isNotNull()), advance)
+
+
+def closed_received(carried: DataFrame, advance: Advance) -> DataFrame:
+    """Return what users received in windows that have closed since the watermark before."""
+    return _closed(carried, advance)
 
 
 def traffic_news(
-    closed: pa.Table, interests: pa.Table, before: pa.Table | None, advance: Advance
+    published: pa.Table,
+    received: pa.Table,
+    interests: pa.Table,
+    before: pa.Table | None,
+    advance: Advance,
 ) -> tuple[pa.Table, pa.Table]:
     """Return the decisions about closed windows, and what is reported last of everybody.
 
-    `before` is what was reported last, with the columns of `REPORTED`.
+    Parameters
+    ----------
+    published, received
+        What `closed_volumes` and `closed_received` return.
+    interests
+        Whoever is in this table may receive something, and has received nothing so far.
+    before
+        What was reported last, with the columns of `REPORTED`.
+    advance
+        Which windows have closed.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    sides = [part.column("user") for part in (closed, interests, before) if part is not None]
+    parts = (published, received, interests, before)
+    sides = [part.column("user") for part in parts if part is not None]
     users = pc.unique(
         pa.chunked_array([chunk for side in sides for chunk in side.chunks], pa.string())
     )
@@ -121,16 +161,23 @@ def traffic_news(
             known = before.filter(pc.equal(before.column("way"), way))
             places = pc.index_in(known.column("user"), value_set=users)
             last[row, np.asarray(places)] = np.asarray(known.column("value"))
-    windows = np.asarray(closed.column("window"), np.int64)
+    windows = [np.asarray(part.column("window"), np.int64) for part in (received, published)]
     length = advance.length_us
     first = None if advance.before_us is None else window_of(advance.before_us, length)
     looked_at = closed_windows(
-        np.unique(windows), first_us=first, watermark_us=advance.watermark_us, length_us=length
+        np.unique(np.concatenate(windows)),
+        first_us=first,
+        watermark_us=advance.watermark_us,
+        length_us=length,
     )
     told = []
     for start in looked_at.tolist():
-        some = closed.filter(pa.array(windows == start))
-        values = _traffic(some, interests, users, length / _US_PER_SECOND)
+        values = np.stack(
+            [
+                _per_second(part.filter(pa.array(own == start)), users, length / _US_PER_SECOND)
+                for part, own in zip((received, published), windows, strict=True)
+            ]
+        )
         found = reported(
             values.reshape(-1), np.arange(values.size + 1), last.reshape(-1), tau=advance.tau
         )
@@ -150,22 +197,15 @@ def traffic_news(
     )
 
 
-def _traffic(closed: pa.Table, interests: pa.Table, users: pa.Array, seconds: float) -> FloatArray:
-    """Return the bytes per second in and out of every user in one window, shape (2, users)."""
-    import pyarrow as pa
+def _per_second(moved: pa.Table, users: pa.Array, seconds: float) -> FloatArray:
+    """Return the bytes per second of every user in one window."""
     import pyarrow.compute as pc
 
-    values = np.zeros((2, len(users)))
-    if closed.num_rows:
-        per_second = np.asarray(closed.column("bytes")) / seconds
-        rates = closed.select(["user", "cell"]).append_column(
-            "bytes_per_second", pa.array(per_second)
-        )
-        problem = population(rates, interests, None).problem
-        places = np.asarray(pc.index_in(pa.array(problem.users, pa.string()), value_set=users))
-        values[0, places] = problem.received
-        values[1, places] = problem.sent
-    return values
+    places = np.asarray(pc.index_in(moved.column("user"), value_set=users), np.int64)
+    # Bytes are whole numbers, and doubles hold them exactly up to 2 ** 53.
+    sums = np.bincount(places, weights=np.asarray(moved.column("bytes")), minlength=len(users))
+    found: FloatArray = sums / seconds
+    return found
 
 
 def _decisions(
@@ -219,6 +259,27 @@ def _added_up(rows: DataFrame, *keys: str) -> DataFrame:
         f.min("first").alias("first"),
         f.max("last").alias("last"),
     )
+
+
+def _forgotten(carried: DataFrame, advance: Advance) -> DataFrame:
+    """Return what is carried on, without the windows that had closed before."""
+    from pyspark.sql import functions as f
+
+    if advance.before_us is None:
+        return carried
+    closed = _ends(advance.length_us) <= f.lit(advance.before_us)
+    return carried.withColumn("window", f.when(~closed, f.col("window")))
+
+
+def _closed(carried: DataFrame, advance: Advance) -> DataFrame:
+    """Return the rows of windows that have closed since the watermark before."""
+    from pyspark.sql import functions as f
+
+    closed = _ends(advance.length_us) <= f.lit(advance.watermark_us)
+    if advance.before_us is not None:
+        closed &= _ends(advance.length_us) > f.lit(advance.before_us)
+    found = carried.filter(f.col("window").isNotNull() & closed)
+    return found.select(f.unix_micros("window").alias("window"), "user", "bytes")
 
 
 def _window(time: Column, length_us: int) -> Column:
