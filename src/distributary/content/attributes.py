@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from distributary.content.media_type import MediaType
+from distributary.content.payload import CONTENT_BYTES_MAX
 from distributary.content.timestamps import parse_timestamp
 from distributary.errors import BadInput, quoted
 
 __all__ = [
     "ATTRIBUTES_MAX",
     "ATTRIBUTE_CHARACTERS_MAX",
+    "DATA_REFERENCE",
+    "DATA_SIZE",
     "JSON_NUMBER",
     "AttributeValue",
     "attribute_number",
     "attribute_text",
     "attribute_type",
     "checked_attributes",
+    "declared_bytes",
 ]
 
 AttributeValue: TypeAlias = str | int | bool
 """String, Integer or Boolean. Timestamps, URIs and Binary are their canonical text."""
+
+DATA_REFERENCE, DATA_SIZE = "dataref", "datasize"
+"""The extensions that say where content is kept, if not in the event, and how large it is."""
 
 ATTRIBUTES_MAX = 256
 ATTRIBUTE_CHARACTERS_MAX = 65_536
@@ -37,6 +44,7 @@ JSON_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 
 _NUMBER = re.compile(JSON_NUMBER)
 _NAME = re.compile(r"[a-z0-9]+")
+_DIGITS = re.compile(r"[0-9]{1,16}")
 # Control characters, halves of surrogate pairs, and the code points that Unicode says are
 # not characters: CloudEvents allows none of them in a String.
 _NOT_ALLOWED = re.compile(
@@ -70,6 +78,25 @@ def attribute_number(value: AttributeValue) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def declared_bytes(attributes: Mapping[str, AttributeValue]) -> int | None:
+    """Return how large content is that is kept elsewhere; None when the event does not say.
+
+    `datasize` means this beside a `dataref` alone. It is an Integer or, as those end at 32
+    bits, a String of digits.
+    """
+    size = attributes.get(DATA_SIZE)
+    if size is None or DATA_REFERENCE not in attributes:
+        return None
+    text = "" if isinstance(size, bool) else str(size)
+    if _DIGITS.fullmatch(text) is None or int(text) > CONTENT_BYTES_MAX:
+        raise BadInput(
+            DATA_SIZE,
+            f"must be a number of bytes from 0 to {CONTENT_BYTES_MAX:,}, not "
+            f"{quoted(attribute_text(size))}",
+        )
+    return int(text)
+
+
 def checked_attributes(items: Iterable[tuple[object, object]]) -> dict[str, AttributeValue]:
     """Return the attributes of an event, checked against CloudEvents 1.0.
 
@@ -101,6 +128,7 @@ def checked_attributes(items: Iterable[tuple[object, object]]) -> dict[str, Attr
         raise BadInput(
             "specversion", f"must be '1.0', not {quoted(attribute_text(attributes['specversion']))}"
         )
+    declared_bytes(attributes)
     return attributes
 
 

@@ -22,11 +22,11 @@ from distributary.content.adaptation_graph import AdaptationGraph
 from distributary.content.documents import read_document
 from distributary.content.fields import Record
 from distributary.content.graph_file import graph_from
+from distributary.content.payload import CONTENT_BYTES_MAX
 from distributary.errors import BadInput
 
-__all__ = ["CONTENT_BYTES_MAX", "graph_for", "read_graph_for"]
+__all__ = ["graph_for", "read_graph_for"]
 
-CONTENT_BYTES_MAX = 10**15
 _MEGABYTE = 1e6
 
 

@@ -10,7 +10,17 @@ from distributary.content.json_pointer import POINTER_CHARACTERS_MAX, pointer_to
 from distributary.content.media_type import MediaType
 from distributary.errors import BadInput, quoted
 
-__all__ = ["DEPTH_MAX", "checked_json", "content_text", "payload_of", "text_content"]
+__all__ = [
+    "CONTENT_BYTES_MAX",
+    "DEPTH_MAX",
+    "checked_json",
+    "content_text",
+    "payload_of",
+    "text_content",
+]
+
+CONTENT_BYTES_MAX = 10**15
+"""The most that content may take, wherever it is kept."""
 
 DEPTH_MAX = 64
 # Larger integers are legal JSON, but the next reader makes an infinity of them.

@@ -16,9 +16,12 @@ from functools import cached_property
 
 from distributary.arguments import checked
 from distributary.content.attributes import (
+    DATA_REFERENCE,
+    DATA_SIZE,
     AttributeValue,
     attribute_text,
     checked_attributes,
+    declared_bytes,
 )
 from distributary.content.documents import parse_document
 from distributary.content.json_pointer import leaves
@@ -30,6 +33,7 @@ from distributary.errors import BadInput
 __all__ = [
     "EVENT_BYTES_MAX",
     "ORIGINAL_TYPE",
+    "PUBLISHER",
     "Publication",
     "delivered",
     "parse_event",
@@ -39,6 +43,13 @@ EVENT_BYTES_MAX = 16 * 2**20
 
 ORIGINAL_TYPE = "originaltype"
 """The extension that names the format in which a converted event was published."""
+
+
+PUBLISHER = "publisher"
+"""The extension that names the user who published an event."""
+
+# What described the original alone, and not what it is converted to.
+_OF_ORIGINAL = frozenset(("dataschema", DATA_REFERENCE, DATA_SIZE))
 
 
 @dataclass(frozen=True)
@@ -98,6 +109,11 @@ class Publication:
         return attribute_text(self.attributes["source"])
 
     @property
+    def publisher(self) -> str:
+        """Who published it: as the extension `publisher` says, or else its source."""
+        return attribute_text(self.attributes.get(PUBLISHER, self.attributes["source"]))
+
+    @property
     def type(self) -> str:
         """What kind of event it is."""
         return attribute_text(self.attributes["type"])
@@ -151,6 +167,12 @@ class Publication:
             return self.data
         return json.dumps(self.data, ensure_ascii=False, separators=(",", ":")).encode()
 
+    @property
+    def content_bytes(self) -> int:
+        """How large its content is: as declared if it is kept elsewhere, or as it is here."""
+        declared = declared_bytes(self.attributes)
+        return len(self.content) if declared is None else declared
+
     def document(self) -> dict[str, object]:
         """Return the event in the CloudEvents JSON format; `parse` reads it back."""
         document: dict[str, object] = dict(self.attributes)
@@ -183,7 +205,8 @@ def delivered(publication: Publication, media_type: str, data: object) -> Public
 
     It keeps `id`, `source`, `type`, `time` and its other attributes; `datacontenttype` is
     the delivered format, and `originaltype` the one it was published in, however many
-    conversions lie between. `dataschema` is left out: it described the original.
+    conversions lie between. `dataschema`, `dataref` and `datasize` are left out: they
+    described the original.
 
     Parameters
     ----------
@@ -196,7 +219,7 @@ def delivered(publication: Publication, media_type: str, data: object) -> Public
     """
     declared = MediaType.parse(media_type, place="datacontenttype")
     attributes = {
-        name: value for name, value in publication.attributes.items() if name != "dataschema"
+        name: value for name, value in publication.attributes.items() if name not in _OF_ORIGINAL
     }
     if publication.media_type is not None:
         attributes.setdefault(ORIGINAL_TYPE, publication.media_type)

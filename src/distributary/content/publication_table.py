@@ -26,7 +26,7 @@ def publications_schema() -> pa.Schema:
 
     `attributes` holds every attribute, `source`, `id` and `time` among them, with the type
     that CESQL sees; `numbers` and `texts` hold the leaves of JSON data; `bytes` counts the
-    data alone.
+    data alone, or what an event says of data that it does not carry.
     """
     arrow = _pyarrow()
     attribute = arrow.struct([("type", arrow.string()), ("text", arrow.string())])
@@ -51,12 +51,12 @@ def to_arrow(
 ) -> pa.RecordBatch:
     """Return publications as one batch of the table, in their order.
 
-    `publishers` are the users who published them; without it, an event's `source` stands in.
+    `publishers` are the users who published them; without it, `Publication.publisher` says.
     """
     arrow = _pyarrow()
     rows = list(publications)
     if publishers is None:
-        publishers = [row.source for row in rows]
+        publishers = [row.publisher for row in rows]
     elif len(publishers) != len(rows):
         raise BadInput(
             "publishers", f"has {len(publishers):,} entries for {len(rows):,} publications"
@@ -94,7 +94,7 @@ def to_arrow(
             maps("numbers", [row.numbers for row in rows]),
             maps("texts", [row.texts for row in rows]),
             column("media_type", (row.media_type for row in rows)),
-            column("bytes", (len(row.content) for row in rows)),
+            column("bytes", (row.content_bytes for row in rows)),
         ],
         schema=schema,
     )

@@ -54,7 +54,13 @@ STEPS: Mapping[str, Mapping[str, str]] = {
         "days": _NUMBER,
         "seed": _INTEGER,
     },
-    "ingest": {"table": _TEXT, "files": _PATHS, "add": _FLAG},
+    "ingest": {
+        "table": _TEXT,
+        "files": _PATHS,
+        "add": _FLAG,
+        "publisher": _TEXT,
+        "any_publisher": _FLAG,
+    },
     "match": {"graph": _PATH},
     "channels": {"space": _SPACE, "dimensions": _TEXTS, "bins": _INTEGER, "by": _TEXT},
     "traffic": {"partners": _INTEGER},
@@ -168,6 +174,8 @@ def _config(document: Mapping[str, object], folder: Path) -> RunConfig:
                 if needed not in options:
                     raise BadInput(f"[{job}]", f"has no {needed}")
             steps.append(Step(job, options))
+    # Publications are compared with users, so those are read first.
+    steps.sort(key=lambda step: (list(STEPS).index(step.job), step.options.get("table") != "users"))
     if not steps:
         raise BadInput("configuration", "names no job", hint=f"jobs are {', '.join(STEPS)}")
     return RunConfig(data, tuple(steps))

@@ -98,8 +98,9 @@ def test_what_breaks_the_rules_is_refused() -> None:
     client.publish(Blob(PDF, 2, Blob.of(PDF, b"yy").digest, b"xx"), datacontenttype=PDF)
     client.publish(Blob.imagined(PDF, -1, "x"), datacontenttype=PDF)
     client.publish(Blob.imagined(PDF, 10**15 + 1, "x"), datacontenttype=PDF)
+    client.publish(blob, datacontenttype=PDF, dataref="s3://b/map", datasize=11)
     world.run_s(2)
-    assert len(client.got) == 8
+    assert len(client.got) == 9
     assert all(isinstance(answer, Refused) for answer in client.got)
     assert kept(world, client.home) == {}
 

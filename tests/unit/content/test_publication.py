@@ -231,6 +231,49 @@ def test_the_original_format_is_named_however_many_conversions_there_are() -> No
         delivered(original, "image/png", {"a": 1})
 
 
+def test_the_extension_names_the_publisher_and_otherwise_the_source_does() -> None:
+    assert Publication.parse(REQUIRED).publisher == "/s"
+    assert Publication.parse(REQUIRED | {"publisher": "ann"}).publisher == "ann"
+    assert Publication.parse(REQUIRED | {"publisher": 7}).publisher == "7"
+
+
+@pytest.mark.parametrize(
+    ("fields", "size"),
+    [
+        ({"data": "x"}, 3),
+        ({"dataref": "s3://b/video", "datasize": 20_000_000}, 20_000_000),
+        ({"dataref": "s3://b/video", "datasize": "3000000000"}, 3_000_000_000),
+        ({"dataref": "s3://b/video", "datasize": "0"}, 0),
+        ({"dataref": "s3://b/video", "datasize": str(10**15)}, 10**15),
+        # The reference itself is not the content, and who says nothing has declared nothing.
+        ({"dataref": "s3://b/video", "datasize": 12, "data": "s3://b/video"}, 12),
+        ({"dataref": "s3://b/video"}, 0),
+        ({"dataref": "s3://b/video", "data": "s3://b/video"}, 14),
+        # Without a reference the word may mean anything.
+        ({"datasize": "large", "data": "x"}, 3),
+    ],
+)
+def test_content_that_is_kept_elsewhere_has_the_size_that_is_declared(
+    fields: dict[str, object], size: int
+) -> None:
+    assert Publication.parse(REQUIRED | fields).content_bytes == size
+
+
+@pytest.mark.parametrize("size", ["-1", -1, "", "1.5", "1e3", "ten", True, "+5", " 5", 10**15 + 1])
+def test_a_size_that_is_none_is_refused(size: object) -> None:
+    declared = str(size) if size == 10**15 + 1 else size
+    error = refusal(dataref="s3://b/video", datasize=declared)
+    assert error.place == "datasize"
+    assert "must be a number of bytes from 0 to 1,000,000,000,000,000" in error.problem
+
+
+def test_what_is_converted_does_not_refer_to_the_original() -> None:
+    fields = {"datacontenttype": "video/mp4", "dataref": "s3://b/video", "datasize": 20}
+    sent = delivered(Publication.parse(REQUIRED | fields), "text/plain", b"Bridge closed")
+    assert not {"dataref", "datasize"} & set(sent.attributes)
+    assert sent.content_bytes == len(b"Bridge closed")
+
+
 def test_binary_mode_unquotes_and_decodes_percents_once() -> None:
     headers = {
         "CE-SpecVersion": "1.0",

@@ -44,6 +44,13 @@ def test_every_column_holds_what_the_table_says() -> None:
 
 def test_without_publishers_the_source_stands_in() -> None:
     assert to_arrow([EVENT]).column("publisher").to_pylist() == ["/s"]
+    named = Publication({**EVENT.attributes, "publisher": "ann"}, EVENT.data)
+    assert to_arrow([named]).column("publisher").to_pylist() == ["ann"]
+
+
+def test_content_by_reference_counts_with_its_declared_size() -> None:
+    elsewhere = {**EVENT.attributes, "dataref": "s3://b/video", "datasize": "3000000000"}
+    assert to_arrow([Publication(elsewhere)]).column("bytes").to_pylist() == [3_000_000_000]
     assert to_arrow([]).num_rows == 0
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from distributary.content.publication import Publication
+from distributary.content.publication_table import to_arrow
 from distributary.errors import BadInput
 from distributary.pipeline.jobs.ingest import check, frames, ingest
 from distributary.pipeline.schemas import table_schema
@@ -78,6 +80,98 @@ def test_what_is_added_joins_what_is_there(store: Store, tmp_path: Path) -> None
     again = ingest(store, "users", [str(second)], add=True)
     assert again.rows_out == {"users": 0, "quarantine": 3}
     assert users(store) == [("u1", None), ("u2", None)]
+
+
+EVENTS = """\
+{"specversion":"1.0","id":"1","source":"/s","type":"t","publisher":"ann","clientid":"bob"}
+{"specversion":"1.0","id":"2","source":"/s","type":"t","clientid":"ann"}
+{"specversion":"1.0","id":"3","source":"ann","type":"t","clientid":""}
+{"specversion":"1.0","id":"4","source":"ann","type":"t","publisher":"eve"}
+{"specversion":"1.0","id":"5","source":"/s","type":"t","publisher":"bob","dataref":"s3://a/b/c","datasize":"9000000000","datacontenttype":"video/mp4"}
+{"specversion":"1.0","id":"6","source":"/s","type":"t","publisher":"bob","dataref":"s3://a/b/c","datasize":-1}
+"""
+
+
+@pytest.fixture
+def people(store: Store, tmp_path: Path) -> str:
+    """A folder with users ann and bob, and a file of events that name other publishers too."""
+    (tmp_path / "users.csv").write_text("user,broker\nann,\nbob,\n")
+    ingest(store, "users", [str(tmp_path / "users.csv")])
+    (tmp_path / "events.jsonl").write_text(EVENTS)
+    return str(tmp_path / "events.jsonl")
+
+
+def publishers(store: Store) -> dict[str, str | None]:
+    return {row.event_id: row.publisher for row in store.read("publications").collect()}
+
+
+BAD_SIZE = "datasize: must be a number of bytes from 0 to 1,000,000,000,000,000, not '-1'"
+
+
+def test_a_publisher_is_named_by_an_attribute_and_has_to_be_a_user(
+    store: Store, people: str
+) -> None:
+    report = ingest(store, "publications", [people])
+    assert report.rows_out == {"publications": 3, "quarantine": 3}
+    assert publishers(store) == {"1": "ann", "3": "ann", "5": "bob"}
+    assert quarantine(store) == [
+        ("publications", "events.jsonl", 2, "publisher: '/s' is not in users"),
+        ("publications", "events.jsonl", 4, "publisher: 'eve' is not in users"),
+        ("publications", "events.jsonl", 6, BAD_SIZE),
+    ]
+    # Content that is kept elsewhere counts with the size that is declared.
+    sizes = {row.event_id: row.bytes for row in store.read("publications").collect()}
+    assert sizes == {"1": 0, "3": 0, "5": 9_000_000_000}
+
+
+def test_another_attribute_can_name_the_publisher(store: Store, people: str) -> None:
+    """It names nobody where it is missing or empty, and the source does not stand in."""
+    ingest(store, "publications", [people], publisher="clientid")
+    assert publishers(store) == {"1": "bob", "2": "ann"}
+    assert [(row[2], row[3]) for row in quarantine(store)] == [
+        (3, "clientid: is empty, and names the publisher"),
+        (4, "clientid: is missing, and names the publisher"),
+        (5, "clientid: is missing, and names the publisher"),
+        (6, BAD_SIZE),
+    ]
+    ingest(store, "publications", [people], publisher="source")
+    assert publishers(store) == {"3": "ann", "4": "ann"}
+
+
+def test_publications_of_strangers_can_be_kept_as_nobodys(store: Store, people: str) -> None:
+    report = ingest(store, "publications", [people], any_publisher=True)
+    assert report.rows_out == {"publications": 5, "quarantine": 1}
+    assert publishers(store) == {"1": "ann", "2": None, "3": "ann", "4": None, "5": "bob"}
+    found = frames(store, "publications", [people], any_publisher=True)
+    assert found["publications"].count() == 5
+    assert found["quarantine"].count() == 1
+
+
+def test_rows_of_tables_name_publishers_too(store: Store, people: str, tmp_path: Path) -> None:
+    """A row without a publisher is nobody's, and belongs into the table."""
+    rows = to_arrow(
+        [Publication({"id": name, "source": "/s", "type": "t"}) for name in "abc"],
+        publishers=["ann", "eve", None],
+    )
+    pq.write_table(pa.Table.from_batches([rows]), tmp_path / "rows.parquet")
+    ingest(store, "publications", [str(tmp_path / "rows.parquet")])
+    assert publishers(store) == {"a": "ann", "c": None}
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        ("publications", {"publisher": "clientId"}, "--publisher: 'clientId' is not the name of"),
+        ("publications", {"publisher": ""}, "--publisher: '' is not the name of an attribute"),
+        ("users", {"publisher": "name"}, "--publisher: is for publications, not for users"),
+        ("users", {"any_publisher": True}, "--any-publisher: is for publications, not for users"),
+    ],
+)
+def test_options_about_publishers_are_checked_before_anything_is_read(
+    table: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(BadInput, match=message):
+        check(table, ["no such file"], **options)
 
 
 def test_a_clean_file_empties_the_quarantine_of_its_table_alone(

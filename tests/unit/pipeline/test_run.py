@@ -169,6 +169,59 @@ def test_a_chain_of_jobs_hands_tables_on(store: Store, tmp_path: Path) -> None:
     ]
 
 
+WIRING = """
+    [[ingest]]
+    table = "publications"
+    files = ["events.jsonl"]
+    any_publisher = {kept}
+    [[ingest]]
+    table = "users"
+    files = ["users.csv"]
+    [match]
+    [channels]
+    [wire]
+"""
+
+
+def test_a_publisher_who_is_no_user_is_noticed_before_the_jobs_that_take_long(
+    store: Store, tmp_path: Path
+) -> None:
+    """Users are read first, wherever they stand; who is missed there is refused after it."""
+    (tmp_path / "users.csv").write_text("user,broker\nann,b1\n")
+    event = '{"specversion":"1.0","id":"1","source":"/s","type":"t","publisher":"%s"}\n'
+    (tmp_path / "events.jsonl").write_text(event % "ann" + event.replace('"1"', '"2"') % "eve")
+    chain = config(tmp_path, WIRING.format(kept="false"))
+    assert [step.options.get("table") for step in chain.steps[:2]] == ["users", "publications"]
+    prices = {"user": ["ann"], "costs": [[1.0]]}
+    put(store, "access_costs", pa.table(prices))
+    put(store, "brokers", pa.table({"broker": ["b1"], "capacity": pa.nulls(1, pa.float64())}))
+    put(store, "core_costs", pa.table({"broker": ["b1"], "costs": [[0.0]]}))
+    nobody = {"subscription_id": "s1", "user": "bob", "filters": "[]"}
+    columns = ("subscription_id", "user", "filters", "profile", "tolerance")
+    schema = pa.schema([(name, pa.string()) for name in columns])
+    put(store, "subscriptions", pa.Table.from_pylist([nobody], schema))
+    told: list[str] = []
+
+    def finished(report: JobReport) -> None:
+        told.append(report.job)
+
+    with pytest.raises(BadInput, match="subscriptions: user 'bob' is not in users; hint"):
+        run(store, chain.steps, finished=finished)
+    assert told == ["ingest", "ingest"]
+    put(store, "subscriptions", pa.Table.from_pylist([nobody | {"user": "ann"}], schema))
+    # Somebody puts the table there, and not by ingest.
+    events = [Publication({"id": name, "source": "/s", "type": "t"}) for name in "xyz"]
+    put(store, "publications", to_arrow(events, publishers=["ann", "eve", "dan"]))
+    message = "publications: publisher 'dan' is not in users, and 1 others are not; hint: .*--publ"
+    with pytest.raises(BadInput, match=message):
+        run(store, [step for step in chain.steps if step.job != "ingest"], finished=finished)
+    assert told == ["ingest", "ingest"]
+    run(store, chain.steps, finished=finished)
+    assert told[2:] == ["ingest", "ingest", "match", "channels", "wire"]
+    assert store.read("publications").count() == 1
+    assert pq.read_table(store.path("wiring")).to_pylist() == [{"user": "ann", "broker": "b1"}]
+
+
 @pytest.mark.full
 def test_every_job_runs_on_a_sample(store: Store, tmp_path: Path) -> None:
     chain = config(

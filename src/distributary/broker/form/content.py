@@ -22,7 +22,7 @@ from distributary.broker.messages.content import (
     ProbeAnswer,
 )
 from distributary.broker.plan_part import RELAY, PlanNode, PlanPart
-from distributary.content.calibrated_graph import CONTENT_BYTES_MAX
+from distributary.content.payload import CONTENT_BYTES_MAX
 from distributary.errors import PeerMisbehaved, quoted
 
 __all__ = [

@@ -8,7 +8,8 @@ from distributary.broker.formats import publication_of
 from distributary.broker.messages.client import Publish
 from distributary.broker.messages.content import Item
 from distributary.content import Publication
-from distributary.content.calibrated_graph import CONTENT_BYTES_MAX
+from distributary.content.attributes import DATA_SIZE, declared_bytes
+from distributary.content.payload import CONTENT_BYTES_MAX
 from distributary.errors import BadInput
 
 __all__ = ["checked", "item_of"]
@@ -40,6 +41,9 @@ def checked(message: Publish) -> Publication:
             raise BadInput("content", "is not what its digest says")
     if not 0 <= blob.size_bytes <= CONTENT_BYTES_MAX:
         raise BadInput("content", f"has {blob.size_bytes:,} bytes; at most {CONTENT_BYTES_MAX:,}")
+    declared = declared_bytes(publication.attributes)
+    if declared not in (None, blob.size_bytes):
+        raise BadInput(DATA_SIZE, f"is {declared:,}, and the content has {blob.size_bytes:,} bytes")
     if publication.data is not None:
         raise BadInput("data", "is in the event and beside it")
     if publication.media_type not in (None, blob.media_type):

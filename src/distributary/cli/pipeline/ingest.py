@@ -9,12 +9,29 @@ import typer
 
 from distributary.cli.pipeline.options import Job, command
 
-__all__ = ["ingest"]
+__all__ = ["AnyPublisher", "Publisher", "ingest"]
+
+Publisher = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ATTRIBUTE",
+        help="The attribute of events that names the user who published them.",
+        show_default="publisher, or else source",
+    ),
+]
+AnyPublisher = Annotated[
+    bool,
+    typer.Option(
+        "--any-publisher",
+        help="Keep publications whose publisher is not in users, as nobody's.",
+    ),
+]
 
 
 @command(
     "Read files into a table.",
     "ingest publications events.jsonl --data market",
+    "ingest publications events.jsonl --publisher clientid --data market",
     "ingest quotes trades/*.csv.gz --data market",
     "ingest users more-users.parquet --add --data market",
     output=False,
@@ -36,6 +53,8 @@ def ingest(
     add: Annotated[
         bool, typer.Option("--add", help="Add to the rows of the table; do not replace them.")
     ] = False,
+    publisher: Publisher = None,
+    any_publisher: AnyPublisher = False,
 ) -> None:
     """Read files into a table, and into quarantine what does not belong there.
 
@@ -43,11 +62,13 @@ def ingest(
     same table: of rows with one key, the first by file and line is kept. Publications are
     CloudEvents in JSON, one per line, or rows of the table; other tables have their columns
     by name. CSV needs a line of names, times an offset, and a record is one line.
+
+    With a table users, publications whose publisher is not in it go to quarantine.
     """
     from distributary.pipeline.jobs import ingest as jobs
 
     # Before Spark is started, which takes seconds.
-    jobs.check(table, files)
+    jobs.check(table, files, publisher=publisher, any_publisher=any_publisher)
     job.run(
         "ingest",
         lambda running: jobs.ingest(
@@ -55,7 +76,11 @@ def ingest(
             table,
             files,
             add=add,
+            publisher=publisher,
+            any_publisher=any_publisher,
             warn=lambda text: print(f"warning: {text}", file=sys.stderr),
         ),
-        frames=lambda running: jobs.frames(running.target, table, files),
+        frames=lambda running: jobs.frames(
+            running.target, table, files, publisher=publisher, any_publisher=any_publisher
+        ),
     )

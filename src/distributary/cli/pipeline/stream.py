@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from distributary.cli.pipeline.durations import microseconds
+from distributary.cli.pipeline.ingest import AnyPublisher, Publisher
 from distributary.cli.pipeline.options import Graph, Job, Running, command
 from distributary.cli.pipeline.rates import QuoteSource, QuoteType, QuoteValue
 
@@ -82,6 +83,8 @@ def stream(
         ),
     ] = None,
     graph: Graph = None,
+    publisher: Publisher = None,
+    any_publisher: AnyPublisher = False,
     source: QuoteSource = "/exchange",
     event_type: QuoteType = "quote",
     value: QuoteValue = None,
@@ -95,6 +98,7 @@ def stream(
     """
     from distributary.pipeline.jobs import stream as jobs
     from distributary.pipeline.transforms.followers import ObjectEvents
+    from distributary.pipeline.transforms.publishers import PublisherRule
 
     lengths = {
         option: microseconds(f"--{option}", text)
@@ -115,6 +119,7 @@ def stream(
             events=ObjectEvents(source, event_type, value),
             space=_space(space),
             graph=graph,
+            publishers=PublisherRule(publisher, any_publisher),
         )
 
     def work(running: Running) -> JobReport:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distributary.errors import BadInput, PipelineFailed, quoted
@@ -33,6 +34,7 @@ from distributary.pipeline.transforms.deduplication import (
     without_hash,
 )
 from distributary.pipeline.transforms.ingest import ingested, kept, quarantined
+from distributary.pipeline.transforms.publishers import PublisherRule
 from distributary.pipeline.transforms.widths import misfit, usual_widths, width_bounds
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ def ingest(
     files: Sequence[str],
     *,
     add: bool = False,
+    publisher: str | None = None,
+    any_publisher: bool = False,
     warn: Callable[[str], None] | None = None,
 ) -> JobReport:
     """Put the rows of files into a table, each into it or into quarantine.
@@ -60,6 +64,10 @@ def ingest(
     rows go to those that the table has; otherwise they replace them, and what was in
     quarantine for this table. `warn` is told about columns that are not read.
 
+    Publications go to quarantine when there is a table `users` and their publisher is not in
+    it; with `any_publisher` they are kept, as nobody's. `publisher` is the attribute of events
+    that names the publisher; see `transforms.publishers`.
+
     Raises
     ------
     BadInput
@@ -70,6 +78,8 @@ def ingest(
     """
     watch = Stopwatch()
     declared = _ingestible(name)
+    rule = PublisherRule(publisher, any_publisher)
+    rule.check_table(name)
     sources = found_files(files)
     plan = planned_splits(sources, layout_of(declared))
     if warn is not None:
@@ -77,7 +87,8 @@ def ingest(
             warn(warning)
     existing = _existing(target, name) if add else None
     with explained("ingest", sources[0].path if len(sources) == 1 else f"{len(sources)} files"):
-        rows, good, bad = _Ingestion(target, declared, plan, existing=existing).run(sources)
+        reading = _Reading(target, declared, rule)
+        rows, good, bad = _Ingestion(reading, plan, existing=existing).run(sources)
     return JobReport(
         "ingest",
         {name: rows},
@@ -87,31 +98,57 @@ def ingest(
     )
 
 
-def check(name: str, files: Sequence[str]) -> None:
-    """Raise `BadInput` when there is no such table or no such file."""
+def check(
+    name: str, files: Sequence[str], *, publisher: str | None = None, any_publisher: bool = False
+) -> None:
+    """Raise `BadInput` when there is no such table or no such file, or an option is not for it."""
     _ingestible(name)
+    PublisherRule(publisher, any_publisher).check_table(name)
     found_files(files)
 
 
-def frames(target: Store, name: str, files: Sequence[str]) -> dict[str, DataFrame]:
+def frames(
+    target: Store,
+    name: str,
+    files: Sequence[str],
+    *,
+    publisher: str | None = None,
+    any_publisher: bool = False,
+) -> dict[str, DataFrame]:
     """Return what the job writes, before anything is run."""
     declared = _ingestible(name)
     plan = planned_splits(found_files(files), layout_of(declared))
-    parts = split_frame(target.spark, plan)
+    reading = _Reading(target, declared, PublisherRule(publisher, any_publisher))
     return {
-        name: kept(ingested(parts, declared), declared),
-        QUARANTINE: quarantined(ingested(parts, declared, origins=True), declared),
+        name: kept(reading.rows(plan), declared),
+        QUARANTINE: quarantined(reading.rows(plan, origins=True), declared),
     }
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What rows of files become rows of, and by which rules."""
+
+    store: Store
+    table: TableSchema
+    rule: PublisherRule
+
+    def rows(self, plan: SplitPlan, *, origins: bool = False) -> DataFrame:
+        """Return all rows, good and bad."""
+        parts = split_frame(self.store.spark, plan)
+        found = ingested(parts, self.table, origins=origins, publisher=self.rule.attribute)
+        if self.table.name != "publications" or not self.store.has("users"):
+            return found
+        return self.rule.applied(found, self.store.read("users"))
 
 
 class _Ingestion:
     """One run of the job: its drafts, and what it counted."""
 
-    def __init__(
-        self, target: Store, declared: TableSchema, plan: SplitPlan, *, existing: DataFrame | None
-    ) -> None:
-        self._store = target
-        self._table = declared
+    def __init__(self, reading: _Reading, plan: SplitPlan, *, existing: DataFrame | None) -> None:
+        self._store = reading.store
+        self._table = reading.table
+        self._reading = reading
         self._plan = plan
         self._existing = existing
         self._drafts: list[str] = []
@@ -172,8 +209,7 @@ class _Ingestion:
         from pyspark.sql import functions as f
 
         observation = Observation()
-        parts = split_frame(self._store.spark, self._plan)
-        rows = ingested(parts, self._table).observe(
+        rows = self._reading.rows(self._plan).observe(
             observation,
             f.count(f.lit(1)).alias("rows"),
             f.count_if(f.col("reason").isNull()).alias("kept"),
@@ -205,7 +241,7 @@ class _Ingestion:
         from pyspark.sql import functions as f
 
         plan = counted_splits(self._store.spark, self._plan)
-        rows = ingested(split_frame(self._store.spark, plan), self._table, origins=True)
+        rows = self._reading.rows(plan, origins=True)
         return rows if reason is None else rows.withColumn("reason", f.coalesce("reason", reason))
 
     def _quarantine(

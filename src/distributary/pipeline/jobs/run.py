@@ -25,6 +25,10 @@ _COMPARED = {
 }
 
 
+# The jobs that fill the tables which others read.
+_FILLING = ("sample", "ingest")
+
+
 def run(
     store: Store,
     steps: Sequence[Step],
@@ -35,10 +39,17 @@ def run(
 ) -> list[JobReport]:
     """Run jobs one after another, each on what those before it wrote.
 
+    What `wire` would refuse at the end is refused as soon as the tables have been filled.
     `warn` is told about what a job ignores, and `finished` about every job that has ended.
     """
     reports = []
-    for step in steps:
+    jobs = [step.job for step in steps]
+    filled = next((n for n, job in enumerate(jobs) if job not in _FILLING), len(jobs))
+    for number, step in enumerate(steps):
+        if number == filled and "wire" in jobs:
+            from distributary.pipeline.jobs.wire import check
+
+            check(store, names="channels" in jobs)
         with watched(store.spark, step.job, observe):
             report = _report(step, store, observe, warn)
         if finished is not None:

@@ -95,7 +95,11 @@ def frames(source: Store, options: StreamOptions) -> dict[str, DataFrame]:
     reader = source.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     files = reader.load(options.folder).select("path", "length")
     parsed = {
-        name: kept(ingested(files, table_schema(name)), table_schema(name)) for name in ARRIVING
+        name: kept(
+            ingested(files, table_schema(name), publisher=options.publishers.attribute),
+            table_schema(name),
+        )
+        for name in ARRIVING
     }
     return {
         **parsed,

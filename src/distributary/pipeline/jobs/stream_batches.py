@@ -23,6 +23,7 @@ from distributary.pipeline.transforms.channels import rates_published, seconds_s
 from distributary.pipeline.transforms.deliveries import deliveries
 from distributary.pipeline.transforms.exchange import population
 from distributary.pipeline.transforms.followers import Followers, ObjectEvents
+from distributary.pipeline.transforms.publishers import PublisherRule
 from distributary.pipeline.transforms.rate_state import QUOTE, RATE_STATE
 from distributary.pipeline.transforms.rates import carried_rates, news_in, rates_advanced
 from distributary.pipeline.transforms.recipients import Recipients
@@ -86,6 +87,8 @@ class StreamOptions:
         The content space in which traffic is counted.
     graph
         A calibrated adaptation graph; those that come with distributary by default.
+    publishers
+        Who names the publishers of publications, and what becomes of unknown ones.
     collected_max
         How many rows of closed windows the driver holds at once, beyond those of one.
     """
@@ -102,6 +105,7 @@ class StreamOptions:
     events: ObjectEvents = field(default_factory=ObjectEvents)
     space: ContentSpace = field(default_factory=ContentSpace.default)
     graph: Path | str | None = None
+    publishers: PublisherRule = field(default_factory=PublisherRule)
     collected_max: int = 2_000_000
 
 
@@ -136,6 +140,8 @@ class Batches:
         self._checkpoint = checkpoint
         self._audience = audience
         self._options = options
+        users = audience.users
+        self._users = None if users is None else target.spark.createDataFrame(users)
         self._tasks = max(2, task_count(target.spark, per_core=1))
 
     def take(self, batch: int, files: Sequence[SourceFile]) -> None:
@@ -159,6 +165,8 @@ class Batches:
                         batch=batch,
                         watermark_us=before.watermarks.get(name),
                         known=self._known(before, name),
+                        rule=self._options.publishers,
+                        users=self._users,
                     )
                 )
                 counts.update({name: intake.rows, f"{name}_kept": intake.kept, "late": intake.late})

@@ -19,6 +19,7 @@ from distributary.pipeline.transforms.deduplication import (
     without_hash,
 )
 from distributary.pipeline.transforms.ingest import ingested, kept, quarantined
+from distributary.pipeline.transforms.publishers import PublisherRule
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -53,20 +54,27 @@ def ingest_batch(
     batch: int,
     watermark_us: int | None,
     known: DataFrame | None,
+    rule: PublisherRule,
+    users: DataFrame | None,
 ) -> Iterator[IngestedBatch]:
     """Write the rows of some files into a batch of their table, by the rules of `ingest`.
 
     The result can be used within.
 
     Rows from before the watermark are late. `known` has the keys of earlier batches that can
-    still come again: a row that is there already goes to quarantine.
+    still come again: a row that is there already goes to quarantine. `users` is the table of
+    that name, if there is one, with which publishers are compared.
     """
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
 
     def rows(parts: SplitPlan, *, origins: bool) -> DataFrame:
         frame = split_frame(store.spark, parts)
-        found = ingested(frame, target, origins=origins, refuse_files=False)
+        found = ingested(
+            frame, target, origins=origins, refuse_files=False, publisher=rule.attribute
+        )
+        if target.name == "publications" and users is not None:
+            found = rule.applied(found, users)
         if watermark_us is None:
             return found
         late = f.when(f.unix_micros(f.col(str(target.time))) < f.lit(watermark_us), f.lit(LATE))

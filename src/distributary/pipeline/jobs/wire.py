@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from distributary.arrays import IntArray
-from distributary.errors import BadInput, InfeasiblePlan
+from distributary.errors import BadInput, InfeasiblePlan, quoted
 from distributary.pipeline.collect import collect
 from distributary.pipeline.failures import explained
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from distributary.pipeline.store import Store
     from distributary.wiring.problem import WiringProblem
 
-__all__ = ["TABLES", "frames", "wire"]
+__all__ = ["TABLES", "check", "frames", "wire"]
 
 TABLES = ("users", "brokers", "access_costs", "core_costs", "rates_published", "interests")
 """What a wiring problem is made of."""
@@ -47,6 +47,32 @@ _BASELINES = {
 def frames(source: Store) -> dict[str, DataFrame]:
     """Return the tables that the job reads, by name; it plans on the driver."""
     return {name: source.read(name) for name in TABLES}
+
+
+def check(source: Store, *, names: bool) -> None:
+    """Raise `BadInput` for what `wire` will not take: before others have worked for hours.
+
+    `names` are looked at as well, when `channels` is still to come: everybody who publishes
+    or subscribes has to be one of the users.
+    """
+    for name in TABLES[:4]:
+        source.check(name)
+    if not names:
+        return
+    users = source.read("users").select("user").distinct()
+    for name, column, hint in (
+        ("publications", "publisher", "ingest publications again, see its option --publisher"),
+        ("subscriptions", "user", "ingest users again, with everybody who subscribes"),
+    ):
+        with explained("wire", source.path(name)):
+            found = source.read(name).select(column).dropna().distinct()
+            unknown = found.join(users, found[column] == users["user"], "left_anti").orderBy(column)
+            first, count = unknown.first(), unknown.count()
+        if first is not None:
+            others = f", and {count - 1:,} others are not" if count > 1 else ""
+            raise BadInput(
+                source.path(name), f"{column} {quoted(first[0])} is not in users{others}", hint=hint
+            )
 
 
 def wire(

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distributary.content.attributes import attribute_text
 from distributary.content.documents import parse_document
 from distributary.content.fields import described
-from distributary.content.publication import Publication, parse_event
+from distributary.content.publication import PUBLISHER, Publication, parse_event
 from distributary.content.publication_table import to_arrow
 from distributary.errors import BadInput
 from distributary.pipeline.sources.documents import value_of
@@ -27,7 +28,7 @@ from distributary.pipeline.sources.texts import times_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["event_rows", "json_rows"]
+__all__ = ["event_rows", "json_rows", "publisher_of"]
 
 _NOT_NUMBERS = (b"NaN", b"Inf")
 _ROW_SIGN = "event_id"
@@ -59,10 +60,11 @@ def event_rows(lines: Readable, layout: Layout) -> SourceRows:
     faults = Faults(len(lines.texts))
     read = read_each(lines.texts, faults, lambda text: _event_or_values(text, layout))
     events = {line: item for line, item in enumerate(read) if isinstance(item, Publication)}
+    publishers = [publisher_of(event, layout.publisher) for event in events.values()]
     rows = {line: item for line, item in enumerate(read) if isinstance(item, list)}
     batch = pa.Table.from_batches(
         [
-            to_arrow(list(events.values())).cast(layout.schema),
+            to_arrow(list(events.values()), publishers=publishers).cast(layout.schema),
             _batch(list(rows.values()), layout),
         ]
     )
@@ -73,18 +75,34 @@ def event_rows(lines: Readable, layout: Layout) -> SourceRows:
     return lines.rows(taken.to_batches()[0] if len(places) else _batch([], layout), faults)
 
 
+def publisher_of(event: Publication, attribute: str | None) -> str:
+    """Return who published an event, or raise `BadInput`: an attribute has to name somebody."""
+    if attribute is None and PUBLISHER not in event.attributes:
+        return event.source
+    name = attribute or PUBLISHER
+    if name not in event.attributes:
+        raise BadInput(name, "is missing, and names the publisher")
+    found = attribute_text(event.attributes[name])
+    if not found:
+        raise BadInput(name, "is empty, and names the publisher")
+    return found
+
+
 def _event_or_values(text: str, layout: Layout) -> Publication | list[object]:
     text = text.rstrip("\r\n")
     if _ROW_SIGN not in text:
         try:
-            return parse_event(text)
+            event = parse_event(text)
         except BadInput as error:
             place = error.place.removeprefix("line 1, ")
             raise BadInput(place, error.problem, hint=error.hint) from None
-    document = _document(text)
-    if isinstance(document, dict) and _ROW_SIGN in document:
-        return _values(document, layout)
-    return Publication.parse(document)
+    else:
+        document = _document(text)
+        if isinstance(document, dict) and _ROW_SIGN in document:
+            return _values(document, layout)
+        event = Publication.parse(document)
+    publisher_of(event, layout.publisher)
+    return event
 
 
 def _document(line: str) -> object:

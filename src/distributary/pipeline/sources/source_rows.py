@@ -41,14 +41,19 @@ RAW_CHARACTERS_MAX = 4096
 
 @dataclass(frozen=True)
 class Layout:
-    """A table as executors need it, where there is no Spark to ask."""
+    """A table as executors need it, where there is no Spark to ask.
+
+    `publisher` is the attribute that names the publisher of an event; None stands for the
+    extension of that name, and the source of events without it.
+    """
 
     table: str
     schema: pa.Schema
     required: frozenset[str]
+    publisher: str | None = None
 
 
-def layout_of(declared: TableSchema) -> Layout:
+def layout_of(declared: TableSchema, *, publisher: str | None = None) -> Layout:
     """Return the layout of a table."""
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_type
@@ -56,7 +61,7 @@ def layout_of(declared: TableSchema) -> Layout:
     fields = declared.struct_type.fields
     kinds = [(field.name, to_arrow_type(field.dataType, timezone="UTC")) for field in fields]
     required = frozenset(field.name for field in fields if not field.nullable)
-    return Layout(declared.name, pa.schema(kinds), required)
+    return Layout(declared.name, pa.schema(kinds), required, publisher)
 
 
 class Faults:

@@ -8,10 +8,10 @@ import numpy as np
 
 from distributary.arrays import FloatArray
 from distributary.content.adaptation_graph import AdaptationGraph
-from distributary.content.calibrated_graph import CONTENT_BYTES_MAX
 from distributary.content.fields import Record
 from distributary.content.format_choice import format_index
 from distributary.content.graph_file import graph_from
+from distributary.content.payload import CONTENT_BYTES_MAX
 from distributary.errors import BadInput
 
 __all__ = ["CalibratedFormats", "SourceGraph"]

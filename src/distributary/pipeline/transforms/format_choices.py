@@ -14,10 +14,11 @@ import numpy as np
 
 from distributary.arrays import IntArray
 from distributary.content.adaptation_graph import AdaptationGraph
-from distributary.content.calibrated_graph import CONTENT_BYTES_MAX, graph_for
+from distributary.content.calibrated_graph import graph_for
 from distributary.content.fields import Record
 from distributary.content.format_choice import NoFormat, choose_format, format_index
 from distributary.content.graph_file import graph_from
+from distributary.content.payload import CONTENT_BYTES_MAX
 from distributary.content.profile import DeviceProfile
 
 if TYPE_CHECKING:

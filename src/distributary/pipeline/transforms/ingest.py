@@ -24,7 +24,12 @@ __all__ = ["ingested", "kept", "quarantined"]
 
 
 def ingested(
-    files: DataFrame, target: TableSchema, *, origins: bool = False, refuse_files: bool = True
+    files: DataFrame,
+    target: TableSchema,
+    *,
+    origins: bool = False,
+    refuse_files: bool = True,
+    publisher: str | None = None,
 ) -> DataFrame:
     """Return every row of some files, good and bad.
 
@@ -34,7 +39,8 @@ def ingested(
     `files` has `path` and `length` of whole files, or parts of files as `splits.split_frame`
     makes them. Good rows have `file`, `line` and `raw` only with `origins`. A file that is
     not what its name says, or lacks a column, fails the job or, unless `refuse_files`, is one
-    row with a reason: a stream must get past it.
+    row with a reason: a stream must get past it. `publisher` is the attribute of events that
+    names their publisher; see `source_rows.Layout`.
     """
     from pyspark.sql import functions as f
     from pyspark.sql.types import StructField, StructType
@@ -43,7 +49,7 @@ def ingested(
         files = files.select(
             "path", f.lit(0).alias("start"), f.col("length").alias("end"), f.lit(1).alias("line")
         )
-    layout = layout_of(target)
+    layout = layout_of(target, publisher=publisher)
     fields = [StructField(field.name, field.dataType) for field in target.struct_type.fields]
     origin = {field.name: field for field in table_schema("quarantine").struct_type.fields}
     fields += [StructField(name, origin[name].dataType) for name in ORIGIN]
