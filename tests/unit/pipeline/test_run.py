@@ -212,7 +212,7 @@ def test_a_publisher_who_is_no_user_is_noticed_before_the_jobs_that_take_long(
     # Somebody puts the table there, and not by ingest.
     events = [Publication({"id": name, "source": "/s", "type": "t"}) for name in "xyz"]
     put(store, "publications", to_arrow(events, publishers=["ann", "eve", "dan"]))
-    message = "publications: publisher 'dan' is not in users, and 1 others are not; hint: .*--publ"
+    message = "publications: publisher 'dan' is not in users .and 1 more like it.; hint: .*--publ"
     with pytest.raises(BadInput, match=message):
         run(store, [step for step in chain.steps if step.job != "ingest"], finished=finished)
     assert told == ["ingest", "ingest"]

@@ -140,8 +140,8 @@ def check_traffic_decisions(live: Store) -> None:
     starts = range(first, watermark - WINDOW_US + 1, WINDOW_US)
     for user in sorted({user for user, _, _ in once}):
         received = dict.fromkeys(starts, 0)
-        for (who, *key), size in once.items():
-            start = int(at[tuple(key)]) // WINDOW_US * WINDOW_US
+        for (who, source, event_id), size in once.items():
+            start = int(at[source, event_id]) // WINDOW_US * WINDOW_US
             if who == user and start in received:
                 received[start] += size
         values = [total / (WINDOW_US / 1e6) for total in received.values()]
@@ -152,16 +152,16 @@ def check_traffic_decisions(live: Store) -> None:
             if news
         ]
     found = decided(live, "traffic")
-    known = {key: told for key, told in found.items() if key in expected}
-    assert set(known) == {key for key, told in expected.items() if told}
+    known = {about: told for about, told in found.items() if about in expected}
+    assert set(known) == {about for about, told in expected.items() if told}
     assert {way for _, way in known} == {"in", "out"}
-    for key, found_there in known.items():
+    for about, found_there in known.items():
         # Bytes are added up before they are divided there, and after that here.
         assert np.array(found_there, float) == pytest.approx(
-            np.array(expected[key], float), rel=1e-12, nan_ok=True
+            np.array(expected[about], float), rel=1e-12, nan_ok=True
         )
     # The others neither publish nor receive anything.
-    assert all(value == 0.0 for key in set(found) - set(known) for _, value, _ in found[key])
+    assert all(value == 0.0 for about in set(found) - set(known) for _, value, _ in found[about])
 
 
 def test_every_row_is_in_the_table_or_in_quarantine(

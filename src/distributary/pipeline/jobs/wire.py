@@ -69,7 +69,7 @@ def check(source: Store, *, names: bool) -> None:
             unknown = found.join(users, found[column] == users["user"], "left_anti").orderBy(column)
             first, count = unknown.first(), unknown.count()
         if first is not None:
-            others = f", and {count - 1:,} others are not" if count > 1 else ""
+            others = f" (and {count - 1:,} more like it)" if count > 1 else ""
             raise BadInput(
                 source.path(name), f"{column} {quoted(first[0])} is not in users{others}", hint=hint
             )

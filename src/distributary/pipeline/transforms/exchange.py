@@ -62,7 +62,10 @@ class Population:
             problem.publish_channel, weights=problem.publish_rate, minlength=problem.channel_count
         )
         wanted = totals[problem.interest_channel]
-        return np.bincount(problem.reader, weights=wanted, minlength=problem.user_count)
+        found: FloatArray = np.bincount(
+            problem.reader, weights=wanted, minlength=problem.user_count
+        ).astype(np.float64)
+        return found
 
     def at_brokers(self, brokers: tuple[str, ...]) -> tuple[FloatArray, IntArray]:
         """Return what enters each channel at each broker, and how many want it there.
