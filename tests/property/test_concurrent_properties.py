@@ -118,3 +118,16 @@ def test_the_same_problems_give_the_same_plans(
     for first, second in zip(one.placements, other.placements, strict=True):
         np.testing.assert_array_equal(first.plan.receives, second.plan.receives)
         np.testing.assert_array_equal(first.plan.made_from, second.plan.made_from)
+
+
+@given(publications(), st.sampled_from([0.0, 0.01, 0.5, 3.0, 30.0]), st.sampled_from([None, 1e-9]))
+@settings(max_examples=150, deadline=None)
+def test_no_start_is_cheaper_than_the_result(
+    problems: list[PlacementProblem], growth: float, time_limit: float | None
+) -> None:
+    """Whoever plans nothing at all is never better off, however short the time."""
+    result = place_concurrently(problems, growth=growth, time_limit=time_limit)
+    for start in STARTS:
+        plans = [start(problem) for problem in problems]
+        profile = shared_cost(problems, plans, growth=growth)
+        assert result.total_cost <= profile * (1.0 + 1e-9)

@@ -8,6 +8,8 @@ converter for `problem.graph` to share what it remembers.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 
 from distributary.arrays import BoolArray
@@ -15,7 +17,7 @@ from distributary.placement.conversions import Converter
 from distributary.placement.plan import Plan, prune
 from distributary.placement.problem import PlacementProblem
 
-__all__ = ["all_in_leaves", "all_in_root", "single_format"]
+__all__ = ["BASELINES", "all_in_leaves", "all_in_root", "single_format"]
 
 
 def all_in_root(problem: PlacementProblem, converter: Converter | None = None) -> Plan:
@@ -70,6 +72,14 @@ def single_format(problem: PlacementProblem, converter: Converter | None = None)
         incoming = plan.receives[v] if v > 0 else problem.held
         plan.made_from[v] = converter.conversions(incoming, needed[v])
     return prune(problem, plan)
+
+
+BASELINES: Mapping[str, Callable[[PlacementProblem, Converter | None], Plan]] = {
+    "all-in-root": all_in_root,
+    "all-in-leaves": all_in_leaves,
+    "single-format": single_format,
+}
+"""The three by the names of their methods."""
 
 
 def _link_formats(problem: PlacementProblem, incoming: BoolArray, wanted: BoolArray) -> BoolArray:

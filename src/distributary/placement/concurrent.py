@@ -5,10 +5,12 @@ factor times `1 + growth * load`, where the load is what the *other* publication
 the conversion costs they run at a broker, the sizes they send over a link. Brokers are the
 same when their names are, and a link is the pair of its two brokers.
 
-Every publication in turn takes the cheapest plan against the load of the others, until
-none gains. This ends, because all of them lower one and the same sum. With `w[i, r]` the
-load of publication `i` on resource `r` and `base[r]` the weighted factor of the resource,
-let the total be
+Planning begins with four profiles: the plans that each publication would have alone, and all
+of them converting at the root, at the leaves, or with a single format on every link. From each,
+every publication in turn takes the cheapest plan against the load of the others, until none
+gains; the least total that is found this way counts. This ends, because all of them lower one
+and the same sum. With `w[i, r]` the load of publication `i` on resource `r` and `base[r]` the
+weighted factor of the resource, let the total be
 
     sum over r of base[r] * (sum over i of w[i, r] + growth * sum over i < j of w[i, r] * w[j, r])
 
@@ -30,7 +32,9 @@ import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
 from distributary.errors import BadInput, quoted
+from distributary.placement.baselines import BASELINES
 from distributary.placement.bounds import paper_bound
+from distributary.placement.conversions import Converter
 from distributary.placement.cost import cost
 from distributary.placement.plan import NOT_MADE, Placement, Plan
 from distributary.placement.planner import place
@@ -57,12 +61,12 @@ class ConcurrentPlacement:
         those under the load of the other publications' plans.
     total_cost
         What all plans cost together, as the module's sum has it: what two publications
-        add to each other's cost counts once.
+        add to each other's cost counts once. Never more than that of a start.
     separate_total_cost
         The same for plans made as if each publication were alone.
     rounds
-        How often every publication had its turn; in the last round none gained, unless
-        there was no time left.
+        How often every publication had its turn on the way to these plans; in the last round
+        none gained, unless there was no time left.
     """
 
     placements: tuple[Placement, ...]
@@ -80,9 +84,10 @@ def place_concurrently(
 ) -> ConcurrentPlacement:
     """Plan publications that share brokers, so that each is content with the others' plans.
 
-    Best responses in turn, from the plans each would have alone; no start is cheaper than
-    the result. Where every plan is exact, no publication can save by changing its own
-    plan alone. That is not the least total: two that change together may save.
+    Best responses in turn, from the plans each would have alone and from the three simple
+    profiles; no start is cheaper than the result. Where every plan is exact, no publication
+    can save by changing its own plan alone. That is not the least total: two that change
+    together may save.
 
     Parameters
     ----------
@@ -103,32 +108,31 @@ def place_concurrently(
         raise BadInput("problems", "are none, and must be at least one")
     deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     sharing = _Sharing(problems)
-    publications = [
-        _Publication(index, sharing, _share_of(deadline, len(problems) - index), seed)
-        for index in range(len(problems))
+    alone = [
+        place(problem, time_limit=_share_of(deadline, len(problems) - index), seed=seed)
+        for index, problem in enumerate(problems)
     ]
-    loads = sharing.loads([publication.plan for publication in publications])
-    separate = sharing.total(loads, growth)
-    rounds = 0
-    gained = True
-    while gained and rounds < _ROUNDS_MAX and time.monotonic() < deadline:
-        rounds += 1
-        gained = False
-        for index, publication in enumerate(publications):
-            if time.monotonic() >= deadline:
-                break
-            loaded = sharing.loaded(index, loads, growth)
-            if publication.respond(loaded, _share_of(deadline, 1), seed):
-                loads[index] = sharing.load(index, publication.plan)
-                gained = True
-    return ConcurrentPlacement(
-        tuple(
-            publication.placement(sharing.loaded(index, loads, growth))
-            for index, publication in enumerate(publications)
+    converters = [Converter(problem.graph.costs) for problem in problems]
+    profiles = [
+        [placement.plan for placement in alone],
+        *(
+            [baseline(*known) for known in zip(problems, converters, strict=True)]
+            for baseline in BASELINES.values()
         ),
-        total_cost=sharing.total(loads, growth),
-        separate_total_cost=separate,
-        rounds=rounds,
+    ]
+    totals = [sharing.total(sharing.loads(plans), growth) for plans in profiles]
+    # The cheapest first: where time is short, from there on it can only get better.
+    order = sorted(range(len(profiles)), key=totals.__getitem__)
+    responses = [
+        _Responses(sharing, alone, profiles[start], growth=growth, deadline=deadline, seed=seed)
+        for start in order
+    ]
+    best = min(responses, key=lambda found: found.total)
+    return ConcurrentPlacement(
+        best.placements(),
+        total_cost=best.total,
+        separate_total_cost=totals[0],
+        rounds=best.rounds,
     )
 
 
@@ -147,26 +151,68 @@ def _share_of(deadline: float, parts: int) -> float | None:
     return max(_SECONDS_MIN, (deadline - time.monotonic()) / parts)
 
 
+class _Responses:
+    """Publications that take the cheapest plan in turn, from one profile, until none gains."""
+
+    def __init__(
+        self,
+        sharing: _Sharing,
+        alone: Sequence[Placement],
+        plans: Sequence[Plan],
+        *,
+        growth: float,
+        deadline: float,
+        seed: int,
+    ) -> None:
+        self._sharing = sharing
+        self._growth = growth
+        self._loads = sharing.loads(plans)
+        self._publications = [
+            _Publication(problem, placement, plan)
+            for problem, placement, plan in zip(sharing.problems, alone, plans, strict=True)
+        ]
+        self.rounds = 0
+        gained = True
+        while gained and self.rounds < _ROUNDS_MAX and time.monotonic() < deadline:
+            self.rounds += 1
+            gained = False
+            for index, publication in enumerate(self._publications):
+                if time.monotonic() >= deadline:
+                    break
+                if publication.respond(self._loaded(index), _share_of(deadline, 1), seed):
+                    self._loads[index] = sharing.load(index, publication.plan)
+                    gained = True
+        self.total = sharing.total(self._loads, growth)
+
+    def placements(self) -> tuple[Placement, ...]:
+        """Return the plans with what they cost under each other's load."""
+        return tuple(
+            publication.placement(self._loaded(index))
+            for index, publication in enumerate(self._publications)
+        )
+
+    def _loaded(self, index: int) -> PlacementProblem:
+        return self._sharing.loaded(index, self._loads, self._growth)
+
+
 class _Publication:
     """One publication with its current plan, and what is known about its last planning."""
 
-    def __init__(self, index: int, sharing: _Sharing, time_limit: float | None, seed: int) -> None:
-        problem = sharing.problems[index]
-        self.planned = place(problem, method="auto", time_limit=time_limit, seed=seed)
+    def __init__(self, problem: PlacementProblem, alone: Placement, plan: Plan) -> None:
+        self.planned = alone
         self.planned_for = problem
-        self.plan = self.planned.plan
-        self.seconds = self.planned.seconds
+        self.plan = plan
+        self.seconds = alone.seconds
 
     def respond(self, loaded: PlacementProblem, time_limit: float | None, seed: int) -> bool:
         """Plan against the load of the others; return whether that gave a cheaper plan.
 
-        When the factors are those it was last planned for there is nothing to find.
+        When the factors are those it was last planned for, that plan is known.
         """
-        if self._is_planned_for(loaded):
-            return False
-        self.planned = place(loaded, method="auto", time_limit=time_limit, seed=seed)
-        self.planned_for = loaded
-        self.seconds += self.planned.seconds
+        if not self._is_planned_for(loaded):
+            self.planned = place(loaded, method="auto", time_limit=time_limit, seed=seed)
+            self.planned_for = loaded
+            self.seconds += self.planned.seconds
         now = cost(loaded, self.plan).total
         if self.planned.total_cost >= now - _SAVING_SHARE * now:
             return False
