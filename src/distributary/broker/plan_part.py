@@ -61,6 +61,8 @@ class PlanNode(NamedTuple):
         As in `Home`; `RELAY` when nothing is for the broker itself.
     registrations
         As in `Home`.
+    wait_s
+        How long it is busy with other conversions, as far as whoever planned knew.
     """
 
     broker: str
@@ -72,6 +74,7 @@ class PlanNode(NamedTuple):
     made: tuple[tuple[int, int], ...]
     after: int
     registrations: tuple[str, ...]
+    wait_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,13 @@ class PlanPart:
     nodes: tuple[PlanNode, ...]
 
     @classmethod
-    def of(cls, problem: PlacementProblem, plan: Plan, homes: Mapping[str, Home]) -> PlanPart:
+    def of(
+        cls,
+        problem: PlacementProblem,
+        plan: Plan,
+        homes: Mapping[str, Home],
+        waits_s: Mapping[str, float] | None = None,
+    ) -> PlanPart:
         """Return a whole plan.
 
         Parameters
@@ -99,8 +108,11 @@ class PlanPart:
             What was planned, and how.
         homes
             The brokers that get something for their own clients.
+        waits_s
+            By broker, how long it is busy with other conversions.
         """
         tree = problem.tree
+        waits_s = waits_s or {}
         link_costs, node_costs = tree.link_costs.tolist(), tree.node_costs.tolist()
         wants, receives = _columns(problem.wants), _columns(plan.receives)
         receives[0] = tuple(np.flatnonzero(problem.held).tolist())
@@ -127,6 +139,7 @@ class PlanPart:
                     tuple(made[v]),
                     RELAY if home is None else home.after,
                     () if home is None else home.registrations,
+                    waits_s.get(tree.names[v], 0.0),
                 )
             )
             stack.extend((child, depth + 1) for child in reversed(children[v]))

@@ -7,22 +7,27 @@ Many of these problems are the same up to the names of brokers, and are solved o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from distributary.arrays import BoolArray
 from distributary.broker.formats import Formats, useful
 from distributary.broker.plan_part import Home, PlanPart
 from distributary.broker.settings import ContentSettings
-from distributary.content import AdaptationGraph
-from distributary.placement import Cost, PlacementProblem, Plan, cost, place
-from distributary.placement.baselines import all_in_leaves, all_in_root
+from distributary.placement import PlacementProblem, Plan, place
+from distributary.placement.baselines import BASELINES
+from distributary.placement.conversions import Converter
+from distributary.placement.objective import Conditions, Objective, least, objective
 from distributary.topology import DisseminationTree
 
-__all__ = ["Planning", "longest_work", "plan_tree"]
+__all__ = ["PLANNED", "UNDER_LOAD", "Planning", "longest_work", "plan_tree"]
+
+_MEGABITS_PER_MEGABYTE = 8.0
+
+
+PLANNED, UNDER_LOAD = "planned", "planned under load"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,16 +40,22 @@ class Planning:
         What was planned, and how.
     part
         The same as brokers carry it out.
+    chosen
+        The name of the plan: a method's if that is a simple one, `PLANNED` or `UNDER_LOAD`.
+    compared
+        What each plan would come to that was to be had, by name.
     """
 
     problem: PlacementProblem
     plan: Plan
     part: PlanPart
+    chosen: str
+    compared: Mapping[str, Objective]
 
     @property
-    def cost(self) -> Cost:
-        """What the plan costs."""
-        return cost(self.problem, self.plan)
+    def objective(self) -> Objective:
+        """What the plan comes to."""
+        return self.compared[self.chosen]
 
     def work_s(self) -> dict[str, float]:
         """Return how long conversions take each broker that has any.
@@ -60,11 +71,6 @@ class Planning:
             for node in self.part.nodes
             if node.made
         }
-
-    def baselines(self) -> tuple[Cost, Cost]:
-        """Return what converting everything at the root costs, and at the leaves."""
-        problem = self.problem
-        return cost(problem, all_in_root(problem)), cost(problem, all_in_leaves(problem))
 
 
 class _Shape(NamedTuple):
@@ -88,9 +94,14 @@ def plan_tree(
     held: tuple[int, ...],
     wants: Mapping[str, tuple[int, ...]],
     homes: Mapping[str, Home],
+    waits_s: Mapping[str, float],
     settings: ContentSettings,
 ) -> Planning:
-    """Return the plan for a tree.
+    """Return the plan for a tree that has the least objective, of those that are to be had.
+
+    These are the plan of the method, the same with brokers as much dearer as they are busy,
+    and the three simple plans: so no broker is ever worse off, by its own prediction, than
+    without a planner. Where the method is a simple one, its plan is taken as it is.
 
     Parameters
     ----------
@@ -104,6 +115,8 @@ def plan_tree(
         By broker, the formats that it wants for its clients.
     homes
         The brokers that get something, perhaps nothing but the event.
+    waits_s
+        By broker, how long it is busy with other conversions, as far as that is known.
     settings
         How to plan.
     """
@@ -118,9 +131,26 @@ def plan_tree(
         settings.alpha,
         settings.beta,
     )
-    graph, wanted, in_hand, plan = _solved(shape)
-    problem = PlacementProblem(graph, tree, wanted, in_hand, settings.alpha, settings.beta)
-    return Planning(problem, plan, PlanPart.of(problem, plan, homes))
+    waits = np.array([waits_s.get(name, 0.0) for name in tree.names])
+    alike, plans = _candidates(shape)
+    problem = replace(alike, tree=tree)
+    # Without a conversion to place all plans are the same.
+    if PLANNED in plans and settings.load_growth > 0.0 and waits.any() and alike.format_count > 1:
+        node_costs = tree.node_costs * (1.0 + settings.load_growth * waits)
+        loaded = shape._replace(node_costs=node_costs.tobytes())
+        plans = {**plans, UNDER_LOAD: _planned(loaded)}
+    conditions = Conditions(
+        waits,
+        np.array(
+            [float(len(homes[name].registrations)) if name in homes else 0.0 for name in tree.names]
+        ),
+        _MEGABITS_PER_MEGABYTE / settings.link_mbps if settings.link_mbps > 0.0 else 0.0,
+        settings.delay_weight,
+    )
+    compared = {name: objective(problem, plan, conditions) for name, plan in plans.items()}
+    chosen = settings.method if settings.method in BASELINES else least(compared)
+    part = PlanPart.of(problem, plans[chosen], homes, waits_s)
+    return Planning(problem, plans[chosen], part, chosen, compared)
 
 
 def longest_work(planning: Planning, before_s: Mapping[str, float] | None = None) -> float:
@@ -150,8 +180,23 @@ def longest_work(planning: Planning, before_s: Mapping[str, float] | None = None
 
 
 @lru_cache(maxsize=1024)
-def _solved(shape: _Shape) -> tuple[AdaptationGraph, BoolArray, BoolArray, Plan]:
-    """Return the formats that can help, who wants which, which are in hand, and the plan."""
+def _candidates(shape: _Shape) -> tuple[PlacementProblem, Mapping[str, Plan]]:
+    """Return a problem without names, and the plans for it that do not depend on load."""
+    problem = _problem(shape)
+    converter = Converter(problem.graph.costs)
+    simple = {name: made(problem, converter) for name, made in BASELINES.items()}
+    if shape.method in BASELINES:
+        return problem, simple
+    return problem, {PLANNED: _planned(shape), **simple}
+
+
+@lru_cache(maxsize=1024)
+def _planned(shape: _Shape) -> Plan:
+    return place(_problem(shape), method=shape.method).plan
+
+
+def _problem(shape: _Shape) -> PlacementProblem:
+    """Return a problem with the formats that can help and without names."""
     wanted = tuple(sorted({k for wants in shape.wants for k in wants}))
     graph, kept = useful(shape.formats, shape.held, wanted)
     place_of = {k: at for at, k in enumerate(kept)}
@@ -171,5 +216,4 @@ def _solved(shape: _Shape) -> tuple[AdaptationGraph, BoolArray, BoolArray, Plan]
         wants[v, [place_of[k] for k in formats]] = True
     held = np.zeros(len(kept), dtype=np.bool_)
     held[[place_of[k] for k in shape.held]] = True
-    problem = PlacementProblem(graph, tree, wants, held, shape.alpha, shape.beta)
-    return graph, wants, held, place(problem, method=shape.method).plan
+    return PlacementProblem(graph, tree, wants, held, shape.alpha, shape.beta)

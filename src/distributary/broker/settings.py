@@ -114,12 +114,20 @@ class ContentSettings:
         Where the tree comes from that is planned on: `estimated` from the paths of
         registrations, or `discovered` by a probe.
     method
-        One of `placement.METHODS`.
+        One of `placement.METHODS`. With one of the three simple ones every plan is made so.
+        With another, the plan that is carried out is the one with the least objective among
+        those of the method, with and without regard to load, and the three simple ones.
     alpha, beta
         What a unit of transmission and a unit of conversion are worth.
+    delay_weight
+        What a second of one delivery's delay is worth, in units of cost; with 0 plans are
+        chosen by their cost alone.
     load_growth
-        By how much a second of conversions that a broker has left makes it dearer to the next
-        plan; 0 plans without regard to load.
+        By how much a second of conversions that a broker has left makes it dearer to the
+        method; 0 plans without regard to load.
+    link_mbps
+        What a link whose factor is 1 carries, as far as delays are predicted; 0 for links
+        on which content takes no time.
     repeat_s
         After how long without confirmation content is planned and sent again.
     retention_s
@@ -137,7 +145,9 @@ class ContentSettings:
     method: str = "auto"
     alpha: float = 1.0
     beta: float = 1.0
+    delay_weight: float = 0.3
     load_growth: float = 5.0
+    link_mbps: float = 0.0
     repeat_s: float = 10.0
     retention_s: float = 180.0
     compare: bool = True

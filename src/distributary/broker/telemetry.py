@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = [
     "Adapted",
@@ -14,23 +15,42 @@ __all__ = [
     "Planned",
     "Refined",
     "TreeLinked",
+    "Worth",
 ]
+
+
+class Worth(NamedTuple):
+    """What a plan costs before weighting, and the predicted delays of its deliveries together."""
+
+    transmission: float
+    conversion: float
+    delay_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A rendezvous broker planned a publication; costs are those of the tree it planned on.
+    """A rendezvous broker planned a publication.
 
-    `all_in_root` and `all_in_leaves` are (transmission, conversion), None when not compared.
+    Attributes
+    ----------
+    broker_count
+        How many brokers the tree has that it planned on.
+    chosen
+        Which of the plans it compared was the best: a simple one by its name, or `planned`
+        or `planned under load`.
+    worth
+        What it costs on that tree, and how late its deliveries should be.
+    all_in_root, all_in_leaves
+        The same for these plans in the same state; None when not compared.
     """
 
     source: str
     id: str
     broker_count: int
-    transmission: float
-    conversion: float
-    all_in_root: tuple[float, float] | None
-    all_in_leaves: tuple[float, float] | None
+    chosen: str
+    worth: Worth
+    all_in_root: Worth | None
+    all_in_leaves: Worth | None
 
 
 @dataclass(frozen=True, slots=True)

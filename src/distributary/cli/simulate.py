@@ -6,7 +6,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -27,6 +27,7 @@ Examples:
   distributary simulate scenarios/partition.toml --seed 8123 -o report.json
   distributary simulate scenarios/crash-restart.toml --seeds 0..199 -o reports.json
   distributary simulate scenarios/stream-small.toml --draw stream.html
+  distributary simulate scenarios/video-small.toml --compare -o report.json
 """
 
 _VIOLATED = 1
@@ -48,6 +49,13 @@ def simulate(
             metavar="A..B", help="Run every seed from A to B, not --seed.", show_default=False
         ),
     ] = None,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare",
+            help="Run each simple way of planning as well, with queues of its own, and compare.",
+        ),
+    ] = False,
     draw: Annotated[Path | None, drawing_option("run")] = None,
     output: Annotated[Path | None, output_option("REPORT.json")] = None,
 ) -> int:
@@ -55,6 +63,7 @@ def simulate(
 
     Writes a report as JSON: what was owed and made, messages and bytes by kind, costs, and
     what went wrong. Many seeds make {"runs": [...]}. The same seed gives the same report.
+    --compare adds a table of what planning saves, in cost and in delay.
     Exits with 1 when something went wrong, and then prints the command that shows it again.
     """
     check_output(output, "-o")
@@ -66,7 +75,7 @@ def simulate(
 
     read = read_scenario(scenario)
     with progress() as observe:
-        reports = [_run(read, number, observe) for number in wanted]
+        reports = [_run(read, number, compare, observe) for number in wanted]
     _print_summary(scenario, reports)
     if draw is not None:
         from distributary.simulator.draw import draw_run
@@ -74,20 +83,28 @@ def simulate(
         draw_run(reports[0], draw)
     document: dict[str, object] = reports[0] if seeds is None else {"runs": reports}
     write_document(document, output)
-    return _VIOLATED if any(report["violations"] for report in reports) else 0
+    return _VIOLATED if any(_is_wrong(report) for report in reports) else 0
 
 
-def _run(scenario: Scenario, seed: int, observe: Observe | None) -> dict[str, object]:
-    from distributary.simulator import Simulation, report_of
+def _run(scenario: Scenario, seed: int, compare: bool, observe: Observe | None) -> dict[str, Any]:
+    from distributary.simulator import Simulation, compared_report, report_of
 
+    if compare:
+        return compared_report(scenario, seed=seed, observe=observe)
     simulation = Simulation(scenario, seed=seed)
     simulation.run(observe)
     return report_of(simulation)
 
 
-def _print_summary(path: Path, reports: list[dict[str, object]]) -> None:
+def _is_wrong(report: dict[str, Any]) -> bool:
+    """Whether something went wrong in a run, or in one that it is compared with."""
+    policies = report.get("policies", {})
+    return bool(report["violations"]) or any(one["violations"] for one in policies.values())
+
+
+def _print_summary(path: Path, reports: list[dict[str, Any]]) -> None:
     """Tell people what happened, and how to see again what went wrong."""
-    from distributary.simulator import summary_lines
+    from distributary.simulator import comparison_lines, summary_lines
 
     # The file is the same for all seeds.
     for note in cast("list[str]", reports[0]["notes"]):
@@ -98,18 +115,22 @@ def _print_summary(path: Path, reports: list[dict[str, object]]) -> None:
         for line in summary_lines(report):
             print(line, file=sys.stderr)
     else:
-        wrong = sum(bool(report["violations"]) for report in reports)
+        wrong = sum(map(_is_wrong, reports))
         print(
             f"{reports[0]['scenario']}: {counted(len(reports), 'seed')}, "
             f"{counted(wrong, 'run')} with violations",
             file=sys.stderr,
         )
+    compared = "policies" in reports[0]
+    if compared:
+        for line in comparison_lines(reports):
+            print(line, file=sys.stderr)
     for report in reports:
-        if report["violations"]:
-            replay = shlex.join(
-                ["distributary", "simulate", str(path), "--seed", str(report["seed"])]
-            )
-            print(f"replay: {replay}", file=sys.stderr)
+        if _is_wrong(report):
+            replay = ["distributary", "simulate", str(path), "--seed", str(report["seed"])]
+            if compared:
+                replay.append("--compare")
+            print(f"replay: {shlex.join(replay)}", file=sys.stderr)
 
 
 def _parsed(seeds: str) -> range:

@@ -10,14 +10,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from distributary.simulator.policies import compared_report, comparison_lines
     from distributary.simulator.report import report_of, summary_lines
     from distributary.simulator.scenario_file import read_scenario
     from distributary.simulator.simulation import Simulation
 
-__all__ = ["Simulation", "read_scenario", "report_of", "summary_lines"]
+__all__ = [
+    "Simulation",
+    "compared_report",
+    "comparison_lines",
+    "read_scenario",
+    "report_of",
+    "summary_lines",
+]
 
 _HOMES = {
     "Simulation": "simulation",
+    "compared_report": "policies",
+    "comparison_lines": "policies",
     "read_scenario": "scenario_file",
     "report_of": "report",
     "summary_lines": "report",

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from distributary.arguments import checked
-from distributary.broker.telemetry import Planned
+from distributary.broker.telemetry import Worth
 from distributary.simulator.simulation import Simulation
 
 __all__ = ["COST_SHOWN_MIN", "report_of", "summary_lines"]
 
-_PERCENTILES = (50, 90, 99, 100)
+_PERCENTILES = (50, 90, 95, 99, 100)
 _NS_PER_SECOND = 1e9
 _SHOWN_MAX = 5
 # Events without content cost next to nothing to send.
@@ -27,6 +27,8 @@ def report_of(simulation: Simulation) -> dict[str, Any]:
     same report.
     """
     once, world = simulation.exactly_once, simulation.world
+    cost = _costs(simulation)
+    delays_s = _delays_s(simulation)
     return {
         "scenario": simulation.scenario.name,
         "seed": simulation.seed,
@@ -45,14 +47,16 @@ def report_of(simulation: Simulation) -> dict[str, Any]:
         "messages": dict(sorted(world.message_counts.items())),
         "bytes": dict(sorted(world.message_bytes.items())),
         "refused_messages": world.refused,
-        "cost": _costs(simulation.planned),
+        "cost": cost,
+        "objective": _objective(simulation, cost["total"], delays_s),
         "loss_of_fidelity": [
             {"at_s": at_s, "loss": loss} for at_s, loss in simulation.streams.at_brokers.series()
         ],
         "loss_of_fidelity_mean": simulation.streams.at_brokers.average(),
-        "delays_s": _delays(simulation),
+        "delays_s": _delays(delays_s),
         "matching": _matching(simulation),
         "plans": len(simulation.planned),
+        "chosen": dict(sorted(Counter(plan.chosen for plan in simulation.planned).items())),
         "refinements": simulation.refined,
         "adaptations": {
             "count": len(simulation.adapted),
@@ -84,7 +88,13 @@ def summary_lines(report: dict[str, Any]) -> list[str]:
     if delays["count"]:
         rows.append(("delay", f"{delays['p50']:.3f} s in the middle, {delays['p99']:.3f} s p99"))
     if cost["total"] >= COST_SHOWN_MIN:
-        rows.append(("cost", f"{cost['total']:,.1f}{_against(cost)}"))
+        objective, chosen = report["objective"], report["chosen"]
+        worth = f"{objective['total']:,.1f} with {objective['delay_weight']:g} a second of delay"
+        rows += [
+            ("cost", f"{cost['total']:,.1f}{_against(cost)}"),
+            ("objective", worth),
+            ("plans", ", ".join(f"{count:,} {name}" for name, count in chosen.items())),
+        ]
     if report["loss_of_fidelity"]:
         rows.append(("loss of fidelity", f"{report['loss_of_fidelity_mean']:.4%}"))
     violations = report["violations"]
@@ -103,24 +113,49 @@ def _against(cost: dict[str, Any]) -> str:
     return f" ({', '.join(words)})" if words else ""
 
 
-def _costs(planned: Sequence[Planned]) -> dict[str, Any]:
-    own = _cost((plan.transmission, plan.conversion) for plan in planned)
+def _costs(simulation: Simulation) -> dict[str, Any]:
+    """Return what plans cost together, and what simple ones would have, in the same states."""
+    settings, planned = simulation.scenario.settings.content, simulation.planned
+
+    def cost(found: Iterable[Worth | None]) -> dict[str, float]:
+        known = [worth for worth in found if worth is not None]
+        transmission = sum(worth.transmission for worth in known)
+        conversion = sum(worth.conversion for worth in known)
+        return {
+            "transmission": transmission,
+            "conversion": conversion,
+            "total": settings.alpha * transmission + settings.beta * conversion,
+        }
+
     return {
-        **own,
-        "all_in_root": _cost(p.all_in_root for p in planned if p.all_in_root is not None),
-        "all_in_leaves": _cost(p.all_in_leaves for p in planned if p.all_in_leaves is not None),
+        **cost(plan.worth for plan in planned),
+        "all_in_root": cost(plan.all_in_root for plan in planned),
+        "all_in_leaves": cost(plan.all_in_leaves for plan in planned),
     }
 
 
-def _cost(pairs: Iterable[tuple[float, float]]) -> dict[str, float]:
-    transmission = conversion = 0.0
-    for sent, converted in pairs:
-        transmission += sent
-        conversion += converted
+def _objective(
+    simulation: Simulation, cost_total: float, delays_s: Sequence[float]
+) -> dict[str, float]:
+    """Return what the run came to, and what plans were predicted to."""
+    settings, planned = simulation.scenario.settings.content, simulation.planned
+    weight = settings.delay_weight
+
+    def predicted(found: Iterable[Worth | None]) -> float:
+        return sum(
+            settings.alpha * worth.transmission
+            + settings.beta * worth.conversion
+            + weight * worth.delay_s
+            for worth in found
+            if worth is not None
+        )
+
     return {
-        "transmission": transmission,
-        "conversion": conversion,
-        "total": transmission + conversion,
+        "delay_weight": weight,
+        "total": cost_total + weight * sum(delays_s),
+        "predicted": predicted(plan.worth for plan in planned),
+        "predicted_all_in_root": predicted(plan.all_in_root for plan in planned),
+        "predicted_all_in_leaves": predicted(plan.all_in_leaves for plan in planned),
     }
 
 
@@ -138,13 +173,16 @@ def _to_nearest(simulation: Simulation) -> int:
     )
 
 
-def _delays(simulation: Simulation) -> dict[str, float]:
-    """Return how long deliveries took from the publisher to the subscriber."""
-    took = sorted(
+def _delays_s(simulation: Simulation) -> list[float]:
+    """Return how long deliveries took from the publisher to the subscriber, in order."""
+    return sorted(
         (copy.at_ns - copy.published.sent_ns) / _NS_PER_SECOND
         for copy in simulation.ledger.got.values()
         if copy.media_type is not None
     )
+
+
+def _delays(took: Sequence[float]) -> dict[str, float]:
     if not took:
         return {"count": 0}
     found: dict[str, float] = {"count": len(took), "mean": sum(took) / len(took)}

@@ -98,6 +98,7 @@ class ContentTable:
     method: str = "auto"
     alpha: float = bounded(1.0, 0.0, 1e6)
     beta: float = bounded(1.0, 0.0, 1e6)
+    delay_weight: float = bounded(0.3, 0.0, 1e6)
     load_growth: float = bounded(5.0, 0.0, 1e6)
     compare: bool = True
 

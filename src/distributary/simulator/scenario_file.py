@@ -85,7 +85,7 @@ def scenario_from(document: Mapping[str, Any], path: Path) -> Scenario:
     faults = read_faults(document.get("fault", []), overlay, workload)
     _check_overlay(overlay, size, path)
     _check_workload(workload)
-    settings = _settings(document, content, adaptation, path)
+    settings = _settings(document, overlay, content, adaptation, path)
     _check_content(content, settings)
     return Scenario(path.stem, path, size, settings, overlay, content, workload, faults)
 
@@ -132,7 +132,11 @@ def _check_content(content: ContentTable, settings: Settings) -> None:
 
 
 def _settings(
-    document: Mapping[str, Any], content: ContentTable, adaptation: Mapping[str, Any], path: Path
+    document: Mapping[str, Any],
+    overlay: OverlayTable,
+    content: ContentTable,
+    adaptation: Mapping[str, Any],
+    path: Path,
 ) -> Settings:
     """Return what the brokers agree on: the scenario's tables, then `[settings]`."""
     conflate = {k: adaptation[k] for k in ("approach", "conflate") if k in adaptation}
@@ -145,7 +149,9 @@ def _settings(
             method=content.method,
             alpha=content.alpha,
             beta=content.beta,
+            delay_weight=content.delay_weight,
             load_growth=content.load_growth,
+            link_mbps=overlay.bandwidth_mbps,
             compare=content.compare,
         ),
         streams=StreamSettings(**conflate),

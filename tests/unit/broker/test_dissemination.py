@@ -12,7 +12,7 @@ from tests.content_worlds import JPEG, PDF, SETTINGS, SPEECH, TEXT, ContentWorld
 from distributary.broker.dissemination import Dissemination
 from distributary.broker.dissemination.task import TASK, Event, State
 from distributary.broker.settings import Settings
-from distributary.broker.telemetry import Planned, Refined
+from distributary.broker.telemetry import Planned, Refined, Worth
 
 FORMATS = (PDF, JPEG, TEXT, SPEECH)
 MAPS = ({"exact": {"type": "map"}},)
@@ -104,8 +104,28 @@ def test_plans_are_compared_with_converting_at_the_root_and_at_the_leaves() -> N
     assert planned.broker_count == 12
     assert planned.all_in_root is not None
     assert planned.all_in_leaves is not None
-    total = planned.transmission + planned.conversion
-    assert total <= min(sum(planned.all_in_root), sum(planned.all_in_leaves)) + 1e-9
+    assert planned.chosen in ("planned", "single-format")
+
+    def total(worth: Worth) -> float:
+        weight = SETTINGS.content.delay_weight
+        return worth.transmission + worth.conversion + weight * worth.delay_s
+
+    best = min(total(planned.all_in_root), total(planned.all_in_leaves))
+    assert total(planned.worth) <= best * (1.0 + 1e-12)
+    assert planned.all_in_leaves.delay_s < planned.all_in_root.delay_s
+
+
+@pytest.mark.parametrize("method", ["all-in-root", "all-in-leaves", "single-format"])
+def test_brokers_keep_to_a_simple_policy(method: str) -> None:
+    """Whatever it costs: so that it can be compared with planning."""
+    content = replace(SETTINGS.content, method=method, delay_weight=100.0)
+    world = populated(settings=replace(SETTINGS, content=content))
+    for number in range(3):
+        world.publish(f"map {number}", world.members[5])
+    world.run_s(20)
+    reported = [p for p in world.reported(Planned) if isinstance(p, Planned)]
+    assert {planned.chosen for planned in reported} == {method}
+    assert world.violations() == []
 
 
 def test_what_nobody_wants_is_settled_at_once() -> None:
@@ -145,7 +165,7 @@ def test_a_relay_that_is_lost_for_ever_is_planned_around() -> None:
     relay = next(hop for home, hop in hops.items() if hop not in (home, None))
     assert relay is not None
     world.publish("map", root)
-    world.run_s(0.12)
+    world.run_s(0.08)
     world.world.crash(relay)
     world.run_s(40)
     lost = {name for name, home in zip(sorted_names(world), world.members, strict=True)}
@@ -189,7 +209,7 @@ def test_a_home_that_was_away_gets_what_it_missed_in_order() -> None:
     world.run_s(4)
     for number in range(1, 4):
         world.publish(f"map {number}", publisher)
-    world.run_s(4)
+    world.run_s(10)
     kept = part_of(world, root)
     assert any(task.state is State.WAITING for task in kept._tasks.values())
     world.overlay.restart(home)

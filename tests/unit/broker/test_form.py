@@ -191,6 +191,7 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (plan({}, {"after": -2}), "after number -2"),
         (plan({"node_cost": math.nan}), "an amount of nan"),
         (plan({"link_cost": -1.0}), "an amount of -1"),
+        (plan({"wait_s": math.inf}), "an amount of inf"),
         (plan({"made": ((0, 2), (0, 3))}), "a conversion that there is not"),
         (plan({"made": ((2, 3),)}), "wait for each other"),
         (plan({"made": ((0, 2),)}), "sends what it does not make"),

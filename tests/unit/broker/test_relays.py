@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.content_worlds import JPEG, PDF, SETTINGS, SPEECH, TEXT, ContentWorld
+from tests.content_worlds import JPEG, PDF, SPEECH, TEXT, ContentWorld
 
 from distributary.broker.blob import Blob
 from distributary.broker.effects import Convert, Effect, Erase, Persist, Send
@@ -97,7 +97,7 @@ def test_conversions_are_made_in_turn_and_what_is_ready_leaves_at_once() -> None
     relays.carry_out(portion(first, below, last, root=own), turn)
     (text,) = conversions(turn.effects)
     assert text.target == TEXT
-    assert relays.node_cost > 1.0, "it has work to do"
+    assert relays.left_s > 0.0, "it has work to do"
     then = Turn(1)
     broker.converted(Converted(text.ticket, Blob.imagined(TEXT, 10, "t")), then)
     assert [to for to, _ in passed_on(then.effects, Portion)] == [other]
@@ -106,7 +106,7 @@ def test_conversions_are_made_in_turn_and_what_is_ready_leaves_at_once() -> None
     end = Turn(2)
     broker.converted(Converted(speech.ticket, Blob.imagined(SPEECH, 10, "t")), end)
     assert len(passed_on(end.effects, Portion)) == 1
-    assert relays.node_cost == pytest.approx(1.0)
+    assert relays.left_s == pytest.approx(0.0)
     kinds = [type(effect) for effect in end.effects]
     assert kinds.index(Erase) > kinds.index(Send)
 
@@ -175,18 +175,16 @@ def test_a_conversion_that_fails_is_told_to_the_root_with_those_who_go_without()
     assert lost == ConversionLost("/s", "1", 1, ((TEXT, "it is broken"),), (other,))
 
 
-def test_work_under_way_makes_a_broker_dearer() -> None:
-    settings = replace(SETTINGS, content=replace(SETTINGS.content, load_growth=2.0))
-    world = ContentWorld(3, settings=settings)
-    own, other, _ = world.members
-    relays = relays_of(world, own)
+def test_work_under_way_is_left_to_do_until_it_is_done() -> None:
+    _, own, other, relays = pair()
+    relays.core.membership.node_cost = 3.0
     first = node(own, 0, receives=(0,), made=((0, 2),))
     turn = Turn(0)
     relays.carry_out(portion(first, node(other, 1, wants=(2,), receives=(2,)), root=own), turn)
-    assert relays.node_cost == 1.0 + 2.0 * 0.2
+    assert relays.left_s == pytest.approx(3.0 * 0.2)
     (text,) = conversions(turn.effects)
     relays.core.converted(ConversionRefused(text.ticket, "no"), Turn(1))
-    assert relays.node_cost == 1.0
+    assert relays.left_s == 0.0
 
 
 def test_conversions_that_a_crash_has_forgotten_are_made_again() -> None:

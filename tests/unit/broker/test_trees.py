@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -125,7 +127,11 @@ def test_every_part_of_a_plan_is_a_plan_of_its_own(problem: PlacementProblem) ->
             check(below.problem(problem.graph), below.plan())
 
 
-def planned(routes: dict[str, Route], wants: dict[str, tuple[int, ...]]) -> PlanPart:
+def planned(
+    routes: dict[str, Route],
+    wants: dict[str, tuple[int, ...]],
+    waits_s: Mapping[str, float] | None = None,
+) -> PlanPart:
     homes = {home: Home(0, ("s",)) for home in routes}
     return plan_tree(
         FORMATS,
@@ -133,6 +139,7 @@ def planned(routes: dict[str, Route], wants: dict[str, tuple[int, ...]]) -> Plan
         held=(FORMATS.held,),
         wants=wants,
         homes=homes,
+        waits_s=waits_s or {},
         settings=SETTINGS,
     ).part
 
@@ -160,6 +167,7 @@ def test_a_broker_with_other_next_hops_plans_its_subtree_anew() -> None:
         formats=FORMATS,
         link_cost_to={"c": 4.0, "z": 5.0}.__getitem__,
         own_cost=1.0,
+        own_wait_s=0.0,
         settings=SETTINGS,
     )
     check(again.problem, again.plan)
@@ -174,6 +182,27 @@ def test_a_broker_with_other_next_hops_plans_its_subtree_anew() -> None:
     assert [formats[k] for k in nodes["x"].wants] == [SPEECH]
 
 
+def test_a_plan_goes_around_work_that_only_its_maker_and_its_relay_know_of() -> None:
+    """What a root knows of others travels with the plan, and a relay knows of itself."""
+    waits_s = {"a": 30.0, "x": 4.0}
+    part = planned(ROUTES, WANTS, waits_s)
+    assert {node.broker: node.wait_s for node in part.nodes if node.wait_s} == waits_s
+    hurried = replace(SETTINGS, delay_weight=100.0)
+    again = refined(
+        part,
+        {"z": "z"},
+        formats=FORMATS,
+        link_cost_to=lambda _: 1.0,
+        own_cost=1.0,
+        own_wait_s=60.0,
+        settings=hurried,
+    )
+    waits = {node.broker: node.wait_s for node in again.part.nodes if node.wait_s}
+    assert waits == {**waits_s, "root": 60.0}
+    made_at = {node.broker for node in again.part.nodes if node.made}
+    assert made_at == {"x", "y", "z"}, "whoever waits for others waits the longest"
+
+
 def test_a_home_that_cannot_be_reached_is_left_out_of_a_new_plan() -> None:
     part = planned(ROUTES, WANTS)
     again = refined(
@@ -182,6 +211,7 @@ def test_a_home_that_cannot_be_reached_is_left_out_of_a_new_plan() -> None:
         formats=FORMATS,
         link_cost_to=lambda _: 1.0,
         own_cost=1.0,
+        own_wait_s=0.0,
         settings=SETTINGS,
     )
     assert set(again.part.homes()) == {"y", "z"}
@@ -198,6 +228,7 @@ def test_a_home_that_gets_nothing_but_the_event_is_part_of_the_plan() -> None:
         formats=FORMATS,
         link_cost_to=lambda _: 1.0,
         own_cost=1.0,
+        own_wait_s=0.0,
         settings=SETTINGS,
     )
     assert set(again.part.homes()) == {"x", "y"}
@@ -214,6 +245,7 @@ def test_work_adds_up_along_a_way_and_not_across_ways() -> None:
         held=(FORMATS.held,),
         wants=wanted(x=SPEECH, y=SPEECH),
         homes={home: Home(0, ("s",)) for home in dear_links},
+        waits_s={},
         settings=SETTINGS,
     )
     costs = {

@@ -157,3 +157,34 @@ def test_a_bad_scenario_is_one_line_that_names_the_field(run: Any) -> None:
     Path("bad.toml").write_text('size = "small"\n[overlay]\nbrokers = "many"\n')
     code, out, err = run("bad.toml")
     check_one_line(code, out, err, "bad.toml: overlay.brokers: must be a whole number")
+
+
+def test_planning_is_compared_with_every_simple_policy(run: Any) -> None:
+    code, out, err = run("s.toml", "--compare", "--seed", "2")
+    policies = json.loads(out)["policies"]
+    assert code == 0
+    assert list(policies) == ["planned", "all-in-root", "all-in-leaves", "single-format"]
+    for policy, figures in policies.items():
+        (line,) = (line for line in err.splitlines() if line.startswith(f"{policy} "))
+        assert f"{figures['objective']:,.1f}" in line
+        assert f"{figures['delay_s_p95']:.3f}" in line
+    plain = json.loads(run("s.toml", "--seed", "2")[1])
+    assert {**plain, "policies": policies} == json.loads(out)
+
+
+def test_several_seeds_are_compared_together(run: Any) -> None:
+    code, out, err = run("s.toml", "--compare", "--seeds", "1..2")
+    runs = json.loads(out)["runs"]
+    assert code == 0
+    mean = sum(report["policies"]["planned"]["cost"] for report in runs) / 2
+    (line,) = (line for line in err.splitlines() if line.startswith("planned "))
+    assert f"{mean:,.1f}" in line
+
+
+def test_what_goes_wrong_under_a_simple_policy_counts(run: Any) -> None:
+    text = HOPELESS.replace("settle_s = 30", "settle_s = 0").replace("until_s = 200", "until_s = 9")
+    Path("hopeless.toml").write_text(text)
+    code, out, err = run("hopeless.toml", "--compare", "--seed", "1")
+    assert code == 1
+    assert all(one["violations"] > 0 for one in json.loads(out)["policies"].values())
+    assert "replay: distributary simulate hopeless.toml --seed 1 --compare" in err

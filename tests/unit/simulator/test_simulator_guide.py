@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from distributary.broker.settings import MigrationSettings, Settings
-from distributary.simulator import Simulation, read_scenario, report_of
+from distributary.simulator import Simulation, compared_report, read_scenario, report_of
 from distributary.simulator.checkers.violation import Checker
 from distributary.simulator.scenario import (
     FAULT_KINDS,
@@ -75,9 +75,7 @@ def test_every_group_of_settings_is_there() -> None:
 def test_every_field_of_the_report_and_every_checker_is_there(tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     path.write_text('size = "small"\n[overlay]\nbrokers = 2\n[workload]\nduration_s = 10\n')
-    simulation = Simulation(read_scenario(path), seed=0)
-    simulation.run()
-    report: dict[str, Any] = report_of(simulation)
+    report = compared_report(read_scenario(path), seed=0)
     assert list(rows("## The report")) == list(report)
     assert list(rows("`deliveries` has")) == list(report["deliveries"])
     sources = (Path(__file__).parents[3] / "src" / "distributary" / "simulator").rglob("*.py")

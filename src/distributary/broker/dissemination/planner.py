@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from distributary.broker.dissemination.task import Task
 from distributary.broker.dissemination.workloads import Workloads
 from distributary.broker.formats import Formats, choice, formats_of
 from distributary.broker.plan_part import Home, Route
 from distributary.broker.planning import Planning, longest_work, plan_tree
-from distributary.broker.telemetry import Planned
+from distributary.broker.telemetry import Planned, Worth
 from distributary.broker.trees import along_hop, around, tree_along
-from distributary.topology import DisseminationTree
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -47,7 +43,6 @@ class Planner:
             The time.
         """
         core = self._core
-        settings = core.settings.content
         formats = formats_of(core.settings, task.item, task.lost_formats)
         homes: dict[str, Home] = {}
         wants: dict[str, tuple[int, ...]] = {}
@@ -62,35 +57,33 @@ class Planner:
             above = frozenset(broker for broker, _, _ in way if broker != home)
             task.pending[home].above = above
         tree = tree_along(core.identity, core.membership.node_cost, ways)
-        left_s = {name: self._workloads.left_s(name, now_ns) for name in tree.names}
+        waits_s = {name: self._workloads.left_s(name, now_ns) for name in tree.names}
+        # Of itself the root knows all that it has to do, for others too.
+        waits_s[core.identity] = core.relays.left_s
         planning = plan_tree(
             formats,
-            self._loaded(tree, settings.load_growth, left_s),
+            tree,
             held=(formats.held,),
             wants=wants,
             homes=homes,
-            settings=settings,
+            waits_s=waits_s,
+            settings=core.settings.content,
         )
-        # What it costs does not depend on what else there is to do, only what is planned.
-        planning = replace(planning, problem=replace(planning.problem, tree=tree))
-        task.work_s = longest_work(planning, {**left_s, core.identity: core.relays.left_s})
+        task.work_s = longest_work(planning, waits_s)
         self._workloads.add(planning, now_ns)
         return planning
 
     def report(self, task: Task, planning: Planning) -> Planned:
         """Return what there is to tell about a plan."""
-        price = planning.cost
-        compared: list[tuple[float, float]] | None = None
-        if self._core.settings.content.compare:
-            compared = [(c.transmission, c.conversion) for c in planning.baselines()]
+        compared = self._core.settings.content.compare
         return Planned(
             task.item.source,
             task.item.id,
             planning.problem.node_count,
-            price.transmission,
-            price.conversion,
-            compared[0] if compared else None,
-            compared[1] if compared else None,
+            planning.chosen,
+            _worth(planning, planning.chosen),
+            _worth(planning, "all-in-root") if compared else None,
+            _worth(planning, "all-in-leaves") if compared else None,
         )
 
     def _way(
@@ -119,19 +112,10 @@ class Planner:
                 step = (hop, membership.link_cost_to(hop), node_costs.get(hop, 1.0))
                 ways[home] = along_hop(way, step)
 
-    def _loaded(
-        self, tree: DisseminationTree, growth: float, left_s: Mapping[str, float]
-    ) -> DisseminationTree:
-        """Return a tree whose brokers are dearer by the work that this root gave them.
 
-        Of itself the root knows all that it has to do, for others too.
-        """
-        if growth == 0.0:
-            return tree
-        left = np.array([left_s[name] for name in tree.names])
-        node_costs = tree.node_costs * (1.0 + growth * left)
-        node_costs[0] = self._core.relays.node_cost
-        return replace(tree, node_costs=node_costs)
+def _worth(planning: Planning, name: str) -> Worth:
+    found = planning.compared[name]
+    return Worth(found.cost.transmission, found.cost.conversion, found.delay_s)
 
 
 def _wanted(formats: Formats, registrations: Iterable[tuple[str | None, Route]]) -> tuple[int, ...]:

@@ -144,7 +144,7 @@ def _check_tree(part: PlanPart, rules: Rules) -> None:
             raise PeerMisbehaved("a plan whose nodes are not in order")
         depth = node.depth
     for node in nodes:
-        rules.amounts((node.link_cost, node.node_cost))
+        rules.amounts((node.link_cost, node.node_cost, node.wait_s))
         if node.after < RELAY:
             raise PeerMisbehaved(f"an item after number {node.after}")
     if all(node.after == RELAY for node in nodes):

@@ -49,6 +49,7 @@ def refined(
     formats: Formats,
     link_cost_to: Callable[[str], float],
     own_cost: float,
+    own_wait_s: float,
     settings: ContentSettings,
 ) -> Planning:
     """Return a plan for the own subtree along the next hops that there are.
@@ -64,8 +65,9 @@ def refined(
         Of the item.
     link_cost_to
         What the link to a neighbour costs.
-    own_cost
-        What converting costs at the own broker.
+    own_cost, own_wait_s
+        What converting costs at the own broker, and how long that is busy with other
+        conversions; what others are busy with is known from the plan.
     settings
         How to plan.
     """
@@ -96,5 +98,6 @@ def refined(
         held=held,
         wants=wants,
         homes=homes,
+        waits_s={**{node.broker: node.wait_s for node in part.nodes}, own.broker: own_wait_s},
         settings=settings,
     )

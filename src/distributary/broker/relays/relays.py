@@ -72,12 +72,6 @@ class Relays(Part):
             self.carry_out(portion, turn)
 
     @property
-    def node_cost(self) -> float:
-        """What a unit of conversion costs here now, conversions under way considered."""
-        growth = self.core.settings.content.load_growth
-        return self.core.membership.node_cost * (1.0 + growth * self._load)
-
-    @property
     def left_s(self) -> float:
         """How long the conversions under way should take, if none has begun."""
         return self.core.membership.node_cost * self._load
@@ -126,7 +120,8 @@ class Relays(Part):
             other,
             formats=formats_of(self.core.settings, portion.item, lost),
             link_cost_to=membership.link_cost_to,
-            own_cost=self.node_cost,
+            own_cost=membership.node_cost,
+            own_wait_s=self.left_s,
             settings=self.core.settings.content,
         )
         turn.report(Refined(portion.item.source, portion.item.id))
