@@ -1,4 +1,4 @@
-"""Maps for a tenth of 1,024 brokers: how long the simulator takes, and what load does."""
+"""Maps for a tenth of 1,024 brokers: how long the simulator takes, and what hurry costs."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _SECONDS_MAX = 120.0
 
 @dataclass(frozen=True)
 class _Parameters:
-    """How many brokers and publications, and the same for the comparison of loads."""
+    """How many brokers and publications, and the same for the comparison of weights."""
 
     brokers: int
     publications: int
     compared_publications: int
-    growths: tuple[float, ...]
+    weights: tuple[float, ...]
 
 
 _SIZES: Mapping[Size, _Parameters] = {
-    "small": _Parameters(48, 30, 20, (0.0, 5.0)),
-    "large": _Parameters(1024, 1000, 300, (0.0, 1.0, 5.0, 30.0)),
+    "small": _Parameters(48, 30, 20, (0.0, 0.3)),
+    "large": _Parameters(1024, 1000, 300, (0.0, 0.1, 0.3, 1.0)),
 }
 
 
@@ -80,12 +80,12 @@ def _run(size: Size, progress: Progress) -> Findings:
     progress(f"{parameters.brokers:,} brokers, {parameters.publications:,} publications")
     measured = _measure(whole)
     compared = {}
-    for growth in parameters.growths:
-        progress(f"load growth {growth:g}")
+    for weight in parameters.weights:
+        progress(f"delay weight {weight:g}")
         less = _sized(scenario, parameters.brokers, parameters.compared_publications, per_s)
-        compared[growth] = _measure(_with_growth(less, growth))
+        compared[weight] = _measure(_with_weight(less, weight))
     return Findings(
-        tables=(_speed_table(parameters, measured), _load_table(parameters, compared, per_s)),
+        tables=(_speed_table(parameters, measured), _weight_table(parameters, compared, per_s)),
         claims=(
             Claim(
                 f"{parameters.publications:,} publications at {parameters.brokers:,} brokers",
@@ -129,9 +129,9 @@ def _sized(scenario: Scenario, brokers: int, publications: int, per_s: float) ->
     )
 
 
-def _with_growth(scenario: Scenario, growth: float) -> Scenario:
+def _with_weight(scenario: Scenario, weight: float) -> Scenario:
     settings = scenario.settings
-    content = replace(settings.content, load_growth=growth)
+    content = replace(settings.content, delay_weight=weight)
     return replace(scenario, settings=replace(settings, content=content))
 
 
@@ -174,25 +174,25 @@ def _speed_table(parameters: _Parameters, measured: _Measured) -> Table:
     )
 
 
-def _load_table(
+def _weight_table(
     parameters: _Parameters, compared: Mapping[float, _Measured], per_s: float
 ) -> Table:
     rows: list[tuple[Value, ...]] = [
         (
-            growth,
+            weight,
             item.number("delays_s", "p50"),
             item.number("delays_s", "p90"),
             item.number("delays_s", "p99"),
             item.number("cost", "transmission"),
             item.number("cost", "conversion"),
         )
-        for growth, item in compared.items()
+        for weight, item in compared.items()
     ]
     return Table(
-        f"Plans that mind the work that brokers have, {parameters.brokers:,} brokers",
+        f"Plans that mind the delays of deliveries, {parameters.brokers:,} brokers",
         "quality",
         (
-            Column("load growth", 0),
+            Column("delay weight", 1),
             Column("median delay s", 2),
             Column("p90 s", 2),
             Column("p99 s", 2),
@@ -202,9 +202,9 @@ def _load_table(
         tuple(rows),
         notes=(
             f"{parameters.compared_publications:,} publications, {per_s:.1f} a second, of which "
-            "a quarter are of one type and so have one root. With a load growth of 0, as in the "
+            "a quarter are of one type and so have one root. With a weight of 0, as in the "
             "published method, roots convert more than they can, and everything waits for "
-            "them. Costs are those of the plans that roots made, without regard to load."
+            "them. Costs are those of the plans that roots made."
         ),
     )
 

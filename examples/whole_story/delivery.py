@@ -166,7 +166,8 @@ def deliver(data: Path, pdf: bytes, *, seed: int, say: Callable[[str], None]) ->
     settings = Settings(
         space=SPACE,
         graph=json.dumps(default_graph("map")),
-        content=ContentSettings(retention_s=60.0),
+        # The story compares costs, so plans are chosen by their cost alone.
+        content=ContentSettings(retention_s=60.0, delay_weight=0.0),
     )
     story = Overlay(dict(zip(identifiers, brokers, strict=True)), DeliveredMap())
     network = SimulatedNetwork(

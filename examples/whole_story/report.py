@@ -63,7 +63,7 @@ def write_report(
     rule = min(rules, key=rules.__getitem__)
     planned = overlay.map.planned
     assert planned is not None
-    own = planned.transmission + planned.conversion
+    own = planned.worth.transmission + planned.worth.conversion
     plans = _plans(history)
     savings = Savings(
         wiring=1.0 - wiring.cost.total / rules[rule],
