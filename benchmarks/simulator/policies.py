@@ -53,7 +53,7 @@ class _Parameters:
 
 _SIZES: Mapping[Size, _Parameters] = {
     "small": _Parameters(2, 12, 0.2, (0.0, 0.3)),
-    "large": _Parameters(20, 20, 1.0, (0.0, 0.03, 0.1, 0.3, 1.0, 3.0)),
+    "large": _Parameters(20, 20, 1.0, (0.0, 0.1, 0.3, 1.0)),
 }
 
 
@@ -122,7 +122,7 @@ def _scenario(graph: str, network: Mapping[str, Any], parameters: _Parameters) -
             "size": "small",
             "overlay": {
                 "brokers": parameters.brokers,
-                "bandwidth_mbps": 200,
+                "bandwidth_mbps": 1000,
                 "heterogeneity": "weak",
                 **network,
             },

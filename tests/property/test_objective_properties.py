@@ -142,8 +142,8 @@ def test_no_simple_plan_would_have_been_better_in_the_same_state(
         assert mine == objective(problem, BASELINES[method](problem, None), conditions)
         return
     assert planning.chosen in {PLANNED, UNDER_LOAD, *BASELINES}
-    # The iterative method need not find what the exact one does.
-    for make in MAKERS[:3] if method == "iterative" else MAKERS:
+    # Other methods need not find the plan of the exact one, nor one that is as quick.
+    for make in MAKERS if method in ("auto", "exact") else MAKERS[:3]:
         assert mine.total <= objective(problem, make(problem), conditions).total * (1.0 + 1e-12)
     if content.delay_weight == 0.0 and method in ("auto", "exact"):
         assert mine.cost.total == pytest.approx(cost(problem, exact_plan(problem)).total)

@@ -137,8 +137,8 @@ def plan_tree(
     # Without a conversion to place all plans are the same.
     if PLANNED in plans and settings.load_growth > 0.0 and waits.any() and alike.format_count > 1:
         node_costs = tree.node_costs * (1.0 + settings.load_growth * waits)
-        loaded = shape._replace(node_costs=node_costs.tobytes())
-        plans = {**plans, UNDER_LOAD: _planned(loaded)}
+        loaded = replace(problem, tree=replace(tree, node_costs=node_costs))
+        plans = {**plans, UNDER_LOAD: place(loaded, method=settings.method).plan}
     conditions = Conditions(
         waits,
         np.array(
@@ -187,12 +187,7 @@ def _candidates(shape: _Shape) -> tuple[PlacementProblem, Mapping[str, Plan]]:
     simple = {name: made(problem, converter) for name, made in BASELINES.items()}
     if shape.method in BASELINES:
         return problem, simple
-    return problem, {PLANNED: _planned(shape), **simple}
-
-
-@lru_cache(maxsize=1024)
-def _planned(shape: _Shape) -> Plan:
-    return place(_problem(shape), method=shape.method).plan
+    return problem, {PLANNED: place(problem, method=shape.method).plan, **simple}
 
 
 def _problem(shape: _Shape) -> PlacementProblem:

@@ -56,10 +56,22 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Objective:
-    """What a plan costs, the predicted delays of its deliveries together, and the sum J."""
+    """What a plan costs and how late it delivers.
+
+    Attributes
+    ----------
+    cost
+        Its cost.
+    delay_s, latest_s
+        The predicted delays of its deliveries together, and that of the last broker to have
+        all that it wants.
+    total
+        The sum J.
+    """
 
     cost: Cost
     delay_s: float
+    latest_s: float
     total: float
 
 
@@ -89,7 +101,12 @@ def objective(problem: PlacementProblem, plan: Plan, conditions: Conditions) -> 
     price = cost(problem, plan)
     times = serving_times(problem, plan, conditions)
     delay_s = float(np.dot(conditions.deliveries, times))
-    return Objective(price, delay_s, price.total + conditions.delay_weight * delay_s)
+    return Objective(
+        price,
+        delay_s,
+        latest_s=float(times.max()),
+        total=price.total + conditions.delay_weight * delay_s,
+    )
 
 
 def least(worth: Mapping[str, Objective]) -> str:

@@ -69,7 +69,8 @@ class Planner:
             waits_s=waits_s,
             settings=core.settings.content,
         )
-        task.work_s = longest_work(planning, waits_s)
+        # Links may take longer than conversions, and brokers longer than predicted.
+        task.work_s = max(longest_work(planning, waits_s), planning.objective.latest_s)
         self._workloads.add(planning, now_ns)
         return planning
 

@@ -154,7 +154,7 @@ class Task:
     timer
         When it is next looked after.
     work_s
-        How long conversions should take on the way to any home, as last planned.
+        How long conversions and links should take on the way to any home, as last planned.
     """
 
     __slots__ = (
