@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING
 
 from distributary.arguments import check_type
 from distributary.arrays import IntArray
-from distributary.content.dimensions import CELLS_MAX, Dimension, TextBuckets, dimension_from
+from distributary.content.dimensions import (
+    CELLS_MAX,
+    Dimension,
+    NumberBins,
+    TextBuckets,
+    TextValues,
+    dimension_from,
+)
 from distributary.content.fields import Record
 from distributary.content.publication import Publication
 from distributary.errors import BadInput
@@ -45,7 +52,7 @@ class ContentSpace:
     def __post_init__(self) -> None:
         check_type("dimensions", self.dimensions, tuple)
         for at, dimension in enumerate(self.dimensions):
-            check_type(f"dimensions[{at}]", dimension, NumberBins, TextBuckets)
+            check_type(f"dimensions[{at}]", dimension, NumberBins, TextBuckets, TextValues)
         if not 1 <= len(self.dimensions) <= _DIMENSIONS_MAX:
             raise BadInput(
                 "dimensions", f"are {len(self.dimensions)}; a space has 1 to {_DIMENSIONS_MAX}"

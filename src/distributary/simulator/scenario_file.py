@@ -151,7 +151,7 @@ def _settings(
             beta=content.beta,
             delay_weight=content.delay_weight,
             load_growth=content.load_growth,
-            link_mbps=overlay.bandwidth_mbps,
+            link_mbps=overlay.link_mbps,
             compare=content.compare,
         ),
         streams=StreamSettings(**conflate),

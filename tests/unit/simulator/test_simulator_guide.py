@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from distributary.broker.settings import MigrationSettings, Settings
-from distributary.simulator import Simulation, compared_report, read_scenario, report_of
+from distributary.simulator import compared_report, read_scenario
 from distributary.simulator.checkers.violation import Checker
 from distributary.simulator.scenario import (
     FAULT_KINDS,
