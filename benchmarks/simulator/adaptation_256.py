@@ -200,8 +200,8 @@ def _wandering_table(parameters: Parameters, measured: _Cases, wandering: _Cases
             "A value that wanders is a random walk that is drawn back to its mean. Followers "
             "tolerate so much that as children of the source they would be sent as many versions "
             "as planners assume. Below another broker they are sent more, because that broker's "
-            "own tolerance is taken off theirs; so brokers get more than annealing counts on, the "
-            "deeper the tree the more. Nothing is claimed of these "
+            "own tolerance is taken off theirs; so brokers get more than annealing counts on. "
+            "Nothing is claimed of these "
             "rows: they show what the assumption is worth."
         ),
     )
