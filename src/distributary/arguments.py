@@ -149,14 +149,16 @@ def _kinds(hint: Any) -> tuple[Any, ...]:
 
 def check_choice(argument: str, value: object, choices: Collection[str]) -> None:
     """Raise `BadInput` unless `value` is one of these words."""
-    check_type(argument, value, str)
+    if type(value) is not str:
+        check_type(argument, value, str)
     if value not in choices:
         raise BadInput(argument, f"{quoted(value)} is none of {', '.join(choices)}")
 
 
 def check_count(argument: str, value: object, *, least: int = 0, most: int | None = None) -> None:
     """Raise `BadInput` unless `value` is a whole number in this range, both ends included."""
-    check_type(argument, value, Integral)
+    if type(value) is not int:
+        check_type(argument, value, Integral)
     count = int(cast(int, value))
     if most is not None and not least <= count <= most:
         raise BadInput(argument, f"is {count:,}, and must be from {least:,} to {most:,}")
@@ -168,7 +170,8 @@ def check_number(
     argument: str, value: object, *, positive: bool = False, most: float = AMOUNT_MAX
 ) -> None:
     """Raise `BadInput` unless `value` is a number from 0 (or more, if `positive`) to `most`."""
-    check_type(argument, value, Real)
+    if type(value) is not float:
+        check_type(argument, value, Real)
     fault = amount_fault(float(cast(float, value)), positive=positive, most=most)
     if fault is not None:
         raise BadInput(argument, fault)
