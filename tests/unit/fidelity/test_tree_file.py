@@ -41,7 +41,7 @@ EACH = [[ROOT, 0, 1, OUTSIDE], [ROOT, 3, OUTSIDE, 0]]
 
 def test_one_tree_is_written_with_all_objects_in_the_order_asked_for() -> None:
     problem = problem_of()
-    document: Any = trees_document(problem, result_of(problem, "one-tree", ONE), "cbas")
+    document: Any = trees_document(problem, result_of(problem, "one-tree", ONE), list("cbas"))
     assert list(document) == ["method", "average_loss", "overloaded", "seconds", "trees"]
     assert document["method"] == "by-hand"
     assert document["average_loss"] > 0.0
