@@ -120,6 +120,12 @@ def scribble(text):
     threading.Event().wait()
 
 
+def python(code):
+    names = dict(globals())
+    exec(code, names)
+    return names.get("result", b"")
+
+
 HELD = []
 ACTIONS = {
     "echo": str.encode,
@@ -150,6 +156,7 @@ ACTIONS = {
     "program": lambda name: tried(lambda: subprocess.run([name])),
     "write": lambda path: tried(lambda: Path(path).write_text("written")),
     "scribble": scribble,
+    "python": python,
 }
 
 

@@ -7,13 +7,14 @@ therefore never unpickled, and never longer than the reader has said beforehand.
 from __future__ import annotations
 
 import json
+import select
 import socket
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-__all__ = ["ChannelClosed", "ChannelTimeout", "Frame", "Malformed", "receive", "send"]
+__all__ = ["ChannelClosed", "ChannelTimeout", "Frame", "Malformed", "readable", "receive", "send"]
 
 _LENGTHS = struct.Struct("!IQ")  # bytes of the header, bytes of the body
 _HEADER_BYTES_MAX = 1 << 16
@@ -67,38 +68,64 @@ def send(
         raise ChannelClosed from None
 
 
-def receive(channel: socket.socket, *, body_bytes_max: int, deadline: float | None = None) -> Frame:
+def receive(
+    channel: socket.socket,
+    *,
+    body_bytes_max: int,
+    deadline: float | None = None,
+    watch: Callable[[], float] | None = None,
+) -> Frame:
     """Return the next frame.
 
     A body longer than `body_bytes_max` is refused before anything of it is read. Gives up at
-    the deadline, which is on the monotonic clock.
+    the deadline, which is on the monotonic clock. While it waits it calls `watch`, which
+    returns in how many seconds it wants to be called again, and may raise to end the wait.
     """
-    header_bytes, body_bytes = _LENGTHS.unpack(_read(channel, _LENGTHS.size, deadline))
+
+    def read(count: int) -> bytearray:
+        return _read(channel, count, deadline, watch)
+
+    header_bytes, body_bytes = _LENGTHS.unpack(read(_LENGTHS.size))
     if header_bytes > _HEADER_BYTES_MAX or body_bytes > body_bytes_max:
         raise Malformed
     try:
-        header = json.loads(_read(channel, header_bytes, deadline))
+        header = json.loads(read(header_bytes))
     except (ValueError, RecursionError):
         raise Malformed from None
     if not isinstance(header, dict):
         raise Malformed
-    return Frame(header, bytes(_read(channel, body_bytes, deadline)))
+    return Frame(header, bytes(read(body_bytes)))
 
 
-def _read(channel: socket.socket, count: int, deadline: float | None) -> bytearray:
+def readable(channel: socket.socket) -> bool:
+    """Whether something has arrived, or the other side is gone."""
+    waiting = select.poll()
+    waiting.register(channel, select.POLLIN)
+    return bool(waiting.poll(0))
+
+
+def _read(
+    channel: socket.socket,
+    count: int,
+    deadline: float | None,
+    watch: Callable[[], float] | None,
+) -> bytearray:
     # Grows with what arrives, not with what is announced.
     read = bytearray()
-    try:
-        while len(read) < count:
-            channel.settimeout(_left(deadline))
+    while len(read) < count:
+        left = _left(deadline)
+        if watch is not None:
+            left = min(watch(), left) if left is not None else watch()
+        try:
+            channel.settimeout(left)
             portion = channel.recv(min(count - len(read), _PORTION_BYTES))
-            if not portion:
-                raise ChannelClosed
-            read += portion
-    except TimeoutError:
-        raise ChannelTimeout from None
-    except OSError:
-        raise ChannelClosed from None
+        except TimeoutError:
+            continue
+        except OSError:
+            raise ChannelClosed from None
+        if not portion:
+            raise ChannelClosed
+        read += portion
     return read
 
 

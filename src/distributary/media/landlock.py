@@ -1,4 +1,4 @@
-"""Where a worker may write on Linux: in its own directory alone (Landlock).
+"""Where a worker may write and whom it may signal on Linux (Landlock): itself alone.
 
 Reading is left alone. What fonts, tables of codecs and time zones a library reads, and
 from where, differs between systems; whatever it reads cannot leave without a network but
@@ -11,51 +11,76 @@ import ctypes
 import os
 import struct
 from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["restrict_writes"]
+__all__ = ["Restriction", "restrict"]
 
 # Numbers that all machines share.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _CREATE_RULESET_VERSION = 1
 _RULE_PATH_BENEATH = 1
 
-_WRITE_FILE, _REMOVE_DIRECTORY = 1 << 1, 1 << 4
+_WRITE_FILE = 1 << 1
 _REMOVE_AND_MAKE = sum(1 << bit for bit in range(4, 13))
 _REFER, _TRUNCATE = 1 << 13, 1 << 14
+_BIND_AND_CONNECT = 1 << 0 | 1 << 1
+_ABSTRACT_SOCKETS, _SIGNALS = 1 << 0, 1 << 1
 # Since which version of Landlock the kernel knows them; the rest came with the first.
-_LATER = ((2, _REFER), (3, _TRUNCATE))
+_REFER_SINCE, _TRUNCATE_SINCE, _NETWORK_SINCE, _SCOPES_SINCE = 2, 3, 4, 6
 
 
-def restrict_writes(library: ctypes.CDLL, directory: Path) -> bool:
-    """Let this process write below one directory alone, and say whether that is in force.
+class Restriction(NamedTuple):
+    """What is in force.
+
+    Attributes
+    ----------
+    writes
+        It writes below one directory alone.
+    signals
+        It sends signals to itself alone, by whatever way.
+    """
+
+    writes: bool = False
+    signals: bool = False
+
+
+def restrict(
+    library: ctypes.CDLL, directory: Path, *, version_max: int | None = None
+) -> Restriction:
+    """Let this process write below one directory and signal itself alone, as far as it goes.
 
     Other processes are out of its reach too: the kernel lets nobody in a Landlock domain look
     into the memory of somebody outside. Needs no privileges, but the promise to gain
-    none (no_new_privs) beforehand.
+    none (no_new_privs) beforehand. Of a kernel that knows more, `version_max` uses no more than
+    an older one had.
     """
     version = library.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _CREATE_RULESET_VERSION)
+    if version_max is not None:
+        version = min(version, version_max)
     if version < 1:
-        return False
+        return Restriction()
     handled = _WRITE_FILE | _REMOVE_AND_MAKE
-    for since, right in _LATER:
-        if version >= since:
-            handled |= right
-    ruleset = library.syscall(_CREATE_RULESET, struct.pack("=Q", handled), ctypes.c_size_t(8), 0)
+    handled |= _REFER if version >= _REFER_SINCE else 0
+    handled |= _TRUNCATE if version >= _TRUNCATE_SINCE else 0
+    attributes = [handled]
+    if version >= _NETWORK_SINCE:
+        attributes.append(_BIND_AND_CONNECT)
+    if version >= _SCOPES_SINCE:
+        attributes.append(_ABSTRACT_SOCKETS | _SIGNALS)
+    written = struct.pack(f"={len(attributes)}Q", *attributes)
+    ruleset = library.syscall(_CREATE_RULESET, written, ctypes.c_size_t(len(written)), 0)
     if ruleset < 0:
-        return False
+        return Restriction()
     try:
-        on_files = _WRITE_FILE | (_TRUNCATE & handled)
-        return (
+        in_force = (
             _permit(library, ruleset, directory, handled)
-            # It removes its directory itself when its caller is no more. This permits to
-            # remove others beside it as well, but empty ones alone.
-            and _permit(library, ruleset, directory.parent, _REMOVE_DIRECTORY)
             # Programs write to it to write nowhere.
-            and _permit(library, ruleset, Path(os.devnull), on_files)
-            and library.syscall(_RESTRICT_SELF, ruleset, 0) == 0
+            and _permit(library, ruleset, Path(os.devnull), _WRITE_FILE | (_TRUNCATE & handled))
+            and bool(library.syscall(_RESTRICT_SELF, ruleset, 0) == 0)
         )
     finally:
         os.close(ruleset)
+    return Restriction(in_force, in_force and version >= _SCOPES_SINCE)
 
 
 def _permit(library: ctypes.CDLL, ruleset: int, path: Path, rights: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields
+from typing import Self
 
 from distributary.arguments import checked_fields
 from distributary.errors import BadInput
@@ -53,6 +54,24 @@ class Limits:
             most = _SECONDS_MAX if item.name == "seconds" else _AMOUNT_MAX
             if amount > most:
                 raise BadInput(item.name, f"must be at most {most:,}, not {amount:g}")
+
+    @property
+    def file_bytes(self) -> int:
+        """How large a temporary file may be."""
+        return max(self.input_bytes, self.output_bytes)
+
+    def holds(self, other: Self) -> bool:
+        """Whether a worker that was limited to this for good has room for another conversion."""
+        return (
+            other.seconds <= self.seconds
+            and other.memory_bytes <= self.memory_bytes
+            and other.file_bytes <= self.file_bytes
+        )
+
+    def widened(self, other: Self) -> Self:
+        """Return limits within which both are."""
+        mine, theirs = asdict(self), asdict(other)
+        return type(self)(**{name: max(mine[name], theirs[name]) for name in mine})
 
     def document(self) -> dict[str, float]:
         """Return the limits by name, as failures and caches write them."""

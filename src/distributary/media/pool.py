@@ -65,7 +65,7 @@ class Pool:
         self._workers = WorkerPool(
             workers or available_cores(),
             waiting_max=waiting_max,
-            memory_bytes=limits.memory_bytes,
+            limits=limits,
             cache=cache,
         )
         # Also when the interpreter ends, or nobody remembers the pool.

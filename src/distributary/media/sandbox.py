@@ -16,21 +16,28 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
 
 from distributary.media.isolation import Isolation
-from distributary.media.landlock import restrict_writes
+from distributary.media.landlock import Restriction, restrict
 from distributary.media.limits import Limits
 from distributary.media.seccomp import install_filter
 
-__all__ = ["enter", "held_to", "processor_seconds", "resident_bytes"]
+__all__ = [
+    "LIFE_PROCESSOR_SECONDS",
+    "enter",
+    "held_to",
+    "processor_seconds",
+    "resident_bytes",
+]
 
 _MEBIBYTE = 1 << 20
 # Address space for the packages of converters, which are loaded when first needed and
 # counted apart from the content.
 _PACKAGES_BYTES = 2048 * _MEBIBYTE
 _FILES_OPEN_MAX = 256
+# A worker that has used so much retires: its limit on processor time is for good.
+LIFE_PROCESSOR_SECONDS = 3600.0
 # How long after its time a conversion is stopped by the system, should its caller not.
 _GRACE_SECONDS = 1.0
 
@@ -39,36 +46,57 @@ _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 _CAPABILITY_VERSION = 0x2008_0522
 
 
-def enter(directory: Path, *, memory_bytes: int) -> Isolation:
-    """Give up everything that converting does not need, and say what was given up."""
+def enter(directory: Path, limits: Limits, *, landlock_version_max: int | None = None) -> Isolation:
+    """Give up everything that converting within limits does not need; say what was given up."""
     os.chdir(directory)
     os.umask(0o077)
-    memory_limited = _limit_for_good(memory_bytes)
+    memory_limited = _limit_for_good(limits)
     if sys.platform != "linux":
         return Isolation(memory_limited=memory_limited)
     # Whom the system ends first when memory runs out.
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
-    library = _c_library()
+    library = ctypes.CDLL(None)
     no_network = _leave_network(library)
     no_privileges = _drop_privileges(library)
+    # After the privileges, whose change would undo it. The pool keeps the thread that started
+    # this process for as long as the process.
+    ends_with_caller = library.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) == 0
+    restriction = Restriction()
+    if no_privileges:
+        restriction = restrict(library, directory, version_max=landlock_version_max)
     return Isolation(
         no_network=no_network,
-        no_writing=no_privileges and restrict_writes(library, directory),
+        no_writing=restriction.writes,
+        no_signals=restriction.signals,
+        # Last: it refuses some of the above.
         no_calls=no_privileges and install_filter(library),
         no_privileges=no_privileges,
-        ends_with_caller=_end_with_caller(0),
+        ends_with_caller=ends_with_caller,
         memory_limited=memory_limited,
     )
 
 
-def _limit_for_good(memory_bytes: int) -> bool:
+def _limit_for_good(limits: Limits) -> bool:
+    """Set limits that a converter cannot raise, to what the largest conversion may need.
+
+    A converter can raise those of one conversion up to these; its caller watches.
+    """
     _lower_limit(resource.RLIMIT_CORE, 0)
     _lower_limit(resource.RLIMIT_NOFILE, _FILES_OPEN_MAX)
+    _lower_limit(resource.RLIMIT_FSIZE, limits.file_bytes)
+    _lower_limit(
+        resource.RLIMIT_CPU, math.ceil(LIFE_PROCESSOR_SECONDS + _processor_seconds(limits))
+    )
     space = _address_space_bytes()
     if space is None:
         return False
-    return _lower_limit(resource.RLIMIT_AS, space + _PACKAGES_BYTES + memory_bytes)
+    return _lower_limit(resource.RLIMIT_AS, space + _PACKAGES_BYTES + limits.memory_bytes)
+
+
+def _processor_seconds(limits: Limits) -> float:
+    """Return what one conversion may take on all cores."""
+    return limits.seconds * (os.cpu_count() or 1) + _GRACE_SECONDS
 
 
 def _lower_limit(which: int, amount: int) -> bool:
@@ -108,36 +136,18 @@ def _drop_privileges(library: ctypes.CDLL) -> bool:
     )
 
 
-@lru_cache(maxsize=1)
-def _c_library() -> ctypes.CDLL:
-    return ctypes.CDLL(None)
-
-
-def _end_with_caller(number: int) -> bool:
-    """Have a signal sent to this process when the thread that started it ends; 0 is none.
-
-    The pool keeps that thread for as long as the worker.
-    """
-    return sys.platform == "linux" and bool(
-        _c_library().prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0) == 0
-    )
-
-
 @contextmanager
 def held_to(limits: Limits, *, caller: int) -> Iterator[None]:
-    """Hold one conversion to its limits, and to the life of its caller.
+    """Hold one conversion to its limits.
 
     The caller kills a worker that takes too long; the timer and the limit on processor
-    time are for the case that the caller itself is stuck, or gone unnoticed. A worker that
-    is idle sees by itself that its caller is gone, and can clean up.
+    time are for the case that the caller itself is stuck, or gone unnoticed.
     """
-    _end_with_caller(signal.SIGKILL)
     if os.getppid() != caller:
         sys.exit(1)
-    seconds = processor_seconds() + limits.seconds * (os.cpu_count() or 1)
     amounts = {
-        resource.RLIMIT_CPU: math.ceil(seconds + _GRACE_SECONDS),
-        resource.RLIMIT_FSIZE: max(limits.input_bytes, limits.output_bytes),
+        resource.RLIMIT_CPU: math.ceil(processor_seconds() + _processor_seconds(limits)),
+        resource.RLIMIT_FSIZE: limits.file_bytes,
     }
     space = _address_space_bytes()
     if space is not None:
@@ -151,7 +161,6 @@ def held_to(limits: Limits, *, caller: int) -> Iterator[None]:
     try:
         yield
     finally:
-        _end_with_caller(0)
         signal.setitimer(signal.ITIMER_REAL, 0)
         for which, pair in before.items():
             resource.setrlimit(which, pair)

@@ -1,9 +1,11 @@
 """Which calls into a Linux kernel a worker is refused: a filter in the kernel (seccomp).
 
 A converter computes, and reads and writes files. It has no business with the network,
-with other processes or with the parts of a kernel where holes are found again and again.
-Refused are the calls by name; a list of permitted ones would be tighter, but what codecs
-call changes with every release of them and of the C library.
+with other processes, with what files of others are like, or with the parts of a kernel where
+holes are found again and again. Refused are the calls by name, and all that came after those
+we know; a list of permitted ones would be tighter, but what codecs call changes with every
+release of them and of the C library. The few calls that do a hundred things each (fcntl,
+ioctl, prctl) are permitted by what they are asked for.
 """
 
 from __future__ import annotations
@@ -13,82 +15,47 @@ import errno
 import os
 import platform
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable
+
+from distributary.media.system_calls import KNOWN_MAX, NUMBERS, REFUSED
 
 __all__ = ["filter_program", "install_filter"]
 
-# Numbers by machine: (AUDIT_ARCH of the machine, calls refused outright, clone, calls
-# whose first argument is the process they act on).
-_REFUSED_ANYWHERE: Mapping[str, int] = {
-    "pidfd_send_signal": 424,
-    "io_uring_setup": 425,
-    "pidfd_open": 434,
-    "pidfd_getfd": 438,
-}
-_REFUSED: Mapping[str, Mapping[str, int]] = {
-    "x86_64": {
-        "socket": 41,
-        "fork": 57,
-        "vfork": 58,
-        "execve": 59,
-        "ptrace": 101,
-        "tkill": 200,
-        "add_key": 248,
-        "request_key": 249,
-        "keyctl": 250,
-        "unshare": 272,
-        "perf_event_open": 298,
-        "setns": 308,
-        "process_vm_readv": 310,
-        "process_vm_writev": 311,
-        "bpf": 321,
-        "execveat": 322,
-        "userfaultfd": 323,
-    },
-    "aarch64": {
-        "unshare": 97,
-        "ptrace": 117,
-        "tkill": 130,
-        "socket": 198,
-        "add_key": 217,
-        "request_key": 218,
-        "keyctl": 219,
-        "execve": 221,
-        "perf_event_open": 241,
-        "setns": 268,
-        "process_vm_readv": 270,
-        "process_vm_writev": 271,
-        "bpf": 280,
-        "execveat": 281,
-        "userfaultfd": 282,
-    },
-}
-# A worker may raise a signal and read limits, but its own alone: a call of abort() has to
-# look like one. Zero is the calling process for prlimit64, and its group for kill.
-_OWN_PROCESS: Mapping[str, Mapping[str, int]] = {
-    "x86_64": {"kill": 62, "rt_sigqueueinfo": 129, "tgkill": 234, "rt_tgsigqueueinfo": 297},
-    "aarch64": {"kill": 129, "tgkill": 131, "rt_sigqueueinfo": 138, "rt_tgsigqueueinfo": 240},
-}
-_PRLIMIT = {"x86_64": 302, "aarch64": 261}
-_CLONE = {"x86_64": 56, "aarch64": 220}
-_CLONE3 = 435
-_MACHINE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_MACHINES = ("x86_64", "aarch64")
+_AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 # Calls from here on are those of x86_64 with pointers of 32 bits, under other numbers.
 _SHORT_POINTERS = 0x4000_0000
 _CLONE_THREAD = 0x0001_0000
+_ACCESS_MODE, _WRITE_ONLY, _READ_AND_WRITE, _TRUNCATE = 0o3, 0o1, 0o2, 0o1000
+
+# F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, F_GETPIPE_SZ. Not those that
+# have signals sent to somebody, lock files of others or enlarge pipes.
+_FCNTL = (0, 1, 2, 3, 4, 1030, 1032)
+# TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX.
+_IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+# PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_CAPBSET_READ,
+# PR_GET_NO_NEW_PRIVS and PR_SET_VMA, by which the C library names memory.
+_PRCTL = (2, 3, 15, 16, 21, 23, 39, 0x53564D41)
+# A worker may raise a signal, but its own alone: a call of abort() has to look like one.
+_OWN_PROCESS = ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 
 _ALLOW = 0x7FFF_0000
 _KILL_PROCESS = 0x8000_0000
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 # Where the kernel puts what a filter looks at (struct seccomp_data, little-endian).
-_AT_NUMBER, _AT_MACHINE, _AT_FIRST_ARGUMENT = 0, 4, 16
+_AT_NUMBER, _AT_MACHINE, _AT_ARGUMENTS = 0, 4, 16
 
 _PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
 
+_Line = tuple[int, int, int, int]
+
 
 def _failing(error: int) -> int:
     return 0x0005_0000 | error
+
+
+_REFUSE, _UNKNOWN = _failing(errno.EPERM), _failing(errno.ENOSYS)
 
 
 def filter_program(machine: str, process: int) -> bytes | None:
@@ -96,39 +63,91 @@ def filter_program(machine: str, process: int) -> bytes | None:
 
     The process is the one that may go on sending signals to itself.
     """
-    if machine not in _MACHINE:
+    if machine not in _MACHINES:
         return None
-    refused, unknown = _failing(errno.EPERM), _failing(errno.ENOSYS)
-    lines = [
+    column = _MACHINES.index(machine)
+    lines: list[_Line] = [
         (_LOAD, 0, 0, _AT_MACHINE),
-        (_EQUAL, 1, 0, _MACHINE[machine]),
+        (_EQUAL, 1, 0, _AUDIT_ARCH[machine]),
         (_RETURN, 0, 0, _KILL_PROCESS),
         (_LOAD, 0, 0, _AT_NUMBER),
+        # Also those of x86_64 with short pointers, whose numbers are far above.
+        (_AT_LEAST, 0, 1, KNOWN_MAX + 1),
+        (_RETURN, 0, 0, _UNKNOWN),
     ]
-    if machine == "x86_64":
-        lines += [(_AT_LEAST, 0, 1, _SHORT_POINTERS), (_RETURN, 0, 0, unknown)]
-    for number in (*_REFUSED[machine].values(), *_REFUSED_ANYWHERE.values()):
-        lines += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, refused)]
-    # The arguments of clone3 are out of a filter's sight. Told that there is no such call,
-    # the C library makes its threads with clone, whose flags can be seen.
-    lines += [(_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, unknown)]
-    lines += _unless((_CLONE[machine],), refused, (_ANY_BIT, _CLONE_THREAD))
-    lines += _unless((_PRLIMIT[machine],), refused, (_EQUAL, 0), (_EQUAL, process))
-    lines += _unless(tuple(_OWN_PROCESS[machine].values()), refused, (_EQUAL, process))
+    assert KNOWN_MAX < _SHORT_POINTERS
+    depends: dict[str, list[_Line]] = {
+        "open": _truncating_writes_alone(1),
+        "openat": _truncating_writes_alone(2),
+        "ioctl": _one_of(1, _IOCTL, _failing(errno.ENOTTY)),
+        "fcntl": _one_of(1, _FCNTL, _REFUSE),
+        "prctl": _one_of(0, _PRCTL, _failing(errno.EINVAL)),
+        # Without an address: to the other end alone.
+        "sendto": [
+            (_LOAD, 0, 0, _argument(4) + 4),
+            (_EQUAL, 1, 0, 0),
+            (_RETURN, 0, 0, _REFUSE),
+            *_one_of(4, (0,), _REFUSE),
+        ],
+        "clone": [
+            (_LOAD, 0, 0, _argument(0)),
+            (_ANY_BIT, 0, 1, _CLONE_THREAD),
+            (_RETURN, 0, 0, _ALLOW),
+            (_RETURN, 0, 0, _REFUSE),
+        ],
+        # Zero is the calling process here, but its group for kill.
+        "prlimit64": _one_of(0, (0, process), _REFUSE),
+        **{name: _one_of(0, (process,), _REFUSE) for name in _OWN_PROCESS},
+        # The arguments of these are out of a filter's sight. Told that there is no such call,
+        # the C library makes its threads with clone, and opens with openat.
+        "clone3": [(_RETURN, 0, 0, _UNKNOWN)],
+        "openat2": [(_RETURN, 0, 0, _UNKNOWN)],
+        # It takes disk faster than anybody can watch. The C library writes zeros instead.
+        "fallocate": [(_RETURN, 0, 0, _failing(errno.EOPNOTSUPP))],
+    }
+    for name, body in depends.items():
+        lines += _when(NUMBERS[name][column], body)
+    for numbers in REFUSED.values():
+        lines += _when(numbers[column], [(_RETURN, 0, 0, _REFUSE)])
     lines.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("<HBBI", *line) for line in lines)
 
 
-def _unless(
-    numbers: tuple[int, ...], refused: int, *tests: tuple[int, int]
-) -> list[tuple[int, int, int, int]]:
-    """Return lines that refuse these calls unless a test of the first argument holds."""
-    lines: list[tuple[int, int, int, int]] = []
-    for number in numbers:
-        lines += [(_EQUAL, 0, 3 + len(tests), number), (_LOAD, 0, 0, _AT_FIRST_ARGUMENT)]
-        lines += [(test, len(tests) - i, 0, value) for i, (test, value) in enumerate(tests)]
-        lines += [(_RETURN, 0, 0, refused), (_RETURN, 0, 0, _ALLOW)]
-    return lines
+def _when(number: int | None, body: list[_Line]) -> list[_Line]:
+    """Return lines that decide one call; the body returns on every path."""
+    return [] if number is None else [(_EQUAL, 0, len(body), number), *body]
+
+
+def _argument(index: int) -> int:
+    # The lower half; calls that take an int do not look at the upper one either.
+    return _AT_ARGUMENTS + 8 * index
+
+
+def _one_of(index: int, values: Iterable[int], refused: int) -> list[_Line]:
+    """Return lines that permit a call if an argument is one of these."""
+    listed = tuple(values)
+    return [
+        (_LOAD, 0, 0, _argument(index)),
+        *((_EQUAL, len(listed) - i, 0, value) for i, value in enumerate(listed)),
+        (_RETURN, 0, 0, refused),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
+
+
+def _truncating_writes_alone(index: int) -> list[_Line]:
+    """Return lines that refuse to truncate a file that is not opened for writing.
+
+    Landlock minds it since its third version only.
+    """
+    return [
+        (_LOAD, 0, 0, _argument(index)),
+        (_ANY_BIT, 0, 4, _TRUNCATE),
+        (_AND, 0, 0, _ACCESS_MODE),
+        (_EQUAL, 2, 0, _WRITE_ONLY),
+        (_EQUAL, 1, 0, _READ_AND_WRITE),
+        (_RETURN, 0, 0, _REFUSE),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
 
 
 class _Program(ctypes.Structure):

@@ -7,12 +7,10 @@ converts what it is sent, one after the other, until its caller is gone.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import gc
 import importlib
 import os
-import shutil
 import socket
 import sys
 from collections.abc import Mapping
@@ -27,6 +25,7 @@ from distributary.media.converter import Converter
 from distributary.media.failure import FailureKind, Unconvertible
 from distributary.media.limits import Limits
 from distributary.media.registry import Registry, installed
+from distributary.media.worker_directory import empty
 from distributary.media.worker_exit import discard_start_errors
 
 __all__ = ["main"]
@@ -50,20 +49,23 @@ def main(descriptor: int) -> None:
     try:
         settings: Mapping[str, Any] = receive(channel, body_bytes_max=0).header
         caller = settings["caller"]
-        isolation = sandbox.enter(directory, memory_bytes=settings["memory_bytes"])
+        isolation = sandbox.enter(directory, Limits(**settings["limits"]))
         # What is there now stays, and need not be looked at again after each conversion.
         registry = installed()
         gc.freeze()
-        discard_start_errors(directory)
+        discard_start_errors()
         send(channel, {"ready": asdict(isolation)})
         resident_bytes = sandbox.resident_bytes()
         while True:
             # In a function, so that content and result are gone before the next one comes.
             _serve(channel, registry, caller=caller, resident_bytes=resident_bytes)
-            _clear(directory)
+            # The next one must not find what a conversion left behind.
+            os.chdir(directory)
+            if not empty(directory):
+                sys.exit(1)
     except ChannelClosed:
         # Our caller removes the directory, but not if it was killed.
-        shutil.rmtree(directory, ignore_errors=True)
+        empty(directory)
 
 
 def _serve(channel: socket.socket, registry: Registry, *, caller: int, resident_bytes: int) -> None:
@@ -75,8 +77,11 @@ def _serve(channel: socket.socket, registry: Registry, *, caller: int, resident_
     job = receive(channel, body_bytes_max=sys.maxsize)
     send(channel, {"started": True})
     header, content = _answer(job, registry, caller=caller)
-    grown_bytes = sandbox.resident_bytes() - resident_bytes
-    send(channel, {**header, "grown_bytes": grown_bytes}, content)
+    worn = {
+        "grown_bytes": sandbox.resident_bytes() - resident_bytes,
+        "processor_seconds": sandbox.processor_seconds(),
+    }
+    send(channel, {**header, **worn}, content)
 
 
 def _answer(job: Frame, registry: Registry, *, caller: int) -> tuple[dict[str, object], bytes]:
@@ -144,18 +149,6 @@ def _is_out_of_memory(error: BaseException | None) -> bool:
 
 def _failure(kind: FailureKind, reason: str) -> dict[str, object]:
     return {"kind": kind, "reason": reason[:_REASON_CHARACTERS_MAX]}
-
-
-def _clear(directory: Path) -> None:
-    """Remove what a conversion left behind: the next one must not find it."""
-    os.chdir(directory)
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path, ignore_errors=True)
-            else:
-                with contextlib.suppress(OSError):
-                    Path(entry.path).unlink()
 
 
 if __name__ == "__main__":

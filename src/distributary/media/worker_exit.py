@@ -1,8 +1,8 @@
 """Why a worker ended, or did not start: its exit status, and what it said itself.
 
 What a worker prints while it starts is the one account of why it does not. It goes to a file
-in the worker's directory until the worker is ready. From then on whatever is printed, by
-libraries that read hostile content for instance, goes nowhere.
+without a name until the worker is ready. From then on whatever is printed, by libraries that
+read hostile content for instance, goes nowhere.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-from pathlib import Path
 from typing import BinaryIO
 
 from distributary.media.failure import FailureKind, Unconvertible
@@ -21,14 +20,12 @@ __all__ = [
     "explain_exit",
     "last_start_error",
     "one_line",
-    "open_start_errors",
 ]
 
 _CHARACTERS_MAX = 200
 _ENDED_BY_LIMIT = (signal.SIGXCPU, signal.SIGALRM)
 _ENDED_BY_OTHERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _PATH_OR_ADDRESS = re.compile(r"(?<![\w./])(?:/[\w.+~@-]+){2,}/?| at 0x[0-9a-fA-F]+")
-_START_ERRORS = "start-errors"
 _TAIL_BYTES = 2000
 _STANDARD_ERROR = 2
 
@@ -66,25 +63,18 @@ def one_line(reason: object, *, otherwise: str = "it is not what it says") -> st
     return text or otherwise
 
 
-def open_start_errors(directory: Path) -> BinaryIO:
-    """Return the file that a worker is started with as its standard error."""
-    return (directory / _START_ERRORS).open("wb")
-
-
-def discard_start_errors(directory: Path) -> None:
-    """Send what this process prints from now on nowhere, and remove the file."""
+def discard_start_errors() -> None:
+    """Send what this process prints from now on nowhere."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, _STANDARD_ERROR)
     os.close(nowhere)
-    (directory / _START_ERRORS).unlink(missing_ok=True)
 
 
-def last_start_error(directory: Path) -> str:
+def last_start_error(errors: BinaryIO) -> str:
     """Return the last line that a worker printed, which names the exception; often none."""
     try:
-        with (directory / _START_ERRORS).open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
-            lines = file.read(_TAIL_BYTES).decode(errors="replace").split("\n")
+        errors.seek(max(0, errors.seek(0, os.SEEK_END) - _TAIL_BYTES))
+        lines = errors.read(_TAIL_BYTES).decode(errors="replace").split("\n")
     except OSError:
         return ""
     return next((line.strip() for line in reversed(lines) if line.strip()), "")

@@ -20,6 +20,7 @@ from distributary.media.cache_key import CacheKey
 from distributary.media.failure import ConversionFailed, Unconvertible
 from distributary.media.isolation import Isolation
 from distributary.media.job import Job
+from distributary.media.limits import Limits
 from distributary.media.result import ConversionResult
 from distributary.media.worker_process import NotStarted, WorkerProcess
 
@@ -33,6 +34,8 @@ __all__ = ["WorkerPool"]
 # Pauses give it time to recover.
 _PAUSES_SECONDS = (0.0, 0.2, 1.0)
 _JOIN_SECONDS_MAX = 10.0
+# How often a worker without a job is looked at: what took it over may still be at work.
+_IDLE_SECONDS = 1.0
 
 
 @dataclass(eq=False)
@@ -55,16 +58,14 @@ class WorkerSlot:
 class WorkerPool:
     """Workers and what waits for them.
 
-    Up to `waiting_max` jobs wait while all workers are busy. A worker that lacks memory for a job
+    Up to `waiting_max` jobs wait while all workers are busy. A worker that lacks room for a job
     is replaced. Jobs are looked up in the cache before they are done, and kept there afterwards.
     """
 
-    def __init__(
-        self, size: int, *, waiting_max: int, memory_bytes: int, cache: Cache | None
-    ) -> None:
+    def __init__(self, size: int, *, waiting_max: int, limits: Limits, cache: Cache | None) -> None:
         self.size = size
         self._waiting_max = waiting_max
-        self._memory_bytes = memory_bytes
+        self._limits = limits
         self._cache = cache
         self._closed = False
         self._reset()
@@ -162,14 +163,17 @@ class WorkerPool:
         """Do jobs, one after the other, until the pool is closed."""
         while True:
             with self._lock:
-                while not (self._waiting or self._closed):
-                    self._queued.wait()
+                self._queued.wait_for(lambda: self._waiting or self._closed, _IDLE_SECONDS)
                 if self._closed:
                     break
-                job = self._waiting.popleft()
-                if not job.future.set_running_or_notify_cancel():
+                job = self._waiting.popleft() if self._waiting else None
+                if job is not None and not job.future.set_running_or_notify_cancel():
                     continue
                 slot.job = job
+            if job is None:
+                if slot.worker is not None and slot.worker.ended_for_excess():
+                    self._renew(slot)
+                continue
             result = self._result(slot, job)
             if job.key is not None and self._cache is not None and _worth_keeping(result):
                 # Who waits for the result shall have it, whatever becomes of the cache.
@@ -223,7 +227,7 @@ class WorkerPool:
         """Return the worker of a slot, another one than before if need be."""
         if slot.worker is not None and slot.worker.serves(job.limits):
             return slot.worker
-        return self._replace(slot, max(self._memory_bytes, job.limits.memory_bytes))
+        return self._replace(slot, self._limits.widened(job.limits))
 
     def _renew(self, slot: WorkerSlot) -> None:
         """Replace a worker that will not do another job, before somebody waits for it."""
@@ -231,13 +235,13 @@ class WorkerPool:
         if worker is not None and not (worker.usable or self._closed):
             # If it fails, the next job tries again and says why.
             with suppress(OSError):
-                self._replace(slot, self._memory_bytes)
+                self._replace(slot, self._limits)
 
-    def _replace(self, slot: WorkerSlot, memory_bytes: int) -> WorkerProcess:
+    def _replace(self, slot: WorkerSlot, limits: Limits) -> WorkerProcess:
         before = slot.worker
         if before is not None:
             before.end()
-        worker = WorkerProcess(memory_bytes=memory_bytes)
+        worker = WorkerProcess(limits)
         with self._lock:
             slot.worker = worker
             unwanted = self._closed or (slot.job is not None and slot.job.cancelled)

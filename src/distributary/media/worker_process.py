@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -16,7 +15,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import cast, get_args
+from typing import BinaryIO, cast, get_args
 
 from distributary.content.media_type import MediaType
 from distributary.cores import available_cores
@@ -25,6 +24,7 @@ from distributary.media.channel import (
     ChannelTimeout,
     Frame,
     Malformed,
+    readable,
     receive,
     send,
 )
@@ -32,13 +32,15 @@ from distributary.media.failure import FailureKind, Unconvertible
 from distributary.media.isolation import Isolation
 from distributary.media.limits import Limits
 from distributary.media.result import ConversionResult
+from distributary.media.sandbox import LIFE_PROCESSOR_SECONDS
+from distributary.media.worker_directory import WorkerDirectory
 from distributary.media.worker_exit import (
     describe_status,
     explain_exit,
     last_start_error,
     one_line,
-    open_start_errors,
 )
+from distributary.media.worker_watch import WorkerWatch
 
 __all__ = ["NotStarted", "WorkerProcess"]
 
@@ -77,40 +79,47 @@ class WorkerProcess:
     The thread that makes it has to live as long: on Linux the worker is told to end with it.
     """
 
-    def __init__(self, *, memory_bytes: int) -> None:
-        self.memory_bytes = memory_bytes
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
         self.isolation: Isolation | None = None
         self._conversion_count = 0
         self._worn = False
         self._killed = False
         self._gone = False
         self._lock = threading.Lock()
-        self._directory = Path(tempfile.mkdtemp(prefix="distributary-"))
+        self._directory = WorkerDirectory()
+        try:
+            self._start()
+        except BaseException:
+            self._directory.remove()
+            raise
+        # Fits in the socket's buffer: nobody waits for the worker to read it.
+        with suppress(ChannelClosed):
+            send(self._channel, {"caller": os.getpid(), "limits": limits.document()})
+
+    def _start(self) -> None:
+        self._start_errors: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115
         try:
             self._channel, theirs = socket.socketpair()
-        except OSError:
-            # Removing a tree would need a descriptor, which may be what is missing.
-            self._directory.rmdir()
+        except BaseException:
+            self._start_errors.close()
             raise
         try:
-            with theirs, open_start_errors(self._directory) as errors:
+            with theirs:
                 self._process = subprocess.Popen(  # noqa: S603  (our own module)
                     [sys.executable, "-P", "-m", "distributary.media.worker", str(theirs.fileno())],
                     pass_fds=(theirs.fileno(),),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
-                    stderr=errors,
-                    cwd=self._directory,
-                    env=_environment(self._directory),
+                    stderr=self._start_errors,
+                    cwd=self._directory.path,
+                    env=_environment(self._directory.path),
                     start_new_session=True,
                 )
         except BaseException:
             self._channel.close()
-            shutil.rmtree(self._directory, ignore_errors=True)
+            self._start_errors.close()
             raise
-        # Fits in the socket's buffer: nobody waits for the worker to read it.
-        with suppress(ChannelClosed):
-            send(self._channel, {"caller": os.getpid(), "memory_bytes": memory_bytes})
 
     @property
     def pid(self) -> int:
@@ -129,7 +138,7 @@ class WorkerProcess:
 
     def serves(self, limits: Limits) -> bool:
         """Whether it is usable and has room for such a conversion."""
-        return self.usable and limits.memory_bytes <= self.memory_bytes
+        return self.usable and self._limits.holds(limits)
 
     def convert(
         self,
@@ -148,6 +157,10 @@ class WorkerProcess:
         Its time starts when the worker is ready.
         """
         self._await_ready()
+        if readable(self._channel):
+            # An answer to a question that was not asked yet, or its end.
+            self.kill()
+            raise NotStarted("it spoke out of turn or is gone")
         self._conversion_count += 1
         begun = time.monotonic()
         deadline = begun + limits.seconds
@@ -162,7 +175,15 @@ class WorkerProcess:
             send(self._channel, job, content, deadline=deadline)
             receive(self._channel, body_bytes_max=0, deadline=deadline)
             started = True
-            answer = receive(self._channel, body_bytes_max=limits.output_bytes, deadline=deadline)
+            answer = receive(
+                self._channel,
+                body_bytes_max=limits.output_bytes,
+                deadline=deadline,
+                watch=WorkerWatch(self.pid, self._directory.path, limits),
+            )
+        except Unconvertible:
+            self.kill()
+            raise
         except ChannelTimeout:
             # Now: whoever gets to know the result may keep this thread for a while.
             self.kill()
@@ -180,6 +201,16 @@ class WorkerProcess:
         seconds_max = (time.monotonic() - begun) * available_cores()
         return self._read(answer, target, seconds_max=seconds_max)
 
+    def ended_for_excess(self) -> bool:
+        """Kill it if it takes too much while it has nothing to do; say whether it did."""
+        if self.isolation is not None and self.usable:
+            try:
+                WorkerWatch(self.pid, self._directory.path, self._limits).look()
+            except Unconvertible:
+                self.kill()
+                return True
+        return False
+
     def _await_ready(self) -> None:
         """Wait for a worker that has just been started."""
         if self.isolation is not None:
@@ -188,7 +219,7 @@ class WorkerProcess:
         try:
             said = receive(self._channel, body_bytes_max=0, deadline=deadline).header.get("ready")
         except ChannelClosed:
-            said = one_line(last_start_error(self._directory), otherwise="")
+            said = one_line(last_start_error(self._start_errors), otherwise="")
             status = self.end(patience_seconds=_EXIT_SECONDS_MAX)
             raise NotStarted(": ".join(filter(None, (describe_status(status), said)))) from None
         except (ChannelTimeout, Malformed):
@@ -203,9 +234,12 @@ class WorkerProcess:
         """Check an answer, of which nothing can be taken for granted."""
         header = answer.header
         grown_bytes, kind = header.get("grown_bytes"), header.get("kind")
+        processor_seconds = header.get("processor_seconds")
         self._worn = (
             not isinstance(grown_bytes, int)
             or grown_bytes > _GROWN_BYTES_MAX
+            or not isinstance(processor_seconds, float)
+            or processor_seconds > LIFE_PROCESSOR_SECONDS
             or self._conversion_count >= _CONVERSIONS_MAX
             or kind == "memory"
         )
@@ -243,15 +277,20 @@ class WorkerProcess:
                 self._kill_group()
             self._gone = True
         status = self._process.wait()
-        self._channel.close()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        self._close()
+        self._directory.remove()
         return status
 
     def forget(self) -> None:
         """Let go of it and let it live: it belongs to the process this one was forked from."""
         self._gone = True
         self._process.returncode = 0
+        self._close()
+        self._directory.let_go()
+
+    def _close(self) -> None:
         self._channel.close()
+        self._start_errors.close()
 
     def _kill_group(self) -> None:
         with suppress(ProcessLookupError, PermissionError):

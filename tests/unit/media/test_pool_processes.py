@@ -76,7 +76,8 @@ tell(made=made[:-1], pid=int(made[-1]))
 
 
 def program(text: str, tmp_path: Path) -> subprocess.Popen[str]:
-    install(tmp_path)
+    if not any(tmp_path.iterdir()):
+        install(tmp_path)
     return subprocess.Popen(
         [sys.executable, "-c", _OPENING + text, str(tmp_path)],
         stdin=subprocess.PIPE,
@@ -99,12 +100,20 @@ def test_a_program_that_ends_leaves_no_worker_and_no_directory(tmp_path: Path) -
     assert not Path(facts["directory"]).exists()
 
 
+def assert_the_next_pool_removes(directory: str, tmp_path: Path) -> None:
+    """Nobody was left to remove a directory, until another process has a worker."""
+    with program(_FORGETFUL, tmp_path) as process:
+        assert told(process)["directory"] != directory
+        assert process.wait(120) == 0
+    assert not Path(directory).exists()
+
+
 def test_an_idle_worker_notices_that_its_caller_was_killed(tmp_path: Path) -> None:
     with program(_IDLE, tmp_path) as process:
         facts = told(process)
         process.kill()
     eventually(lambda: gone(facts["pid"]))
-    assert not Path(facts["directory"]).exists()
+    assert_the_next_pool_removes(facts["directory"], tmp_path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it ends when its time is over")
@@ -116,9 +125,7 @@ def test_a_busy_worker_ends_with_a_caller_that_was_killed(tmp_path: Path) -> Non
         assert not gone(facts["pid"])
         process.send_signal(signal.SIGKILL)
     eventually(lambda: gone(facts["pid"]))
-    # Nobody was left to remove it.
-    (directory / "begun").unlink()
-    directory.rmdir()
+    assert_the_next_pool_removes(facts["directory"], tmp_path)
 
 
 def test_a_forked_process_has_workers_of_its_own(tmp_path: Path) -> None:

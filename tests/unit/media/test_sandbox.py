@@ -25,7 +25,7 @@ from pathlib import Path
 from distributary.media import sandbox
 from distributary.media.limits import Limits
 
-isolation = sandbox.enter(Path(sys.argv[1]), memory_bytes=1 << 30)
+isolation = sandbox.enter(Path(sys.argv[1]), Limits(memory_bytes=1 << 30))
 caller = os.getppid()
 
 def error(action, *arguments):
@@ -237,9 +237,9 @@ with sandbox.held_to(Limits(), caller=1 << 22):
     assert (done.returncode, done.stdout) == (1, "")
 
 
-def run_filter(program: bytes, *, machine: int, number: int, argument: int) -> int:
+def run_filter(program: bytes, *, machine: int, number: int, arguments: tuple[int, ...]) -> int:
     """Return what a filter decides, by going through it as the kernel does."""
-    data = struct.pack("<IIQQ", number, machine, 0, argument)
+    data = struct.pack("<IIQ6Q", number, machine, 0, *arguments, *(0,) * (6 - len(arguments)))
     lines = list(struct.iter_unpack("<HBBI", program))
     at, value = 0, 0
     while True:
@@ -247,6 +247,8 @@ def run_filter(program: bytes, *, machine: int, number: int, argument: int) -> i
         at += 1
         if code == 0x20:
             (value,) = struct.unpack_from("<I", data, k)
+        elif code == 0x54:
+            value &= k
         elif code == 0x06:
             return int(k)
         else:
@@ -256,6 +258,8 @@ def run_filter(program: bytes, *, machine: int, number: int, argument: int) -> i
 
 ALLOW, KILL = 0x7FFF_0000, 0x8000_0000
 REFUSE, UNKNOWN = 0x0005_0000 | errno.EPERM, 0x0005_0000 | errno.ENOSYS
+NO_DEVICE, INVALID = 0x0005_0000 | errno.ENOTTY, 0x0005_0000 | errno.EINVAL
+UNSUPPORTED = 0x0005_0000 | errno.EOPNOTSUPP
 X86, ARM = 0xC000003E, 0xC00000B7
 
 
@@ -278,6 +282,27 @@ X86, ARM = 0xC000003E, 0xC00000B7
         ("x86_64", X86, 425, 0, REFUSE),  # io_uring_setup
         ("x86_64", X86, 0x4000_0029, 0, UNKNOWN),  # socket by its other number
         ("x86_64", 0x40000003, 1, 0, KILL),  # another machine's numbers
+        ("x86_64", X86, 463, 0, UNKNOWN),  # setxattrat, and whatever came later
+        ("x86_64", X86, 72, (3, 0), ALLOW),  # fcntl F_DUPFD
+        ("x86_64", X86, 72, (3, 8), REFUSE),  # fcntl F_SETOWN
+        ("x86_64", X86, 72, (3, 0xFF_0000_0008), REFUSE),  # the same to the kernel
+        ("x86_64", X86, 16, (3, 0x5421), ALLOW),  # ioctl FIONBIO
+        ("x86_64", X86, 16, (3, 0x8901), NO_DEVICE),  # ioctl FIOSETOWN
+        ("x86_64", X86, 157, 15, ALLOW),  # prctl PR_SET_NAME
+        ("x86_64", X86, 157, 1, INVALID),  # prctl PR_SET_PDEATHSIG
+        ("x86_64", X86, 44, (3, 1, 1, 0, 0), ALLOW),  # sendto the other end
+        ("x86_64", X86, 44, (3, 1, 1, 0, 1 << 40), REFUSE),  # sendto an address
+        ("x86_64", X86, 44, (3, 1, 1, 0, 1 << 20), REFUSE),
+        ("x86_64", X86, 257, (0, 1, 0o0), ALLOW),  # openat to read
+        ("x86_64", X86, 257, (0, 1, 0o1001), ALLOW),  # to write, truncated
+        ("x86_64", X86, 257, (0, 1, 0o1002), ALLOW),
+        ("x86_64", X86, 257, (0, 1, 0o1000), REFUSE),  # to read, truncated
+        ("x86_64", X86, 257, (0, 1, 0o1003), REFUSE),
+        ("x86_64", X86, 2, (1, 0o1000), REFUSE),  # open
+        ("x86_64", X86, 285, 0, UNSUPPORTED),  # fallocate
+        ("aarch64", ARM, 25, (3, 10), REFUSE),  # fcntl F_SETSIG
+        ("aarch64", ARM, 279, 0, REFUSE),  # memfd_create
+        ("aarch64", ARM, 56, (0, 1, 0o1000), REFUSE),  # openat to read, truncated
         ("aarch64", ARM, 63, 0, ALLOW),  # read
         ("aarch64", ARM, 198, 2, REFUSE),  # socket
         ("aarch64", ARM, 221, 0, REFUSE),  # execve
@@ -289,11 +314,12 @@ X86, ARM = 0xC000003E, 0xC00000B7
     ],
 )
 def test_the_filter_decides_call_by_call(
-    name: str, machine: int, number: int, argument: int, decision: int
+    name: str, machine: int, number: int, argument: int | tuple[int, ...], decision: int
 ) -> None:
     program = filter_program(name, 1234)
     assert program is not None
-    assert run_filter(program, machine=machine, number=number, argument=argument) == decision
+    arguments = argument if isinstance(argument, tuple) else (argument,)
+    assert run_filter(program, machine=machine, number=number, arguments=arguments) == decision
 
 
 def test_an_unknown_machine_has_no_filter() -> None:
