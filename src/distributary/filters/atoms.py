@@ -230,10 +230,18 @@ class Member(_Question):
         seen = attribute_value(value)
         if seen is None:
             return False
-        errors: Errors = []
-        cast = CASTS[ValueType.of(seen)]
-        elements = [cast(item.value, errors) for item in self.items]
-        return not errors and (seen in elements) is self.expected
+        elements = self._elements[ValueType.of(seen)]
+        return elements is not None and (seen in elements) is self.expected
+
+    @cached_property
+    def _elements(self) -> dict[ValueType, frozenset[Value] | None]:
+        """The items cast to each type, or None where one of them does not cast."""
+        found: dict[ValueType, frozenset[Value] | None] = {}
+        for type_, cast in CASTS.items():
+            errors: Errors = []
+            elements = frozenset(cast(item.value, errors) for item in self.items)
+            found[type_] = None if errors else elements
+        return found
 
     def support(self, kind: Kind, sign: bool) -> tuple[Found, ...] | None:
         """Return the items as values of that kind."""

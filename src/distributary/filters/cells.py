@@ -34,6 +34,7 @@ from distributary.filters.formula import (
 )
 from distributary.filters.region import (
     Literals,
+    effort,
     fits,
     is_asserted,
     is_empty,
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
 __all__ = ["CellLists", "cells", "cells_batch"]
 
 _REMEMBERED_MAX = 65_536
+# How many facts are looked at for one filter, some tenths of a second: alternatives within
+# alternatives, as in a chain of XOR, double with each.
+_STEPS_MAX = 20_000
 
 _Known: TypeAlias = Mapping[str, Literals]
 """Facts by key."""
@@ -59,7 +63,8 @@ def cells(filters: Filter | Sequence[object], space: ContentSpace) -> IntArray:
     """Return the cells in which the filters can match, in order, and possibly more.
 
     No more than needed for exact texts, sets of them and ranges, and for what `all` and `any`
-    make of those, unless several choices must be made about one key at once. A prefix or a
+    make of those, unless several choices must be made about one key at once, or so many that
+    the search for cells gives up. A prefix or a
     suffix says nothing about the hash of a text, so it leaves every bucket; so does an
     expression that computes. Where texts have cells of their own, each is tried out, and a
     filter of any form leaves those that it matches and, unless it lists its texts, that of
@@ -152,9 +157,11 @@ class _Cells:
             self._axes[dimension.name].append((axis, dimension))
         self._everywhere = np.ones((1,) * len(self._shape), bool)
         self._remembered: dict[Literals, BoolArray] = {}
+        self._left = 0
 
     def mask(self, filter_: Filter) -> BoolArray:
         """Return for every cell whether the filter can match in it."""
+        self._left = _STEPS_MAX
         possible = self._possible(filter_formula(filter_), {})
         return np.broadcast_to(possible, self._shape).ravel()
 
@@ -162,8 +169,11 @@ class _Cells:
         """Return where a formula can hold beside what is known.
 
         The result has any shape that broadcasts to the space's. The depth of a formula is
-        limited.
+        limited. When all steps are taken, what was not looked at can hold everywhere.
         """
+        self._left -= 1
+        if self._left < 0:
+            return self._everywhere
         negated = isinstance(formula, Complement)
         inner = formula.part if isinstance(formula, Complement) else formula
         if isinstance(inner, Fact):
@@ -195,6 +205,9 @@ class _Cells:
         found = self._remembered.get(literals)
         if found is not None:
             return found
+        self._left -= effort(literals)
+        if self._left < 0:
+            return self._everywhere
         found = self._everywhere
         axes = self._axes.get(literals[0][0].key, ())
         if not axes and len(literals) > 1 and is_empty(literals):

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from distributary.arguments import checked
-from distributary.filters.atoms import Like
 from distributary.filters.filter import Filter
 from distributary.filters.filter_formula import filter_formula
 from distributary.filters.formula import (
@@ -25,14 +24,12 @@ from distributary.filters.formula import (
     Formula,
     complement,
 )
-from distributary.filters.region import Literals, is_empty
+from distributary.filters.region import Literals, effort, is_empty
 
 __all__ = ["STEPS_MAX", "covers"]
 
 STEPS_MAX = 20_000
 """How many facts a search looks at before it gives up: some tenths of a second."""
-# Comparing patterns takes that many times longer than looking at any other fact.
-_PATTERN_STEPS = 16
 
 
 @checked
@@ -140,8 +137,7 @@ class _Search:
         known = line.known.get(fact.atom.key, ())
         literal = (fact.atom, fact.sign)
         literals = known if literal in known else (*known, literal)
-        patterns = sum(isinstance(atom, Like) for atom, _ in literals)
-        self._left -= len(literals) + _PATTERN_STEPS * patterns
+        self._left -= effort(literals)
         if self._left < 0:
             raise _GaveUp
         return literals

@@ -20,6 +20,7 @@ from distributary.filters.evaluation import (
 )
 from distributary.filters.program import compile_tree
 from distributary.filters.sql_built_ins import BUILT_INS
+from distributary.filters.sql_cost import check_passes, text_passes
 from distributary.filters.sql_functions import Functions
 from distributary.filters.sql_parser import parse_tree
 from distributary.filters.sql_tree import SqlNode
@@ -59,6 +60,11 @@ class Expression:
         # Compiled on first use: most expressions of an index are never evaluated.
         return compile_tree(self.root, self.functions)
 
+    @cached_property
+    def text_passes(self) -> int:
+        """How often an evaluation may go through a whole text."""
+        return text_passes(self.root)
+
     def evaluate(self, attributes: Mapping[str, object]) -> Evaluation:
         """Return the value for an event with those attributes, and the errors met.
 
@@ -87,7 +93,9 @@ def parse_expression(text: str, *, functions: Functions = BUILT_INS) -> Expressi
     BadInput
         The text breaks the grammar or a limit; the place names the character.
     """
-    return Expression(text, parse_tree(text), functions)
+    expression = Expression(text, parse_tree(text), functions)
+    check_passes(expression.text_passes, "expression")
+    return expression
 
 
 @checked

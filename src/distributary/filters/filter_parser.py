@@ -12,6 +12,7 @@ from distributary.errors import BadInput, quoted
 from distributary.filters.dialects import All, AnyOf, Node, Not, Range, Sql, TextFilter
 from distributary.filters.expression import parse_expression
 from distributary.filters.interval import Interval
+from distributary.filters.sql_cost import check_passes
 from distributary.filters.sql_functions import Functions
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "DEPTH_MAX",
     "FILTERS_MAX",
     "KEY_CHARACTERS_MAX",
+    "SQL_CHARACTERS_MAX",
     "TEXT_CHARACTERS_MAX",
     "parse_filters",
 ]
@@ -32,6 +34,8 @@ CONDITIONS_MAX = 1024
 KEY_CHARACTERS_MAX = 1024
 TEXT_CHARACTERS_MAX = 8192
 """How long a text, or an expression, may be."""
+SQL_CHARACTERS_MAX = 131_072
+"""How long all expressions of a subscription may be together."""
 
 _DIALECTS = ("exact", "prefix", "suffix", "range", "all", "any", "not", "sql")
 _BOUNDS = ("min", "max", "min_exclusive", "max_exclusive")
@@ -49,6 +53,8 @@ class _Parser:
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
         self._conditions = 0
+        self._sql_characters = 0
+        self._text_passes = 0
 
     def array(
         self, filters: object, place: str, *, depth: int, may_be_empty: bool = False
@@ -142,10 +148,20 @@ class _Parser:
             raise BadInput(place, f"must be a string, not {described(body)}")
         self.count(1, place)
         _check_text(body, place)
+        self._sql_characters += len(body)
+        if self._sql_characters > SQL_CHARACTERS_MAX:
+            raise BadInput(
+                place,
+                f"has the character beyond the {SQL_CHARACTERS_MAX:,} that the expressions of a"
+                " subscription may have together",
+            )
         try:
-            return Sql(parse_expression(body, functions=self._functions))
+            expression = parse_expression(body, functions=self._functions)
         except BadInput as error:
             raise error.within(place) from None
+        self._text_passes += expression.text_passes
+        check_passes(self._text_passes, place)
+        return Sql(expression)
 
     def count(self, more: int, place: str) -> None:
         self._conditions += more
@@ -211,8 +227,10 @@ def _check_text(text: str, place: str) -> None:
 
 
 def _check_unicode(text: str, place: str) -> None:
-    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-        raise BadInput(place, "has half of a surrogate pair, which is not text")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise BadInput(place, "has half of a surrogate pair, which is not text") from None
 
 
 def _place_in(place: str, key: object) -> str:

@@ -17,6 +17,9 @@ __all__ = ["LikePattern"]
 
 # Almost every text has a segment at one of its first places, or nowhere.
 _PLACES_TRIED = 16
+_STRETCH_MIN = 512
+# So many steps take no longer than the slowest function does on the same text.
+_STEPS_PER_PASS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +62,20 @@ class _Segment:
             if start < 0 or self.at(text, start):
                 return max(start, -1)
             start += 1
-        return self._find_in_long(text, start, end)
+        # In stretches that grow, so that a segment which is found takes time in proportion to
+        # how far on it was: a pattern may have thousands of them.
+        stretch = _STRETCH_MIN
+        while start <= last:
+            found = self._find_at_once(text, start, min(end, start + stretch + self.length - 1))
+            if found >= 0:
+                return found
+            start += stretch
+            stretch *= 2
+        return -1
 
-    def _find_in_long(self, text: str, start: int, end: int) -> int:
+    def _find_at_once(self, text: str, start: int, end: int) -> int:
         """Do as `find`, in a time that does not depend on how often the segment nearly fits."""
         last = end - self.length
-        if last < start:
-            return -1
         # All places at once, one bit each: every character of the segment strikes out those
         # where it does not fit, 64 places at a step. Trying place after place would take time
         # in proportion to the product of both lengths.
@@ -167,6 +177,17 @@ class LikePattern:
     @property
     def _open_after_first(self) -> bool:
         return len(self.segments) > 1 and not any(segment.length for segment in self.segments[1:-1])
+
+    @property
+    def passes(self) -> int:
+        """How often matching may go through all of a text: not at all for `a%`, `%a`, `a%a`.
+
+        What is searched for in one go counts once. A segment with `_` is looked for at all places
+        at once, which takes a step for each of its characters.
+        """
+        inner = [segment for segment in self.segments[1:-1] if segment.length]
+        steps = sum(segment.length for segment in inner if segment.text is None)
+        return 1 + steps // _STEPS_PER_PASS if inner else 0
 
     def matches(self, text: str) -> bool:
         """Tell whether all of `text` matches."""

@@ -18,9 +18,11 @@ from distributary.filters.atoms import (
     Integers,
     Kind,
     Like,
+    Member,
     Numbers,
     Outcome,
     Starts,
+    Texts,
     is_pointer,
 )
 from distributary.filters.interval import (
@@ -33,6 +35,7 @@ from distributary.filters.interval import (
 )
 from distributary.filters.sql_casts import INTEGER_MAX, INTEGER_MIN
 from distributary.filters.text_language import (
+    COMPARED_MAX,
     includes,
     longest,
     open_tokens,
@@ -42,6 +45,7 @@ from distributary.filters.text_language import (
 
 __all__ = [
     "Literals",
+    "effort",
     "fits",
     "is_asserted",
     "is_empty",
@@ -60,6 +64,11 @@ _POINTER_KINDS = (Kind.MISSING, Kind.STRING, Kind.NUMBER)
 # and every atom answers as for their text.
 _INTEGERS: Spans = (Interval(INTEGER_MIN, INTEGER_MAX),)
 _TRIED_MAX = 64
+
+# How looking at patterns and values compares with looking at any other fact.
+_PATTERN_EFFORT = 16
+_COMPARISONS_PER_FACT = 16
+_VALUES_PER_FACT = 16
 
 # How a text can begin and end that reads as a number, or as an Integer of CESQL, and the
 # characters that it may have.
@@ -95,6 +104,35 @@ def is_empty(literals: Literals) -> bool:
     if not key:
         return False
     return all(_is_empty(_tried(kind, literals), literals) for kind in kinds_of(key))
+
+
+def effort(literals: Literals) -> int:
+    """Return about how much work it is to look at a region, in facts looked at.
+
+    Values that can be listed are tried against all atoms, and patterns that must hold are
+    compared with those that must not.
+    """
+    listed = 0
+    lengths = {True: 0, False: 0}
+    counts = {True: 0, False: 0}
+    for atom, sign in literals:
+        match atom:
+            case Texts(_, texts):
+                listed += len(texts)
+            case Member(_, items):
+                listed += len(items)
+            case Numbers(_, spans) | Integers(_, spans):
+                listed += len(spans)
+            case Like(_, pattern):
+                counts[sign] += 1
+                lengths[sign] += sum(segment.length + 1 for segment in pattern.segments)
+    compared = min(lengths[True] * lengths[False], COMPARED_MAX * counts[True] * counts[False])
+    return (
+        len(literals)
+        + _PATTERN_EFFORT * (counts[True] + counts[False])
+        + compared // _COMPARISONS_PER_FACT
+        + listed * len(literals) // _VALUES_PER_FACT
+    )
 
 
 def kinds_of(key: str) -> tuple[Kind, ...]:

@@ -81,7 +81,7 @@ def _is_integer(value: Value) -> bool:
 
 def _is_boolean(value: Value) -> bool:
     if isinstance(value, str):
-        return value.lower() in ("true", "false")
+        return len(value) <= len("false") and value.lower() in ("true", "false")
     return isinstance(value, bool)
 
 

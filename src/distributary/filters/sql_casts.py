@@ -24,14 +24,20 @@ __all__ = [
 
 INTEGER_MIN, INTEGER_MAX = -(2**31), 2**31 - 1
 _INTEGER_DIGITS_MAX = 10
+# Zeros in front of an integer do no harm, but an expression may cast a text a thousand times.
+_INTEGER_CHARACTERS_MAX = 1024
+_BOOLEAN_CHARACTERS_MAX = 5
 
 
 def integer_of(text: str) -> int | None:
     """Return the 32-bit integer that `text` writes in base 10, or None.
 
     Python's own reading would also take blanks, underscores and the digits of every script,
-    and refuses texts of some thousand digits with an exception.
+    and refuses texts of some thousand digits with an exception. A text of more than 1,024
+    characters is none, whatever they are.
     """
+    if len(text) > _INTEGER_CHARACTERS_MAX:
+        return None
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()):
         return None
@@ -62,7 +68,8 @@ def to_boolean(value: Value, errors: Errors) -> bool:
     """Return the value as a Boolean: false, and an error, for a text that is none."""
     if isinstance(value, int):
         return bool(value)
-    lowered = value.lower()
+    # No text becomes shorter in lower case.
+    lowered = value.lower() if len(value) <= _BOOLEAN_CHARACTERS_MAX else ""
     if lowered == "true":
         return True
     if lowered != "false":

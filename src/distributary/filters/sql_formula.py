@@ -36,6 +36,7 @@ from distributary.filters.sql_cases import (
     swapped_if,
     truth_cases,
 )
+from distributary.filters.sql_cost import parts_of
 from distributary.filters.sql_functions import Functions
 from distributary.filters.sql_tree import SqlNode, Value, ValueType
 
@@ -228,20 +229,6 @@ def _opaque(node: SqlNode, functions: Functions, *, as_condition: bool) -> Cases
     )
 
 
-def _parts(node: SqlNode) -> tuple[SqlNode, ...]:
-    match node:
-        case sql.Not(operand) | sql.Negation(operand) | sql.Like(operand, _, _):
-            return (operand,)
-        case sql.Comparison(_, left, right):
-            return (left, right)
-        case sql.In(operand, items, _):
-            return (operand, *items)
-        case sql.Arithmetic(_, operands) | sql.Logic(_, operands) | sql.Call(_, operands):
-            return operands
-        case _:
-            return ()
-
-
 def _names(node: SqlNode) -> frozenset[str]:
     """Return the attributes that a node mentions."""
     found: set[str] = set()
@@ -250,7 +237,7 @@ def _names(node: SqlNode) -> frozenset[str]:
         part = waiting.pop()
         if isinstance(part, sql.Attribute | sql.Exists):
             found.add(part.name)
-        waiting.extend(_parts(part))
+        waiting.extend(parts_of(part))
     return frozenset(found)
 
 
@@ -261,4 +248,4 @@ def always_read(node: SqlNode) -> Iterator[str]:
         part = waiting.pop()
         if isinstance(part, sql.Attribute):
             yield part.name
-        waiting.extend(part.operands[:1] if isinstance(part, sql.Logic) else _parts(part))
+        waiting.extend(part.operands[:1] if isinstance(part, sql.Logic) else parts_of(part))

@@ -8,10 +8,18 @@ from typing import TypeAlias
 
 from distributary.filters.like_pattern import LikePattern
 
-__all__ = ["Wildcard", "includes", "longest", "open_tokens", "overlaps", "pattern_tokens"]
+__all__ = [
+    "COMPARED_MAX",
+    "Wildcard",
+    "includes",
+    "longest",
+    "open_tokens",
+    "overlaps",
+    "pattern_tokens",
+]
 
 # Comparing patterns takes time in proportion to the product of their lengths.
-_COMPARED_MAX = 1 << 12
+COMPARED_MAX = 1 << 12
 _OVERLAPS_MAX = 64
 
 
@@ -61,7 +69,7 @@ def includes(wide: list[Token], narrow: list[Token]) -> bool:
     `narrow` is matched as if it were a text: its `%` fits nothing but a `%`, its `_` fits
     `_` and `%`. The usual way to match a text, with one place to go back to, does the rest.
     """
-    if len(wide) * len(narrow) > _COMPARED_MAX:
+    if len(wide) * len(narrow) > COMPARED_MAX:
         return wide == narrow
     i = j = 0
     back_i = back_j = -1
