@@ -8,6 +8,7 @@ DistributaryError
   InfeasiblePlan    no plan meets the capacities; says what is short, and by how much
   MissingPackage    an optional package is not installed; says how to install it
   PipelineFailed    a step on Spark failed; names the step and the data
+  TableBusy         another job is writing the same table; names both
   ConversionFailed  content could not be converted (defined in `media.failure`)
   ProtocolError     the rules between brokers were broken
     LocalMisuse     by whoever hosts a broker
@@ -29,6 +30,7 @@ __all__ = [
     "PeerMisbehaved",
     "PipelineFailed",
     "ProtocolError",
+    "TableBusy",
     "TooLarge",
     "WrongType",
     "counted",
@@ -168,6 +170,24 @@ class PipelineFailed(DistributaryError):
         self.step = step
         self.dataset = dataset
         super().__init__(f"{step} failed on {dataset}: {reason}")
+
+
+class TableBusy(DistributaryError):
+    """Another job is writing the table that this one wants to write.
+
+    Attributes
+    ----------
+    table, process
+        Where it is, and the number of the other job's process as it says.
+    """
+
+    def __init__(self, table: str, process: str) -> None:
+        self.table = table
+        self.process = process
+        super().__init__(
+            f"{table}: another job, process {quoted(process)}, is writing this table; "
+            "hint: start this one again when the other has ended"
+        )
 
 
 class ProtocolError(DistributaryError):

@@ -1,8 +1,8 @@
 """The command `distributary`: one file per subcommand, and one way to fail.
 
 Whatever is wrong with the input, the user sees one line on standard error that says
-what and where, and the exit code is 2. Only faults of distributary itself end in a
-traceback.
+what and where, and the exit code is 2, or 3 if another job is in the way. Only faults of
+distributary itself end in a traceback.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from pathlib import Path
 
 import typer
 
-from distributary.errors import DistributaryError
+from distributary.errors import DistributaryError, TableBusy
 
 __all__ = ["main"]
 
 _INTERRUPTED = 130
 _FAILED = 2
+_BUSY = 3
 _READER_GONE = 1
 
 
@@ -43,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = app(args=arguments, prog_name="distributary", standalone_mode=False)
         sys.stdout.flush()
+    except TableBusy as error:
+        return _fail(str(error), _BUSY)
     except DistributaryError as error:
         return _fail(str(error))
     except typer.TyperException as error:
@@ -77,11 +80,11 @@ def _was_interrupted(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _fail(message: str) -> int:
+def _fail(message: str, code: int = _FAILED) -> int:
     # Printed plainly: Rich would wrap it to the terminal, and a log would then hold half
     # a sentence per line.
     print("error:", " ".join(message.split()), file=sys.stderr)
-    return _FAILED
+    return code
 
 
 def _discard_output() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import pickle
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from distributary.pipeline.workers import freeze, unfreeze
@@ -53,5 +55,7 @@ def broadcast(spark: SparkSession, value: T) -> Broadcast[T]:
     digest = hashlib.sha256(pickled).hexdigest()
     if not hasattr(spark, "_jvm"):
         return Broadcast(digest, lambda: pickled)
-    sent = spark.sparkContext.broadcast(pickled)
+    # Where it fails PySpark prints a traceback, and then raises an exception all the same.
+    with redirect_stderr(io.StringIO()):
+        sent = spark.sparkContext.broadcast(pickled)
     return Broadcast(digest, lambda: sent.value)

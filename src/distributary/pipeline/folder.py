@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from distributary.errors import BadInput
+from distributary.pipeline.table_lock import lock_table, unlock_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,6 +51,14 @@ class Folder(ABC):
     @abstractmethod
     def write_text(self, name: str, text: str) -> None:
         """Write a small file."""
+
+    @abstractmethod
+    def lock(self, name: str) -> None:
+        """Keep other processes from writing a table; raise `TableBusy` if one is at it."""
+
+    @abstractmethod
+    def unlock(self, name: str) -> None:
+        """Let others write a table."""
 
     def remove_drafts(self, prefix: str) -> None:
         """Remove what earlier jobs left unfinished: folders that begin with `prefix`."""
@@ -100,6 +109,12 @@ class _LocalFolder(Folder):
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
+
+    def lock(self, name: str) -> None:
+        lock_table(self._root, name)
+
+    def unlock(self, name: str) -> None:
+        unlock_table(self._root, name)
 
     def read_text(self, name: str) -> str | None:
         path = self._root / name
@@ -159,6 +174,12 @@ class _HadoopFolder(Folder):
             stream.write(bytearray(text, "utf-8"))
         finally:
             stream.close()
+
+    def lock(self, name: str) -> None:
+        """Do nothing: Hadoop's file systems have no locks."""
+
+    def unlock(self, name: str) -> None:
+        """Do nothing, too."""
 
     def _at(self, name: str) -> Any:
         return self._path(self.path(name))

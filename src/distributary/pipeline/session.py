@@ -6,11 +6,14 @@ the loopback interface then.
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,11 +87,10 @@ def spark_session(
         if master.startswith("local"):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
             options = {**_LOCAL, **options}
-        warehouse = f"{tempfile.gettempdir()}/distributary-warehouse"
         options = {
             "spark.driver.memory": driver_memory,
             "spark.driver.extraJavaOptions": JAVA_OPTIONS,
-            "spark.sql.warehouse.dir": warehouse,
+            "spark.sql.warehouse.dir": _warehouse(),
             **options,
         }
         builder = SparkSession.builder.master(master)
@@ -125,6 +127,17 @@ def session(
         yield spark
     finally:
         spark.stop()
+
+
+@lru_cache(maxsize=1)
+def _warehouse() -> str:
+    """Return a folder of this process alone, which Spark wants though no job uses it.
+
+    With a name that others can guess, it could be theirs, or a link to somewhere else.
+    """
+    folder = tempfile.mkdtemp(prefix="distributary-warehouse-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _first_line(error: Exception) -> str:

@@ -104,7 +104,8 @@ class Store:
         """Put a frame in the place of a table.
 
         It is written beside the old table and then takes its place: a job that is killed
-        leaves the old one, and what it had written is removed by the next.
+        leaves the old one, and what it had written is removed by the next. Of two jobs that
+        write a table at once, the second is refused: `TableBusy`.
 
         Rows `in_batches` have a column `batch`, by which they are laid out as a stream laid
         them out.
@@ -131,6 +132,7 @@ class Store:
             self.folder.write_text(f"{draft}/{_VERSION}", f"{declared.version}\n")
         except BaseException:
             self.folder.remove(draft)
+            self.folder.unlock(name)
             raise
         return draft
 
@@ -148,9 +150,15 @@ class Store:
         except BaseException:
             self.folder.remove(draft)
             raise
+        finally:
+            self.folder.unlock(name)
 
     def remove_drafts(self, name: str) -> None:
-        """Remove what earlier jobs left unfinished beside a table."""
+        """Remove what earlier jobs left unfinished beside a table, which is then this job's.
+
+        Others cannot write it until this job publishes a draft, fails to make one, or ends.
+        """
+        self.folder.lock(name)
         self._recover(name)
         self.folder.remove_drafts(f".{name}.")
 

