@@ -14,7 +14,7 @@ from tests.reference import portions as reference
 from tests.strategies import placement_problems
 
 from distributary.broker.formats import Formats
-from distributary.broker.plan_part import Home
+from distributary.broker.plan_part import NOTHING_BEFORE, Home
 from distributary.broker.planning import PLANNED, UNDER_LOAD, plan_tree
 from distributary.broker.settings import ContentSettings, graph_of
 from distributary.placement.baselines import BASELINES, all_in_leaves, all_in_root, single_format
@@ -114,7 +114,7 @@ def test_no_simple_plan_would_have_been_better_in_the_same_state(
         link_mbps=draw(st.sampled_from([0.0, 8.0])),
     )
     homes = {
-        name: Home(0, tuple("s" * (k + 1) for k in range(draw(st.integers(1, 3)))))
+        name: Home(NOTHING_BEFORE, tuple("s" * (k + 1) for k in range(draw(st.integers(1, 3)))))
         for name in tree.names
     }
     planning = plan_tree(

@@ -18,7 +18,7 @@ from distributary.content import AdaptationGraph
 from distributary.placement import NOT_MADE, PlacementProblem, Plan
 from distributary.topology import DisseminationTree
 
-__all__ = ["RELAY", "Home", "PlanNode", "PlanPart", "Route", "Step"]
+__all__ = ["NOTHING_BEFORE", "RELAY", "After", "Home", "PlanNode", "PlanPart", "Route", "Step"]
 
 Step = tuple[str, float, float]
 """A broker on a way: its name, the cost of the link to it, the cost of converting there."""
@@ -26,7 +26,11 @@ Step = tuple[str, float, float]
 Route = tuple[Step, ...]
 """The way to a home, without the broker at which it begins."""
 
-RELAY = -1
+After = tuple[int, int]
+"""An item that must be done before: its number, and the first attempt that was for everybody."""
+
+NOTHING_BEFORE: After = (0, 0)
+RELAY: After = (-1, 0)
 
 
 class Home(NamedTuple):
@@ -35,12 +39,13 @@ class Home(NamedTuple):
     Attributes
     ----------
     after
-        The number of the item that must be done before this one; 0 when there is none.
+        What must be done before this item, if anything. An earlier attempt of it may have
+        been for some of the registrations only.
     registrations
         Those that the item is sent for.
     """
 
-    after: int
+    after: After
     registrations: tuple[str, ...]
 
 
@@ -72,7 +77,7 @@ class PlanNode(NamedTuple):
     wants: tuple[int, ...]
     receives: tuple[int, ...]
     made: tuple[tuple[int, int], ...]
-    after: int
+    after: After
     registrations: tuple[str, ...]
     wait_s: float = 0.0
 

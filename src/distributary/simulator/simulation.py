@@ -25,7 +25,7 @@ from distributary.broker.telemetry import (
 from distributary.simulator.checkers.ends import EndsCheck
 from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
 from distributary.simulator.checkers.holds import HoldsCheck
-from distributary.simulator.checkers.ledger import Ledger
+from distributary.simulator.checkers.ledger import Ledger, PublishedEvent
 from distributary.simulator.checkers.order import OrderCheck
 from distributary.simulator.checkers.roots import RootsCheck
 from distributary.simulator.checkers.selection import SelectionCheck
@@ -111,9 +111,7 @@ class Simulation:
             on_lost=self._lost,
         )
         self.exactly_once = ExactlyOnceCheck(self.ledger)
-        self.selection = SelectionCheck(
-            self.ledger, scenario.settings, lambda name: name in self._refused_formats()
-        )
+        self.selection = SelectionCheck(self.ledger, scenario.settings, self._refused_formats)
         self.order = OrderCheck(self.ledger)
         self.ends = EndsCheck(self.ledger)
         self.trees = TreesCheck(lambda: self.streams.homes, self.faults.lost)
@@ -311,8 +309,14 @@ class Simulation:
         )
         return lambda identity: identity[1].encode() in disks
 
-    def _refused_formats(self) -> set[str]:
-        return {target for _, target in self.faults.refused}
+    def _refused_formats(self, published: PublishedEvent) -> frozenset[str]:
+        """Return the formats that something could not be converted into."""
+        original_of = self.world.original_of
+        return frozenset(
+            target
+            for digest, target in self.faults.refused
+            if original_of(digest) == published.digest
+        )
 
     def _watch(self, broker: str, record: object, now_ns: int) -> None:
         if isinstance(record, Planned):

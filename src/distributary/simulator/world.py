@@ -105,6 +105,7 @@ class World:
         self.message_counts: Counter[str] = Counter()
         self.message_bytes: Counter[str] = Counter()
         self.refused = 0
+        self._originals: dict[str, str] = {}
         self._recorded = recorded
         self._times = random.Random(f"{seed}/times")
         self._queue: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
@@ -275,8 +276,15 @@ class World:
         elif isinstance(effect, Serve):
             self._queue_job(node, effect.ticket)
         elif isinstance(effect, Convert):
-            outcome = self.convert(node.identity, effect.blob, effect.target)
+            blob = effect.blob
+            outcome = self.convert(node.identity, blob, effect.target)
+            if outcome.blob is not None:
+                self._originals[outcome.blob.digest] = self.original_of(blob.digest)
             self._convert(node, effect.ticket, outcome)
+
+    def original_of(self, digest: str) -> str:
+        """Return the digest of the content that some content was converted from, or its own."""
+        return self._originals.get(digest, digest)
 
     def _watched(self, node: Node, record: object) -> None:
         if isinstance(record, Misbehaved):

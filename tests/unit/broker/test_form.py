@@ -46,7 +46,7 @@ from distributary.broker.messages.migration import (
 from distributary.broker.messages.rendezvous import Copies, Copy, Held, Registration
 from distributary.broker.messages.streams import Attach, FollowObject, Wanted
 from distributary.broker.messages.subscriptions import Register
-from distributary.broker.plan_part import RELAY, PlanNode, PlanPart
+from distributary.broker.plan_part import NOTHING_BEFORE, RELAY, PlanNode, PlanPart
 from distributary.broker.publishing.kept import CountRecord, DroppedRecord, KeptRecord
 from distributary.broker.publishing.publishing import ClientPublications
 from distributary.broker.rendezvous.advertisements import ClientAdvertisements
@@ -61,11 +61,11 @@ EVENT = '{"specversion":"1.0","source":"/s","type":"map","id":"1"}'
 ITEM = Item("/s", "1", 0, 1, 2, PEER, 0, EVENT, PDF, 1_000_000, inline=False)
 BLOB = Blob.imagined(PDF, 1_000_000, "1")
 FORGED = replace(Blob.of(PDF, b"x"), digest=Blob.of(PDF, b"y").digest)
-OFFER = Offer(ITEM, BLOB, 1, ())
+OFFER = Offer(ITEM, BLOB, OWN, 1, ())
 NODES = (
     PlanNode(OWN, 1, 1.0, 1.0, (), (0,), ((0, 2), (2, 3)), RELAY, ()),
-    PlanNode(PEER, 2, 1.0, 1.0, (2,), (2,), (), 0, ("s",)),
-    PlanNode(LAST, 2, 1.0, 1.0, (3,), (3,), (), 0, ("t",)),
+    PlanNode(PEER, 2, 1.0, 1.0, (2,), (2,), (), NOTHING_BEFORE, ("s",)),
+    PlanNode(LAST, 2, 1.0, 1.0, (3,), (3,), (), NOTHING_BEFORE, ("t",)),
 )
 PORTION = Portion(ITEM, PEER, 1, (), PlanPart((PDF, JPEG, TEXT, SPEECH), NODES), (BLOB,))
 REGISTER = Register("s", 1, "[]", None, False, 0, False, (0,))
@@ -188,7 +188,7 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (plan({}, {"broker": OWN}), "stands twice"),
         (plan({}, {"depth": 3}), "not in order"),
         (plan({}, {"depth": 1}), "not in order"),
-        (plan({}, {"after": -2}), "after number -2"),
+        (plan({}, {"after": (-2, 0)}), "after number -2"),
         (plan({"node_cost": math.nan}), "an amount of nan"),
         (plan({"link_cost": -1.0}), "an amount of -1"),
         (plan({"wait_s": math.inf}), "an amount of inf"),

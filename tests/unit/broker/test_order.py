@@ -10,7 +10,9 @@ from distributary.broker.deliveries.finished import Arrival, Finished, FinishedI
 from distributary.broker.dissemination.sequence import Sequence
 from distributary.broker.dissemination.task import Pending, Task
 from distributary.broker.messages.content import Item, Offer
+from distributary.broker.plan_part import NOTHING_BEFORE
 
+ROOT = "root"
 MAPS = ({"exact": {"type": "map"}},)
 
 
@@ -36,17 +38,17 @@ def test_a_root_takes_items_in_order_however_they_come(first: int, count: int, r
     found = [
         number
         for offered in numbers
-        for number in taken(sequence, Offer(item(offered), None, first, ()))
+        for number in taken(sequence, Offer(item(offered), None, ROOT, first, ()))
     ]
     assert found == list(range(first, first + count))
 
 
 def test_a_root_does_not_wait_for_what_is_not_offered_any_more() -> None:
     sequence = Sequence()
-    assert taken(sequence, Offer(item(3), None, 1, ())) == []
-    assert taken(sequence, Offer(item(4), None, 1, ())) == []
-    assert taken(sequence, Offer(item(5), None, 4, ())) == [4, 5]
-    assert taken(sequence, Offer(item(3), None, 3, ())) == []
+    assert taken(sequence, Offer(item(3), None, ROOT, 1, ())) == []
+    assert taken(sequence, Offer(item(4), None, ROOT, 1, ())) == []
+    assert taken(sequence, Offer(item(5), None, ROOT, 4, ())) == [4, 5]
+    assert taken(sequence, Offer(item(3), None, ROOT, 3, ())) == []
 
 
 def test_an_item_follows_the_last_one_that_its_home_has_not_confirmed() -> None:
@@ -56,23 +58,27 @@ def test_an_item_follows_the_last_one_that_its_home_has_not_confirmed() -> None:
         sequence.add(task)
         sequence.open(task)
         task.pending["home"] = Pending(0)
-    assert [sequence.before(task, "home") for task in tasks] == [0, 1, 2, 3]
+        task.pending["home"].attempt = 10 + task.item.number
+    assert [sequence.before(task, "home") for task in tasks] == [
+        NOTHING_BEFORE, (1, 11), (2, 12), (3, 13)
+    ]  # fmt: skip
     del tasks[2].pending["home"]
-    assert sequence.before(tasks[3], "home") == 2
-    assert sequence.before(tasks[3], "other") == 0
+    assert sequence.before(tasks[3], "home") == (2, 12)
+    assert sequence.before(tasks[3], "other") == NOTHING_BEFORE
     for task in tasks[:3]:
         sequence.settle(task)
-    assert sequence.before(tasks[3], "home") == 0
+    assert sequence.before(tasks[3], "home") == NOTHING_BEFORE
     sequence.remove(tasks[3])
     assert sorted(sequence.tasks) == [1, 2, 3]
 
 
-def arrival(number: int, after: int, *, attempt: int = 1) -> Arrival:
-    return Arrival(item(number), "root", attempt, (), after, ("s",), {})
+def arrival(number: int, after: int, *, attempt: int = 1, after_attempt: int = 1) -> Arrival:
+    before = (after, after_attempt) if after else NOTHING_BEFORE
+    return Arrival(item(number), ROOT, attempt, (), before, ("s",), {})
 
 
-def finish(items: FinishedItems, number: int) -> list[int]:
-    items.put(Finished("/s", str(number), 0, 1, number, "root", 1, (), done=True))
+def finish(items: FinishedItems, number: int, *, root: str = ROOT, attempt: int = 1) -> list[int]:
+    items.put(Finished("/s", str(number), 0, 1, number, root, attempt, (), done=True))
     return [released.item.number for released in items.released(item(number))]
 
 
@@ -105,6 +111,17 @@ def test_an_item_that_is_held_back_twice_is_handed_out_once() -> None:
     assert items.holds_back(arrival(2, 1, attempt=2))
     assert finish(items, 1) == [2, 2], "one for each attempt"
     assert finish(items, 1) == []
+
+
+def test_an_item_waits_for_the_attempt_that_was_for_everybody() -> None:
+    """An earlier one, or another root's, may have been for some of the registrations only."""
+    items = FinishedItems()
+    finish(items, 1)
+    assert items.holds_back(arrival(2, 1, after_attempt=2))
+    finish(items, 1, root="other", attempt=9)
+    assert items.holds_back(arrival(2, 1, after_attempt=2))
+    finish(items, 1, attempt=2)
+    assert not items.holds_back(arrival(2, 1, after_attempt=2))
 
 
 def test_what_waits_for_an_item_that_never_comes_is_forgotten() -> None:

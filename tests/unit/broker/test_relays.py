@@ -13,7 +13,7 @@ from distributary.broker.encoding import decode
 from distributary.broker.events import ConversionRefused, Converted
 from distributary.broker.messages.content import ConversionLost, Item, Portion, Probe, ProbeAnswer
 from distributary.broker.messages.links import Hop
-from distributary.broker.plan_part import RELAY, PlanNode, PlanPart
+from distributary.broker.plan_part import NOTHING_BEFORE, RELAY, PlanNode, PlanPart
 from distributary.broker.relays import Relays
 from distributary.broker.turn import Turn
 
@@ -39,7 +39,7 @@ def node(
     receives: tuple[int, ...] = (),
     made: tuple[tuple[int, int], ...] = (),
 ) -> PlanNode:
-    after = 0 if wants else RELAY
+    after = NOTHING_BEFORE if wants else RELAY
     return PlanNode(broker, depth, 1.0, 1.0, wants, receives, made, after, ("s",) if wants else ())
 
 

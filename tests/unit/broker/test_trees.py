@@ -17,7 +17,7 @@ from distributary.broker.encoding import decode, encode
 from distributary.broker.formats import Formats
 from distributary.broker.messages.content import Item, Portion
 from distributary.broker.messages.links import Step
-from distributary.broker.plan_part import RELAY, Home, PlanPart, Route
+from distributary.broker.plan_part import NOTHING_BEFORE, RELAY, Home, PlanPart, Route
 from distributary.broker.planning import longest_work, plan_tree
 from distributary.broker.relays.refinement import other_hops, refined
 from distributary.broker.settings import ContentSettings
@@ -94,7 +94,7 @@ def test_a_plan_part_says_what_the_plan_does(problem: PlacementProblem) -> None:
     """The property: nothing is lost on the way to parts and back, on wires neither."""
     plan = place(problem).plan
     homes = {
-        name: Home(v, (name,))
+        name: Home((v, 1), (name,))
         for v, name in enumerate(problem.tree.names)
         if problem.wants[v].any()
     }
@@ -132,7 +132,7 @@ def planned(
     wants: dict[str, tuple[int, ...]],
     waits_s: Mapping[str, float] | None = None,
 ) -> PlanPart:
-    homes = {home: Home(0, ("s",)) for home in routes}
+    homes = {home: Home(NOTHING_BEFORE, ("s",)) for home in routes}
     return plan_tree(
         FORMATS,
         tree_along("root", 1.0, routes),
@@ -244,7 +244,7 @@ def test_work_adds_up_along_a_way_and_not_across_ways() -> None:
         tree_along("root", 1.0, dear_links),
         held=(FORMATS.held,),
         wants=wanted(x=SPEECH, y=SPEECH),
-        homes={home: Home(0, ("s",)) for home in dear_links},
+        homes={home: Home(NOTHING_BEFORE, ("s",)) for home in dear_links},
         waits_s={},
         settings=SETTINGS,
     )

@@ -16,10 +16,12 @@ GRAPH = json.dumps(
             {"name": "a/a", "size": {"fixed": 0, "per_mb": 1}},
             {"name": "b/b", "size": {"fixed": 0.1, "per_mb": 0}},
             {"name": "c/c", "size": {"fixed": 0.2, "per_mb": 0}},
+            {"name": "d/d", "size": {"fixed": 0.3, "per_mb": 0}},
         ],
         "conversions": [
             {"from": "a/a", "to": "b/b", "cost": {"fixed": 1, "per_mb": 0}},
             {"from": "a/a", "to": "c/c", "cost": {"fixed": 1, "per_mb": 0}},
+            {"from": "b/b", "to": "d/d", "cost": {"fixed": 1, "per_mb": 0}},
         ],
     }
 )

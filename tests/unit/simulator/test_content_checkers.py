@@ -116,7 +116,7 @@ def test_the_clients_of_a_lost_broker_are_owed_nothing_until_they_attach_again()
 
 def test_what_a_filter_does_not_ask_for_is_seen() -> None:
     book = Book()
-    checker = SelectionCheck(book.ledger, settings(), lambda _: False)
+    checker = SelectionCheck(book.ledger, settings(), lambda _: ())
     book.subscribe("s")
     book.publish("1", kind="other")
     book.deliver("s", "1")
@@ -126,7 +126,7 @@ def test_what_a_filter_does_not_ask_for_is_seen() -> None:
 
 def test_what_nobody_published_or_subscribed_to_is_seen() -> None:
     book = Book()
-    checker = SelectionCheck(book.ledger, settings(), lambda _: False)
+    checker = SelectionCheck(book.ledger, settings(), lambda _: ())
     book.subscribe("s")
     book.deliver("s", "1")
     book.publish("2")
@@ -138,7 +138,7 @@ def test_what_nobody_published_or_subscribed_to_is_seen() -> None:
 
 def test_a_refusal_of_what_is_right_is_seen() -> None:
     book = Book()
-    checker = SelectionCheck(book.ledger, settings(), lambda _: False)
+    checker = SelectionCheck(book.ledger, settings(), lambda _: ())
     book.ledger.refusals.append((3, "@s was refused s: no"))
     checker.finish(book.now_ns)
     assert [violation.at_ns for violation in checker.violations] == [3]
@@ -155,14 +155,18 @@ def test_a_refusal_of_what_is_right_is_seen() -> None:
         (["b/b", "c/c;q=0.5"], "b/b", ("b/b",), True),
         (["b/b"], None, ("b/b",), True),
         (["b/b"], None, (), False),
-        (["d/d"], None, (), True),
+        (["e/e"], None, (), True),
+        # What can be made by way of a refused format alone cannot be made.
+        (["d/d", "c/c;q=0.5"], "c/c", ("b/b",), True),
+        (["d/d"], None, ("b/b",), True),
+        (["d/d", "c/c;q=0.5"], "c/c", (), False),
     ],
 )
 def test_a_format_must_be_the_first_that_can_be_made(
     accept: list[str] | None, media_type: str | None, failing: tuple[str, ...], right: bool
 ) -> None:
     book = Book()
-    checker = SelectionCheck(book.ledger, settings(), lambda name: name in failing)
+    checker = SelectionCheck(book.ledger, settings(), lambda _: failing)
     book.subscribe("s", accept=accept)
     book.publish("1")
     book.deliver("s", "1", media_type)

@@ -25,7 +25,13 @@ from distributary.broker.formats import (
 )
 from distributary.broker.membership import MembersChanged, Status
 from distributary.broker.messages.client import Acknowledge
-from distributary.broker.messages.content import AskServed, Item, Served
+from distributary.broker.messages.content import (
+    AskOwed,
+    AskServed,
+    Item,
+    Owed,
+    Served,
+)
 from distributary.broker.part import Handler, Part
 from distributary.broker.retention import Retention
 from distributary.broker.settings import ns
@@ -71,12 +77,19 @@ class Deliveries(Part):
         self._kept_ns = 2 * ns(settings.content.retention_s)
         self._forgetting = Retention(core.timers, self._forget)
         self._abandoning = Retention(core.timers, self._abandon)
+        # What has come so late that it may have been had and forgotten: by item.
+        self._doubted: dict[tuple[str, str], Arrival] = {}
+        self._doubting = Retention(core.timers, self._stop_doubting)
         self._skew_ns = ns(settings.subscriptions.clock_skew_s)
         self._changed_ns: dict[str, int] = {}
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return who handles which kind of message."""
-        return {Acknowledge: self._queues.acknowledged, AskServed: self._asked}
+        return {
+            Acknowledge: self._queues.acknowledged,
+            AskServed: self._asked,
+            Owed: self._owed,
+        }
 
     def load(self, key: str, record: Any) -> None:
         """Take back what was kept."""
@@ -113,16 +126,52 @@ class Deliveries(Part):
 
     def receive(self, arrival: Arrival, turn: Turn) -> None:
         """Take an item for clients of this broker, in its turn."""
+        item = arrival.item
+        if self._is_doubtful(item, turn.now_ns):
+            self._doubted[item.identity] = arrival
+            self._doubting.keep(item.identity, turn.now_ns + self._kept_ns)
+            self._ask_owed(arrival, turn)
+        else:
+            self._take(arrival, turn)
+
+    def _take(self, arrival: Arrival, turn: Turn) -> None:
         ready = [arrival]
         while ready:
             following = ready.pop()
             item = following.item
             if self._items.holds_back(following):
-                place = (item.sequence, following.after)
+                place = (item.sequence, following.after[0])
                 self._abandoning.keep(place, turn.now_ns + self._kept_ns)
                 continue
             self._store(following, turn)
             ready.extend(reversed(self._items.released(item)))
+
+    def _is_doubtful(self, item: Item, now_ns: int) -> bool:
+        """Whether an item is so old that it may have been handed out and forgotten."""
+        old = now_ns >= item.published_ns + self._kept_ns - self._skew_ns
+        return old and self._items.get(item.identity) is None
+
+    def _ask_owed(self, arrival: Arrival, turn: Turn) -> None:
+        item = arrival.item
+        asked = AskOwed(item.source, item.id, arrival.attempt)
+        if arrival.root == self.core.identity:
+            self.core.handle(asked, arrival.root, turn)
+        else:
+            turn.send(arrival.root, asked)
+
+    def _owed(self, message: Owed, sender: Address, turn: Turn) -> None:
+        """Hand out what has come late to those who have not had it."""
+        identity = (message.source, message.id)
+        arrival = self._doubted.get(identity)
+        if arrival is None or (arrival.root, arrival.attempt) != (sender, message.attempt):
+            return
+        del self._doubted[identity]
+        owed = tuple(name for name in arrival.registrations if name in message.registrations)
+        if owed:
+            self._take(arrival._replace(registrations=owed), turn)
+
+    def _stop_doubting(self, identity: tuple[str, str], turn: Turn) -> None:
+        self._doubted.pop(identity, None)
 
     def _store(self, arrival: Arrival, turn: Turn) -> None:
         item = arrival.item
@@ -147,12 +196,19 @@ class Deliveries(Part):
             arrival.attempt,
             tuple(sorted(got)),
             done=True,
+            unknown=tuple(name for name in arrival.registrations if not self._knows(name)),
         )
         self._items.put(finished)
         # After the entries: a crash between them and this finds the entries again.
         turn.persist(_item_key(item), finished)
         self._queues.transmit(entries, turn)
-        self._confirm(arrival.root, Served(item.source, item.id, arrival.attempt), turn)
+        self._confirm(arrival.root, _served(finished), turn)
+
+    def _knows(self, subscription: str) -> bool:
+        """Whether a client of this broker has a subscription, or one that is leaving it had."""
+        if self.core.subscriptions.get(subscription) is not None:
+            return True
+        return self.core.migration.has_ghost(subscription)
 
     def _locals(self, arrival: Arrival) -> list[LocalSubscription]:
         publication = publication_of(arrival.item.event)
@@ -282,9 +338,12 @@ class Deliveries(Part):
             turn.send(root, served)
 
     def _asked(self, message: AskServed, sender: Address, turn: Turn) -> None:
-        known = self._items.get((message.source, message.id))
+        identity = (message.source, message.id)
+        if identity in self._doubted:
+            self._ask_owed(self._doubted[identity], turn)
+        known = self._items.get(identity)
         if known is not None and known.root == sender and known.attempt >= message.attempt:
-            turn.send(sender, Served(message.source, message.id, known.attempt))
+            turn.send(sender, _served(known))
 
     # Forgetting.
 
@@ -367,6 +426,10 @@ def _reason(arrival: Arrival, nothing: NoFormat) -> str:
         name, reason = arrival.lost[0]
         return f"{name} could not be made: {reason}"
     return nothing.reason
+
+
+def _served(finished: Finished) -> Served:
+    return Served(finished.source, finished.id, finished.attempt, finished.unknown)
 
 
 def _item_key(item: Item | Finished) -> str:

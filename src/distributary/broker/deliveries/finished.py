@@ -14,6 +14,7 @@ from typing import NamedTuple
 from distributary.broker.blob import Blob
 from distributary.broker.encoding import wire
 from distributary.broker.messages.content import Item
+from distributary.broker.plan_part import NOTHING_BEFORE, After
 
 __all__ = ["Arrival", "Finished", "FinishedItems"]
 
@@ -40,7 +41,7 @@ class Arrival(NamedTuple):
     root: str
     attempt: int
     lost: tuple[tuple[str, str], ...]
-    after: int
+    after: After
     registrations: tuple[str, ...]
     blobs: Mapping[str, Blob | None]
 
@@ -61,6 +62,8 @@ class Finished:
     done
         Whether all of this broker's clients have that are to get it. Of what a client has got
         elsewhere, or what a crash has left of it, that is not known.
+    unknown
+        As in `messages.content.Served`.
     """
 
     source: str
@@ -72,6 +75,7 @@ class Finished:
     attempt: int
     subscriptions: tuple[str, ...]
     done: bool = False
+    unknown: tuple[str, ...] = ()
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -89,7 +93,7 @@ class FinishedItems:
 
     def __init__(self) -> None:
         self._finished: dict[tuple[str, str], Finished] = {}
-        self._numbers: dict[Sequence, set[int]] = {}
+        self._numbers: dict[Sequence, dict[int, Finished]] = {}
         self._held: dict[tuple[Sequence, int], list[Arrival]] = {}
 
     def __iter__(self) -> Iterator[Finished]:
@@ -105,14 +109,14 @@ class FinishedItems:
         """Enter an item."""
         self._finished[finished.identity] = finished
         if finished.done:
-            self._numbers.setdefault(finished.sequence, set()).add(finished.number)
+            self._numbers.setdefault(finished.sequence, {})[finished.number] = finished
 
     def forget(self, identity: tuple[str, str]) -> None:
         """Forget an item."""
         finished = self._finished.pop(identity)
         numbers = self._numbers.get(finished.sequence)
         if numbers is not None:
-            numbers.discard(finished.number)
+            numbers.pop(finished.number, None)
             if not numbers:
                 del self._numbers[finished.sequence]
 
@@ -126,13 +130,18 @@ class FinishedItems:
         )
 
     def holds_back(self, arrival: Arrival) -> bool:
-        """Whether an item must wait; if so it is kept until `released`."""
-        if arrival.after == 0:
+        """Whether an item must wait; if so it is kept until `released`.
+
+        What another root has sent of the item before may have been for others.
+        """
+        if arrival.after == NOTHING_BEFORE:
             return False
         sequence = arrival.item.sequence
-        if arrival.after in self._numbers.get(sequence, ()):
+        number, attempt = arrival.after
+        done = self._numbers.get(sequence, {}).get(number)
+        if done is not None and done.root == arrival.root and done.attempt >= attempt:
             return False
-        held = self._held.setdefault((sequence, arrival.after), [])
+        held = self._held.setdefault((sequence, number), [])
         if not any(_same(arrival, other) for other in held):
             held.append(arrival)
         return True
@@ -141,9 +150,9 @@ class FinishedItems:
         """Return what waited for an item, which is done now."""
         return self._held.pop((item.sequence, item.number), [])
 
-    def abandon(self, sequence: Sequence, after: int) -> None:
+    def abandon(self, sequence: Sequence, number: int) -> None:
         """Forget what waits for an item that does not come; roots send it again."""
-        self._held.pop((sequence, after), None)
+        self._held.pop((sequence, number), None)
 
 
 def _same(one: Arrival, other: Arrival) -> bool:

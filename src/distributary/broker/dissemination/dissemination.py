@@ -9,6 +9,7 @@ settled, and for a while after that.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
@@ -26,9 +27,11 @@ from distributary.broker.dissemination.task import (
 from distributary.broker.formats import formats_of, publication_of
 from distributary.broker.membership import MembersChanged, Status
 from distributary.broker.messages.content import (
+    AskOwed,
     ConversionLost,
     Item,
     Offer,
+    Owed,
     Portion,
     ProbeAnswer,
     Served,
@@ -74,6 +77,7 @@ class Dissemination(Part):
         return {
             Offer: self._offered,
             Served: self._served,
+            AskOwed: self._asked_owed,
             ProbeAnswer: self._probes.answered,
             ConversionLost: self._conversion_lost,
         }
@@ -114,6 +118,13 @@ class Dissemination(Part):
 
     def _offered(self, offer: Offer, sender: Address, turn: Turn) -> None:
         item = offer.item
+        if offer.root != self.core.identity:
+            # It says what another root has heard of. To take it for what this one has would
+            # leave items out; the home offers all of them once it agrees.
+            known = self._sequences.get(item.sequence)
+            if known is None or known.following is None:
+                return
+            offer = replace(offer, first=min(offer.first, known.following))
         sequence = self._sequence(item)
         if sequence.is_new(offer):
             while (following := sequence.ready()) is not None:
@@ -190,7 +201,7 @@ class Dissemination(Part):
                 continue
             if taken.get(name, home) != home or registration.since_ns > owed_ns:
                 continue
-            if (home, name) in task.served:
+            if (home, name) in task.served or (home, name) in task.unknown:
                 continue
             known = task.pending.get(home)
             if known is None:
@@ -265,9 +276,23 @@ class Dissemination(Part):
         pending = None if task is None else task.pending.get(sender)
         if task is None or pending is None or message.attempt < pending.attempt:
             return
-        task.confirmed(sender)
-        if not task.pending:
+        task.confirmed(sender, message.unknown)
+        # Where their clients are now, another home may have registered them.
+        elsewhere = self._match(task, turn) if message.unknown else ()
+        if elsewhere:
+            self._send(task, elsewhere, turn)
+        elif not task.pending:
             self._settle(task, turn)
+
+    def _asked_owed(self, message: AskOwed, sender: Address, turn: Turn) -> None:
+        task = self._open.get((message.source, message.id))
+        pending = None if task is None else task.pending.get(sender)
+        names = () if pending is None else tuple(sorted(pending.registrations))
+        answer = Owed(message.source, message.id, message.attempt, names)
+        if sender == self.core.identity:
+            self.core.handle(answer, sender, turn)
+        else:
+            turn.send(sender, answer)
 
     def _conversion_lost(self, message: ConversionLost, sender: Address, turn: Turn) -> None:
         task = self._open.get((message.source, message.id))

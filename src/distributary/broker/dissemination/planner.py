@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from distributary.broker.dissemination.task import Task
 from distributary.broker.dissemination.workloads import Workloads
 from distributary.broker.formats import Formats, choice, formats_of
-from distributary.broker.plan_part import Home, Route
+from distributary.broker.plan_part import After, Home, Route
 from distributary.broker.planning import Planning, longest_work, plan_tree
 from distributary.broker.telemetry import Planned, Worth
 from distributary.broker.trees import along_hop, around, tree_along
@@ -27,7 +27,7 @@ class Planner:
         self._workloads = Workloads()
 
     def plan(
-        self, task: Task, after: Mapping[str, int], routes: Mapping[str, Route], now_ns: int
+        self, task: Task, after: Mapping[str, After], routes: Mapping[str, Route], now_ns: int
     ) -> Planning:
         """Return a plan for some homes of an item.
 
@@ -47,9 +47,9 @@ class Planner:
         homes: dict[str, Home] = {}
         wants: dict[str, tuple[int, ...]] = {}
         ways: dict[str, Route] = {}
-        for home, number in after.items():
+        for home, before in after.items():
             pending = task.pending[home]
-            homes[home] = Home(number, tuple(sorted(pending.registrations)))
+            homes[home] = Home(before, tuple(sorted(pending.registrations)))
             wants[home] = _wanted(formats, pending.registrations.values())
             ways[home] = self._way(home, routes.get(home), pending.registrations)
         self._along_own_hops(ways)

@@ -6,6 +6,7 @@ from bisect import bisect_left, insort
 
 from distributary.broker.dissemination.task import Task
 from distributary.broker.messages.content import Offer
+from distributary.broker.plan_part import NOTHING_BEFORE, After
 
 __all__ = ["Sequence"]
 
@@ -74,9 +75,10 @@ class Sequence:
         if place < len(self._open) and self._open[place] == number:
             del self._open[place]
 
-    def before(self, task: Task, home: str) -> int:
-        """Return the number of the last earlier item that a home has not confirmed, or 0."""
+    def before(self, task: Task, home: str) -> After:
+        """Return the last earlier item that a home has not confirmed, if there is one."""
         for number in reversed(self._open[: bisect_left(self._open, task.item.number)]):
-            if home in self.tasks[number].pending:
-                return number
-        return 0
+            pending = self.tasks[number].pending.get(home)
+            if pending is not None:
+                return number, pending.attempt
+        return NOTHING_BEFORE

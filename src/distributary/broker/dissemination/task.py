@@ -147,6 +147,8 @@ class Task:
         The homes that have not confirmed.
     served
         The registrations, (home, id), whose homes have.
+    unknown
+        Those that their homes do not have any more.
     lost
         Formats that could not be made, and why.
     repeats
@@ -167,6 +169,7 @@ class Task:
         "served",
         "state",
         "timer",
+        "unknown",
         "work_s",
     )
 
@@ -177,6 +180,7 @@ class Task:
         self.attempt = 0
         self.pending: dict[str, Pending] = {}
         self.served: set[tuple[str, str]] = set()
+        self.unknown: set[tuple[str, str]] = set()
         self.lost: dict[str, str] = {}
         self.repeats = 0
         self.timer: Timer | None = None
@@ -198,10 +202,11 @@ class Task:
         assert following is not None, f"{event.value} while {self.state.value}"
         self.state = following
 
-    def confirmed(self, home: str) -> None:
-        """Note that a home has been served."""
-        pending = self.pending.pop(home)
-        self.served.update((home, registration) for registration in pending.registrations)
+    def confirmed(self, home: str, unknown: tuple[str, ...] = ()) -> None:
+        """Note that a home has been served, but for registrations that it does not have."""
+        registrations = self.pending.pop(home).registrations
+        self.unknown.update((home, name) for name in unknown if name in registrations)
+        self.served.update((home, name) for name in registrations if name not in unknown)
 
     def progress(self) -> ProgressRecord:
         """Return how far it is, as it is kept."""

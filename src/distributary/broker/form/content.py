@@ -77,7 +77,7 @@ def check_offer(offer: Offer, rules: Rules) -> None:
     check_item_blob(item, offer.blob)
     if not 1 <= offer.first <= item.number:
         raise PeerMisbehaved(f"item {item.number} of a series offered from {offer.first} on")
-    rules.brokers(home for home, _ in offer.served)
+    rules.brokers((offer.root, *(home for home, _ in offer.served)))
 
 
 def check_portion(portion: Portion, rules: Rules) -> None:
@@ -145,8 +145,8 @@ def _check_tree(part: PlanPart, rules: Rules) -> None:
         depth = node.depth
     for node in nodes:
         rules.amounts((node.link_cost, node.node_cost, node.wait_s))
-        if node.after < RELAY:
-            raise PeerMisbehaved(f"an item after number {node.after}")
+        if min(node.after) < 0 and node.after != RELAY:
+            raise PeerMisbehaved(f"an item after number {node.after[0]}")
     if all(node.after == RELAY for node in nodes):
         raise PeerMisbehaved("a plan that serves nobody")
 

@@ -63,6 +63,7 @@ class Membership(Part):
         self.hearsay = self._hearsay_of((), 0)
         self._routes = Routes(core.identity, (core.identity,), self.distances.delays)
         self._ask_again_ns = 2 * ns(core.settings.membership.answer_s)
+        self._period_ns = ns(core.settings.membership.period_s)
         self._founders: tuple[str, ...] = ()
         self._contact: str | None = None
         self._kept: Known | None = None
@@ -104,8 +105,7 @@ class Membership(Part):
         self._keep(turn)
         self.detector.start(turn)
         if kept is not None or self._contact is not None:
-            self._joining = True
-            self._ask_who_is_there(turn)
+            self._join_others(turn)
 
     def alive(self) -> tuple[str, ...]:
         """Return who is there, this broker included unless it leaves, in ascending order."""
@@ -167,8 +167,7 @@ class Membership(Part):
         self.distances.give(message.neighbours)
         self._find_routes()
         if self._started and message.contact is not None and len(self.alive()) == 1:
-            self._joining = True
-            self._ask_who_is_there(turn)
+            self._join_others(turn)
 
     def _leave(self, message: Leave, sender: Address, turn: Turn) -> None:
         """Say goodbye to everybody at once: by old routes, messages would come back to us."""
@@ -233,25 +232,34 @@ class Membership(Part):
         if change.came or change.down or change.gone:
             self.core.members_changed(change, turn)
 
+    def _join_others(self, turn: Turn) -> None:
+        self._joining = True
+        self._ask_who_is_there(turn)
+
     def _ask_who_is_there(self, turn: Turn) -> None:
-        """Ask a few of those who were there, or the contact, until one answers."""
-        if not self._joining:
-            return
-        peers = self.hearsay.some_others(_CONTACTS, without=self.core.identity)
-        if not peers:
-            peers = self._contacts()
+        """Ask a few of those who were there, or the contact, until one answers.
+
+        The contact is asked until it is known, whoever else answers: that may be another
+        newcomer, who knows as little.
+        """
+        peers: list[str] = []
+        if self._joining:
+            peers = self.hearsay.some_others(_CONTACTS, without=self.core.identity)
+            peers = peers or self._some_neighbour()
+        contact = self._contact
+        if contact is not None and self.status(contact) is Status.UNKNOWN:
+            peers.append(contact)
         for peer in peers:
             turn.send(peer, Join(self.hearsay.incarnation))
-        self._joining = bool(peers)
-        if peers:
-            self.core.timers.at(turn.now_ns + self._ask_again_ns, self._ask_who_is_there)
+        self._joining = self._joining and bool(peers)
+        if self._joining or contact is not None:
+            wait_ns = self._ask_again_ns if self._joining else self._period_ns
+            self.core.timers.at(turn.now_ns + wait_ns, self._ask_who_is_there)
 
-    def _contacts(self) -> list[str]:
-        """Return the contact, and somebody else in case that it is not there."""
-        contact = self._contact
-        neighbours = self.distances.delays.keys() - {contact, self.core.identity}
-        drawn = self.core.rng.sample(sorted(neighbours), min(1, len(neighbours)))
-        return drawn if contact is None else [contact, *drawn]
+    def _some_neighbour(self) -> list[str]:
+        """Return somebody who may be there in case that the contact is not."""
+        neighbours = self.distances.delays.keys() - {self._contact, self.core.identity}
+        return self.core.rng.sample(sorted(neighbours), min(1, len(neighbours)))
 
     def _keep(self, turn: Turn) -> None:
         roster = self.hearsay.roster

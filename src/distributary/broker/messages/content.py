@@ -15,10 +15,12 @@ from distributary.broker.encoding import wire
 from distributary.broker.plan_part import PlanPart
 
 __all__ = [
+    "AskOwed",
     "AskServed",
     "ConversionLost",
     "Item",
     "Offer",
+    "Owed",
     "Portion",
     "Probe",
     "ProbeAnswer",
@@ -85,15 +87,18 @@ class Offer:
     ----------
     blob
         Its content, if that is not in the event.
+    root
+        Whom the home takes for the root. Where brokers do not agree, another may get it.
     first
-        The lowest number of the series that is not settled, or is offered again because the
-        cell has another root: everything from there on is offered to this root.
+        The lowest number of the series that this root has not settled: everything from there
+        on is offered to it.
     served
         The registrations, (home, id), that another root is known to have served.
     """
 
     item: Item
     blob: Blob | None
+    root: str
     first: int
     served: tuple[tuple[str, str], ...]
 
@@ -146,11 +151,19 @@ class Portion:
 @wire(74)
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A home has stored an item for its clients, as an attempt asked it to."""
+    """A home has stored an item for its clients, as an attempt asked it to.
+
+    Attributes
+    ----------
+    unknown
+        The registrations that it was asked for and does not have: their clients have moved
+        or have unsubscribed, and the root has not heard of it.
+    """
 
     source: str
     id: str
     attempt: int
+    unknown: tuple[str, ...] = ()
 
 
 @wire(75)
@@ -161,6 +174,27 @@ class AskServed:
     source: str
     id: str
     attempt: int
+
+
+@wire(79)
+@dataclass(frozen=True, slots=True)
+class AskOwed:
+    """A home asks about an item that has come so late that it may have had and forgotten it."""
+
+    source: str
+    id: str
+    attempt: int
+
+
+@wire(80)
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """The registrations of a home for which the root still waits; none, when it does not."""
+
+    source: str
+    id: str
+    attempt: int
+    registrations: tuple[str, ...]
 
 
 @wire(76)

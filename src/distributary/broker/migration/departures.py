@@ -123,6 +123,11 @@ class Departures:
             if ghost.filter.matches(publication)
         ]
 
+    def has_ghost(self, subscription: str) -> bool:
+        """Whether one of them has this id."""
+        departures = self._by_client.values()
+        return any(ghost.id == subscription for one in departures for ghost in one.ghosts)
+
     def redirect(self, subscription: str, parcel: Queued, place: Place, turn: Turn) -> None:
         """Pass something for a client on to its new home, as soon as that one is ready."""
         departure = self._by_client[parcel.client]

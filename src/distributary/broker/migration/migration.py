@@ -152,6 +152,10 @@ class Migration(Part):
         """Return subscriptions of clients that have left and may still be sent something."""
         return self._departures.ghosts(publication)
 
+    def has_ghost(self, subscription: str) -> bool:
+        """Whether a subscription of this id is one of those."""
+        return self._departures.has_ghost(subscription)
+
     def published(self, client: Address, cell: int, size_bytes: int) -> None:
         """Note that a client has published something."""
         if self.core.settings.migration.enabled:

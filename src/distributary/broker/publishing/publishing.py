@@ -180,13 +180,15 @@ class Publishing(Part):
         patience_ns = self._repeat_ns << kept.repeats
         kept.repeats = min(kept.repeats + 1, _DOUBLINGS_MAX)
         self._repeating.keep(item.identity, turn.now_ns + patience_ns)
-        offer = Offer(item, kept.blob, self._first(item), kept.served)
+        root = self._root_of(item.cell)
+        offer = Offer(item, kept.blob, root, self._first(item, root), kept.served)
         self.core.links.route(self.core.rendezvous.key_of(item.cell), offer, turn)
 
-    def _first(self, item: Item) -> int:
+    def _first(self, item: Item, root: str) -> int:
         """Return the lowest number that the root must have heard of before what follows."""
         for number, identity in self._counts[item.source, item.cell].items:
-            if self._kept[identity].state is not State.SETTLED:
+            kept = self._kept[identity]
+            if kept.state is not State.SETTLED or kept.answered_by != root:
                 return number
         return item.number
 

@@ -8,6 +8,7 @@ once. One with conversions is kept until they are done; after a crash they are m
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,7 @@ class Relays(Part):
         self._kept_ns = ns(core.settings.content.retention_s)
         self._handled: dict[_Attempt, set[str]] = {}
         self._forgetting = Retention(core.timers, self._forget)
+        self._under_way: Counter[_Attempt] = Counter()
         self._loaded: list[Portion] = []
         # Who waits for a conversion under way: by content and target.
         self._making: dict[tuple[str, str], list[Job]] = {}
@@ -97,6 +99,7 @@ class Relays(Part):
                 handled = self._handled[_attempt(portion)] = set()
                 self._forgetting.keep(_attempt(portion), turn.now_ns + self._kept_ns)
             handled.update(portion.plan.homes())
+        self._under_way[_attempt(portion)] += 1
         if job.waiting:
             turn.persist(f"relays/job/{job.key}", JobRecord(portion))
         self._go_on(job, turn)
@@ -168,6 +171,8 @@ class Relays(Part):
                 ConversionLost(item.source, item.id, portion.attempt, tuple(job.lost), homes),
                 turn,
             )
+        self._under_way[_attempt(portion)] -= 1
+        self._under_way += Counter()  # Without those that are at 0.
         # Last: a crash before this repeats what was done, and others tell it from new.
         if len(portion.plan.nodes) > 1:
             homes = tuple(sorted(self._handled[_attempt(portion)]))
@@ -176,7 +181,10 @@ class Relays(Part):
             turn.erase(f"relays/job/{job.key}")
 
     def _forget(self, attempt: _Attempt, turn: Turn) -> None:
-        if self._handled.pop(attempt, None) is not None:
+        if attempt in self._under_way:
+            # Conversions may take longer than anything is kept.
+            self._forgetting.keep(attempt, turn.now_ns + self._kept_ns)
+        elif self._handled.pop(attempt, None) is not None:
             turn.erase(_handled_key(attempt))
 
     # Conversions.

@@ -32,8 +32,13 @@ class Lifecycle:
         self._covering = ledger.covering
 
     def resume(self, turn: Turn) -> None:
-        """Set leases going, and tell the roots what they may have missed."""
+        """Set leases going, and tell the roots what they may have missed.
+
+        Nobody could renew a lease while this broker was away: all begin anew.
+        """
+        renewed_ns = turn.now_ns + ns(self.core.settings.subscriptions.lease_s)
         for local in self._ledger:
+            local.expires_ns = max(local.expires_ns, renewed_ns)
             self._watch_lease(local)
             if local.forwarded:
                 self._register(local, turn)

@@ -50,6 +50,8 @@ class PublishedEvent:
         When the publisher first sent it, and when it learnt that it was taken.
     home
         The broker that it was last sent to.
+    digest
+        Of its content, if that was sent beside the event.
     owed
         The subscriptions that must get it.
     """
@@ -60,6 +62,7 @@ class PublishedEvent:
     order: int
     sent_ns: int
     home: str
+    digest: str = ""
     accepted_ns: int | None = None
     owed: set[str] = field(default_factory=set)
 
@@ -149,7 +152,9 @@ class Ledger:
         if wish.ended_ns is None:
             wish.ended_ns = at_ns
 
-    def sent(self, publication: Publication, size_bytes: int, home: str, now_ns: int) -> None:
+    def sent(
+        self, publication: Publication, size_bytes: int, home: str, now_ns: int, digest: str = ""
+    ) -> None:
         """A publisher sends a publication to its home; again, when it is not accepted."""
         known = self.published.get(publication.identity)
         if known is not None:
@@ -158,7 +163,7 @@ class Ledger:
         order = self._orders.get(publication.source, 0) + 1
         self._orders[publication.source] = order
         entry = PublishedEvent(
-            publication, self._cell_of(publication), size_bytes, order, now_ns, home
+            publication, self._cell_of(publication), size_bytes, order, now_ns, home, digest
         )
         entry.owed.update(
             subscription_id

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from distributary.broker.settings import Settings
 from distributary.content import Subscription
-from distributary.content.format_choice import choices
-from distributary.simulator.checkers.ledger import Ledger, Receipt
+from distributary.content.format_choice import choices, format_index
+from distributary.simulator.checkers.ledger import Ledger, PublishedEvent, Receipt
 from distributary.simulator.checkers.violation import Checker
 
 __all__ = ["SelectionCheck"]
@@ -18,18 +18,23 @@ class SelectionCheck(Checker):
 
     Parameters
     ----------
-    may_fail
-        Whether a conversion into a format can have failed, so that the next entry of a
-        profile is right as well.
+    refused
+        The formats into which the content of a publication could not be converted: what needs
+        them, for itself or on the way, may be passed over for the next entry of a profile.
     """
 
     name = "selection"
 
-    def __init__(self, ledger: Ledger, settings: Settings, may_fail: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        settings: Settings,
+        refused: Callable[[PublishedEvent], Collection[str]],
+    ) -> None:
         super().__init__()
         self._ledger = ledger
         self._settings = settings
-        self._may_fail = may_fail
+        self._refused = refused
         self._asked: dict[tuple[str, int, str], tuple[str, ...]] = {}
         ledger.readers.append(self._read)
 
@@ -48,10 +53,12 @@ class SelectionCheck(Checker):
             if receipt.media_type is None:
                 self._wrong(receipt, "as undeliverable, though it has no content")
             return
-        asked = self._formats(wish.subscription, receipt.published.size_bytes, held)
-        # Entries before the one that was served must have failed.
+        size_bytes = receipt.published.size_bytes
+        asked = self._formats(wish.subscription, size_bytes, held)
+        # Entries before the one that was served must have been impossible.
+        possible = self._possible(size_bytes, held, self._refused(receipt.published))
         expected = next(
-            (name for name in asked if name == receipt.media_type or not self._may_fail(name)), None
+            (name for name in asked if name == receipt.media_type or possible(name)), None
         )
         if receipt.media_type != expected:
             wanted = "as undeliverable" if expected is None else f"in {expected}"
@@ -65,6 +72,22 @@ class SelectionCheck(Checker):
             found = choices(subscription.profile, self._settings.graph_for(size_bytes), held)
             self._asked[key] = tuple(choice.name for choice in found)
         return self._asked[key]
+
+    def _possible(
+        self, size_bytes: int, held: str, refused: Collection[str]
+    ) -> Callable[[str], bool]:
+        """Return what can be made without any of the formats that were refused."""
+        if not refused:
+            return lambda _: True
+        graph = self._settings.graph_for(size_bytes)
+        own = format_index(graph, held)
+        left = [k for k, name in enumerate(graph.names) if name not in refused or k == own]
+        smaller = graph.restricted_to(left)
+        origin = format_index(smaller, held)
+        if origin is None:
+            return lambda name: name == held
+        reached = {name for k, name in enumerate(smaller.names) if smaller.makeable[origin, k]}
+        return lambda name: name in reached or name == held
 
     def _wrong(self, receipt: Receipt, what: str) -> None:
         subscription = receipt.wish.subscription

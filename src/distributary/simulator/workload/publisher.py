@@ -59,7 +59,8 @@ class Publisher(Device):
     def _note_first(self, home: str) -> None:
         publication, blob = self._waiting[0]
         size_bytes = len(publication.content) if blob is None else blob.size_bytes
-        self.ledger.sent(publication, size_bytes, home, self.world.now_ns)
+        digest = "" if blob is None else blob.digest
+        self.ledger.sent(publication, size_bytes, home, self.world.now_ns, digest)
 
     def _accepted(self, message: messages.Accepted) -> None:
         if self.answered("publish", message.id):
