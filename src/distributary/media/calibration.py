@@ -121,30 +121,36 @@ class Calibration:
         return tuple(sorted(name for name, found in sizes.items() if len(found) == 1))
 
     @property
-    def size_misses(self) -> Misses | None:
-        """How far sizes are off on the checks; the source is left out, as it is given."""
+    def size_errors(self) -> tuple[float, ...]:
+        """How far each size is off on the checks; the source is left out, as it is given."""
         sources = {family.source for family in self.families}
-        return Misses.of(
-            [
-                relative_error(item.line, content_mb=size.content_mb, amount=size.mb)
-                for item in self.formats
-                if item.name not in sources
-                for size in item.checked
-            ]
+        return tuple(
+            relative_error(item.line, content_mb=size.content_mb, amount=size.mb)
+            for item in self.formats
+            if item.name not in sources
+            for size in item.checked
         )
 
     @property
-    def seconds_misses(self) -> Misses | None:
-        """How far seconds are off on the checks; less than a millisecond counts as one."""
-        return Misses.of(
-            [
-                relative_error(
-                    item.line, content_mb=one.content_mb, amount=one.least, floor=_MILLISECOND
-                )
-                for item in self.conversions
-                for one in item.checked
-            ]
+    def seconds_errors(self) -> tuple[float, ...]:
+        """How far all seconds are off on the checks; less than a millisecond counts as one."""
+        return tuple(
+            relative_error(
+                item.line, content_mb=one.content_mb, amount=one.least, floor=_MILLISECOND
+            )
+            for item in self.conversions
+            for one in item.checked
         )
+
+    @property
+    def size_misses(self) -> Misses | None:
+        """The errors of sizes, summed up; None without checks."""
+        return Misses.of(self.size_errors)
+
+    @property
+    def seconds_misses(self) -> Misses | None:
+        """The errors of seconds, summed up; None without checks."""
+        return Misses.of(self.seconds_errors)
 
 
 def calibrate(
