@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from distributary.arguments import check_entries, checked
 from distributary.broker.planning import PLANNED
 from distributary.placement.baselines import BASELINES
 from distributary.simulator.report import report_of
@@ -54,8 +55,10 @@ def compared_report(
     return {**own, "policies": policies}
 
 
+@checked
 def comparison_lines(reports: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the policies of one or more reports as a table, with means over the reports."""
+    check_entries("reports", reports, Mapping)
     rows = [("policy", *(heading for _, heading, _ in _COLUMNS))]
     for policy in POLICIES:
         figures = [report["policies"][policy] for report in reports]

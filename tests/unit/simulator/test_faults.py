@@ -35,7 +35,13 @@ def world_with(*faults: Fault, lost: list[str] | None = None) -> tuple[World, Fa
     gone = [] if lost is None else lost
     planned = planned_faults(faults, BROKERS, (), random.Random(1))
     made = FaultInjector(
-        world, network, planned, random.Random(2), first=lambda _: (), on_lost=gone.append
+        world,
+        network,
+        planned,
+        random.Random(2),
+        first=lambda _: (),
+        on_restart=lambda _: None,
+        on_lost=gone.append,
     )
     made.schedule()
     return world, made

@@ -194,9 +194,13 @@ class Links(Part):
     def _transmit(self, peer: str, outbox: Outbox, letter: Letter, turn: Turn) -> None:
         letter.attempts += 1
         letter.sent_ns = turn.now_ns
+        self._look_later(peer, outbox, letter, turn)
+        turn.send(peer, Hop(letter.number, outbox.lowest, letter.message))
+
+    def _look_later(self, peer: str, outbox: Outbox, letter: Letter, turn: Turn) -> None:
+        letter.looked_ns = turn.now_ns
         letter.due_ns = turn.now_ns + max(self._retry_ns, outbox.patience_ns)
         self._retries.push(letter.due_ns, peer, letter.number)
-        turn.send(peer, Hop(letter.number, outbox.lowest, letter.message))
 
     def _is_due(self, peer: str, number: int, at_ns: int) -> bool:
         outbox = self._outboxes[peer]
@@ -207,6 +211,9 @@ class Links(Part):
         membership = self.core.membership
         outbox = self._outboxes[peer]
         letter = outbox.flight[number]
+        if outbox.stands_in_line(letter):
+            self._look_later(peer, outbox, letter, turn)
+            return
         if letter.attempts >= _DOUBTFUL_ATTEMPTS:
             waited_ns = turn.now_ns - letter.posted_ns
             if waited_ns > self._lost_ns and membership.status(peer) is Status.UNKNOWN:

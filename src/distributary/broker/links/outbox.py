@@ -88,11 +88,13 @@ class Letter:
         How often it has been sent since the peer was last known to be there.
     posted_ns, sent_ns
         When it was given to the outbox, and when it was sent last.
+    looked_ns
+        When it was sent last, or found to stand in line.
     due_ns
         When it is to be sent again.
     """
 
-    __slots__ = ("attempts", "due_ns", "message", "number", "posted_ns", "sent_ns")
+    __slots__ = ("attempts", "due_ns", "looked_ns", "message", "number", "posted_ns", "sent_ns")
 
     def __init__(self, number: int, message: bytes) -> None:
         self.number = number
@@ -100,6 +102,7 @@ class Letter:
         self.attempts = 0
         self.posted_ns = 0
         self.sent_ns = 0
+        self.looked_ns = 0
         self.due_ns = 0
 
 
@@ -109,7 +112,8 @@ class Outbox:
     How long it waits for an acknowledgement follows the time that acknowledgements take, as
     Jacobson (1988) has it: large content on a slow link would else be sent many times over.
     Only what was sent once tells that time. After waiting in vain it waits twice as long,
-    until something that was sent once is acknowledged.
+    until something that was sent once is acknowledged. What stands in line behind other
+    content, which is arriving, is not sent again: that would make the line longer.
 
     Attributes
     ----------
@@ -119,7 +123,17 @@ class Outbox:
         How long it waits for an acknowledgement.
     """
 
-    __slots__ = ("_mean_ns", "_next", "_off_ns", "_waiting", "flight", "patience_ns", "state")
+    __slots__ = (
+        "_arrived_sent_ns",
+        "_heard_ns",
+        "_mean_ns",
+        "_next",
+        "_off_ns",
+        "_waiting",
+        "flight",
+        "patience_ns",
+        "state",
+    )
 
     def __init__(self, state: LinkState, *, first_number: int, patience_ns: int) -> None:
         self.state = state
@@ -129,6 +143,8 @@ class Outbox:
         self._next = first_number
         self._mean_ns = 0
         self._off_ns = 0
+        self._heard_ns = 0
+        self._arrived_sent_ns = 0
 
     def __len__(self) -> int:
         return len(self.flight) + len(self._waiting or ())
@@ -162,9 +178,16 @@ class Outbox:
     def pop(self, number: int, *, now_ns: int) -> Letter | None:
         """Remove a message that has arrived; None if it is not on its way."""
         letter = self.flight.pop(number, None)
-        if letter is not None and letter.attempts == 1:
-            self._measure(now_ns - letter.sent_ns)
+        self._heard_ns = now_ns
+        if letter is not None:
+            self._arrived_sent_ns = max(self._arrived_sent_ns, letter.sent_ns)
+            if letter.attempts == 1:
+                self._measure(now_ns - letter.sent_ns)
         return letter
+
+    def stands_in_line(self, letter: Letter) -> bool:
+        """Whether others keep arriving that were sent before a message, and none sent later."""
+        return self._heard_ns > letter.looked_ns and self._arrived_sent_ns <= letter.sent_ns
 
     def following(self) -> Letter | None:
         """Return the next message that may leave, now that one has arrived."""

@@ -152,6 +152,12 @@ class Ledger:
         if wish.ended_ns is None:
             wish.ended_ns = at_ns
 
+    def prolonged(self, subscription_id: str, at_ns: int) -> None:
+        """A subscription that has not ended by now lives until a time."""
+        wish = self.wishes[subscription_id]
+        if wish.ended_ns is not None:
+            wish.ended_ns = max(wish.ended_ns, at_ns)
+
     def sent(
         self, publication: Publication, size_bytes: int, home: str, now_ns: int, digest: str = ""
     ) -> None:

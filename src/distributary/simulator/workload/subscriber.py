@@ -67,12 +67,20 @@ class Subscriber(Device):
     def leave(self) -> None:
         """Go without a word: nothing is renewed any more."""
         self._renews = False
-        settings = self.world.settings.subscriptions
-        over_s = settings.lease_s + settings.clock_skew_s + _GRACE_S
         for subscription_id in self._wanted:
             self.answered("subscribe", subscription_id)
             self.ledger.ending(subscription_id, self.world.now_ns)
-            self.ledger.ended(subscription_id, self.world.now_ns + ns(over_s))
+            self.ledger.ended(subscription_id, self._lease_over_ns())
+
+    def home_restarted(self) -> None:
+        """Note that the home has begun all leases anew, also those of who is gone."""
+        if not self._renews:
+            for subscription_id in self._wanted:
+                self.ledger.prolonged(subscription_id, self._lease_over_ns())
+
+    def _lease_over_ns(self) -> int:
+        settings = self.world.settings.subscriptions
+        return self.world.now_ns + ns(settings.lease_s + settings.clock_skew_s + _GRACE_S)
 
     def reattach(self, home: str) -> None:
         """Go to another home because the first one is lost for ever, with all it had kept."""
