@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 
 from distributary.cli.options import Seed, check_drawing, drawing_option, output_option
 from distributary.cli.output import check_output, write_document
-from distributary.cli.progress import Observe, progress
+from distributary.cli.progress import progress
+from distributary.cli.sweep import replay_line, run_seeds, sweep
 from distributary.errors import BadInput, counted, quoted
-
-if TYPE_CHECKING:
-    from distributary.simulator.scenario import Scenario
 
 __all__ = ["EXAMPLES", "simulate"]
 
@@ -28,10 +25,12 @@ Examples:
   distributary simulate scenarios/crash-restart.toml --seeds 0..199 -o reports.json
   distributary simulate scenarios/stream-small.toml --draw stream.html
   distributary simulate scenarios/video-small.toml --compare -o report.json
+  distributary simulate scenarios --seeds 0..9999 --jobs 8
 """
 
 _VIOLATED = 1
 _SEEDS_MAX = 100_000
+_JOBS_MAX = 256
 _SEEDS = re.compile(r"([0-9]{1,18})\.\.([0-9]{1,18})")
 
 
@@ -39,7 +38,9 @@ def simulate(
     scenario: Annotated[
         Path,
         typer.Argument(
-            metavar="SCENARIO.toml", help="What happens, and what goes wrong.", show_default=False
+            metavar="SCENARIO.toml|FOLDER",
+            help="What happens, and what goes wrong; of a folder, every small scenario.",
+            show_default=False,
         ),
     ],
     seed: Seed = 0,
@@ -56,6 +57,10 @@ def simulate(
             help="Run each simple way of planning as well, with queues of its own, and compare.",
         ),
     ] = False,
+    jobs: Annotated[int, typer.Option(min=1, max=_JOBS_MAX, help="How many processes.")] = 1,
+    large: Annotated[
+        bool, typer.Option("--large", help="Of a folder, run the large scenarios too.")
+    ] = False,
     draw: Annotated[Path | None, drawing_option("run")] = None,
     output: Annotated[Path | None, output_option("REPORT.json")] = None,
 ) -> int:
@@ -65,17 +70,27 @@ def simulate(
     what went wrong. Many seeds make {"runs": [...]}. The same seed gives the same report.
     --compare adds a table of what planning saves, in cost and in delay.
     Exits with 1 when something went wrong, and then prints the command that shows it again.
+    A folder is a sweep: prints a table of its scenarios, and writes reports only with -o.
     """
     check_output(output, "-o")
     check_drawing(draw, output)
     wanted = range(seed, seed + 1) if seeds is None else _parsed(seeds)
     if draw is not None and len(wanted) > 1:
         raise BadInput("--draw", "draws one run, and --seeds asks for several")
-    from distributary.simulator import read_scenario
-
-    read = read_scenario(scenario)
+    if scenario.is_dir():
+        if draw is not None:
+            raise BadInput("--draw", f"draws one run, and {quoted(scenario)} is a folder")
+        if compare:
+            raise BadInput("--compare", f"is for a scenario, and {quoted(scenario)} is a folder")
+        failing = sweep(scenario, wanted, jobs=jobs, with_large=large, output=output)
+        return _VIOLATED if failing else 0
+    if large:
+        raise BadInput("--large", f"is for a folder, and {quoted(scenario)} is none")
     with progress() as observe:
-        reports = [_run(read, number, compare, observe) for number in wanted]
+        runs = run_seeds(
+            [scenario], wanted, jobs=min(jobs, len(wanted)), compare=compare, observe=observe
+        )
+        reports = [report for _, report, _ in runs]
     _print_summary(scenario, reports)
     if draw is not None:
         from distributary.simulator.draw import draw_run
@@ -84,16 +99,6 @@ def simulate(
     document: dict[str, object] = reports[0] if seeds is None else {"runs": reports}
     write_document(document, output)
     return _VIOLATED if any(_is_wrong(report) for report in reports) else 0
-
-
-def _run(scenario: Scenario, seed: int, compare: bool, observe: Observe | None) -> dict[str, Any]:
-    from distributary.simulator import Simulation, compared_report, report_of
-
-    if compare:
-        return compared_report(scenario, seed=seed, observe=observe)
-    simulation = Simulation(scenario, seed=seed)
-    simulation.run(observe)
-    return report_of(simulation)
 
 
 def _is_wrong(report: dict[str, Any]) -> bool:
@@ -127,10 +132,7 @@ def _print_summary(path: Path, reports: list[dict[str, Any]]) -> None:
             print(line, file=sys.stderr)
     for report in reports:
         if _is_wrong(report):
-            replay = ["distributary", "simulate", str(path), "--seed", str(report["seed"])]
-            if compared:
-                replay.append("--compare")
-            print(f"replay: {shlex.join(replay)}", file=sys.stderr)
+            print(replay_line(path, report["seed"], compare=compared), file=sys.stderr)
 
 
 def _parsed(seeds: str) -> range:

@@ -35,6 +35,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """Run a command in a folder with a scenario and return its exit code and output."""
     monkeypatch.chdir(tmp_path)
     Path("s.toml").write_text(SCENARIO)
+    Path("empty").mkdir()
 
     def command(*arguments: str) -> tuple[int, str, str]:
         code = main(["simulate", *arguments])
@@ -112,6 +113,49 @@ def test_what_goes_wrong_is_told_with_the_command_that_shows_it_again(run: Any) 
     assert f"replay: distributary simulate hopeless.toml --seed {seed}" in err
 
 
+def test_processes_make_the_same_reports(run: Any) -> None:
+    alone = run("s.toml", "--seeds", "4..6")
+    assert run("s.toml", "--seeds", "4..6", "--jobs", "2") == alone
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_folder_is_swept(run: Any, jobs: str) -> None:
+    """Small scenarios only, every failing run by its command, and all of it in one table."""
+    folder = Path("scenarios")
+    folder.mkdir()
+    for name, text in (("fine", SCENARIO), ("large", SCENARIO.replace("small", "large"))):
+        (folder / f"{name}.toml").write_text(text)
+    text = HOPELESS.replace("settle_s = 30", "settle_s = 0").replace("until_s = 200", "until_s = 9")
+    (folder / "hopeless.toml").write_text(text)
+    code, out, err = run("scenarios", "--seeds", "1..2", "--jobs", jobs, "-o", "reports.json")
+    assert code == 1
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[0] == ["scenario", "seeds", "failures", "seconds"]
+    assert [line[:2] for line in lines[1:3]] == [["fine", "2"], ["hopeless", "2"]]
+    assert lines[1][2] == "0"
+    assert lines[3][:4] == ["in", "all", "4", lines[2][2]]
+    runs = json.loads(Path("reports.json").read_text())["runs"]
+    names = ["fine", "fine", "hopeless", "hopeless"]
+    assert [(r["scenario"], r["seed"]) for r in runs] == list(zip(names, [1, 2] * 2, strict=True))
+    wrong = [report["seed"] for report in runs if report["violations"]]
+    assert len(wrong) == int(lines[2][2]) > 0
+    replays = [line for line in err.splitlines() if line.startswith("replay")]
+    path = folder / "hopeless.toml"
+    assert replays == [f"replay: distributary simulate {path} --seed {seed}" for seed in wrong]
+    assert "fine: 2 seeds, 0 runs with violations" in err
+
+
+def test_a_sweep_takes_large_scenarios_when_asked_and_writes_no_reports_unasked(run: Any) -> None:
+    folder = Path("scenarios")
+    folder.mkdir()
+    (folder / "large.toml").write_text(SCENARIO.replace("small", "large"))
+    code, out, err = run("scenarios")
+    check_one_line(code, out, err, "scenarios: has no small scenario; hint: --large")
+    code, out, _ = run("scenarios", "--large", "--seed", "3")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == ["scenario", "large", "in"]
+
+
 @pytest.mark.parametrize("name", ["run.svg", "run.html"])
 def test_a_run_can_be_drawn(run: Any, name: str) -> None:
     code, _, _ = run("s.toml", "--draw", name, "-o", "r.json")
@@ -146,6 +190,11 @@ def test_a_stream_is_drawn_with_its_loss_of_fidelity(run: Any) -> None:
         (("s.toml", "--draw", "x.png"), "--draw"),
         (("s.toml", "--seeds", "1..2", "--draw", "x.svg"), "--draw: draws one run"),
         (("s.toml", "-o", "no/where.json"), "-o"),
+        (("s.toml", "--jobs", "0"), "--jobs"),
+        (("s.toml", "--large"), "--large: is for a folder"),
+        ((".", "--draw", "x.svg"), "--draw: draws one run"),
+        (("nowhere",), "nowhere: does not exist"),
+        (("empty",), "empty: has no scenario"),
     ],
 )
 def test_bad_input_is_one_line(run: Any, arguments: tuple[str, ...], place: str) -> None:
