@@ -6,9 +6,12 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from distributary.broker.addresses import HOST, Address
 from distributary.broker.blob import Blob
+from distributary.broker.messages.host import Leave
 from distributary.broker.settings import ns
 from distributary.simulator.conversions import ConversionOutcome, Convert
+from distributary.simulator.message_sizes import weigh
 from distributary.simulator.network import Disturbance, SimulatedNetwork
 from distributary.simulator.scenario import Fault
 from distributary.simulator.world import World
@@ -16,6 +19,8 @@ from distributary.simulator.world import World
 __all__ = ["FaultInjector", "PlannedFault", "planned_faults"]
 
 _LASTING_S = 15.0
+# How often a broker that leaves is asked whether everything of it has arrived.
+_LOOK_S = 0.25
 _MIXED_KINDS = ("drop", "duplicate", "reorder", "delay", "partition", "crash", "torn", "slow")
 _NS_PER_MS = 1e6
 
@@ -27,7 +32,8 @@ class PlannedFault:
     Attributes
     ----------
     brokers
-        The brokers concerned; empty for all.
+        The brokers concerned; empty for all. Of a fault that waits for a message, those that
+        it may strike.
     until_s
         When it is over; the fault's own time for those that last for ever.
     """
@@ -55,7 +61,7 @@ def planned_faults(
     planned = []
     for fault in single:
         until_s = fault.at_s + _LASTING_S if fault.until_s is None else fault.until_s
-        if fault.kind in ("lost", "skew"):
+        if fault.kind == "skew" or (fault.kind == "lost" and fault.after is None):
             until_s = fault.at_s
         planned.append(PlannedFault(fault, _concerned(fault, brokers, spared, rng), until_s))
     return planned
@@ -86,15 +92,17 @@ def _concerned(
 ) -> tuple[str, ...]:
     if fault.brokers:
         return tuple(brokers[k] for k in fault.brokers)
+    able = [broker for broker in brokers if broker not in spared]
+    if fault.after is not None:
+        return tuple(able)
     if fault.share is not None:
         count = round(fault.share * len(brokers))
     elif fault.count is not None:
         count = fault.count
-    elif fault.kind in ("partition", "crash", "torn", "lost", "slow"):
+    elif fault.kind in ("partition", "crash", "torn", "lost", "leave", "slow"):
         count = 1
     else:
         return ()
-    able = [broker for broker in brokers if broker not in spared]
     return tuple(sorted(rng.sample(able, min(count, len(able)))))
 
 
@@ -114,6 +122,8 @@ class FaultInjector:
     ----------
     lost
         The brokers that are never coming back, with the time at which they went.
+    leaving
+        The brokers that have been told to leave.
     refused
         The digests of content and formats into which it could not be converted.
     """
@@ -138,6 +148,7 @@ class FaultInjector:
         self._rng = rng
         self._crashes: dict[str, int] = {}
         self.lost: dict[str, int] = {}
+        self.leaving: set[str] = set()
         self.refused: set[tuple[str, str]] = set()
 
     @property
@@ -149,6 +160,9 @@ class FaultInjector:
         """Have everything happen at its time."""
         for planned in self._planned:
             begin, end = ns(planned.fault.at_s), ns(planned.until_s)
+            if planned.fault.after is not None:
+                self._world.listeners.append(self._striking(planned, begin, end))
+                continue
             match planned.fault.kind:
                 case "drop" | "duplicate" | "reorder" | "delay" | "partition":
                     disturbance = _disturbance(planned)
@@ -164,6 +178,9 @@ class FaultInjector:
                 case "lost":
                     for broker in planned.brokers:
                         self._world.at(begin, self._lose, broker)
+                case "leave":
+                    for broker in planned.brokers:
+                        self._world.at(begin, self._leave, broker, end)
                 case "slow":
                     for broker in planned.brokers or tuple(self._world.nodes):
                         self._world.at(begin, self._slow, broker, planned.fault.factor)
@@ -174,6 +191,35 @@ class FaultInjector:
                         self._world.at(begin, self._skew, broker, off_ns)
                 case "conversion":
                     self._world.at(begin, self._spoil, planned, end)
+
+    def _striking(
+        self, planned: PlannedFault, begin_ns: int, end_ns: int
+    ) -> Callable[[Address, Address, object, int], None]:
+        """Return what listens for messages, and strikes the brokers that send one first."""
+        fault = planned.fault
+        count = len(fault.brokers) or fault.count or 1
+        struck: set[str] = set()
+
+        def listen(sender: Address, to: Address, message: object, now_ns: int) -> None:
+            if (
+                begin_ns <= now_ns < end_ns
+                and len(struck) < count
+                and sender in planned.brokers
+                and sender not in struck
+                and weigh(message)[0] == fault.after
+            ):
+                struck.add(sender)
+                # When all that it does in this turn is done.
+                self._world.at(now_ns, self._strike, fault.kind, sender, end_ns)
+
+        return listen
+
+    def _strike(self, kind: str, broker: str, end_ns: int) -> None:
+        if kind == "lost":
+            self._lose(broker)
+        else:
+            self._crash(broker)
+            self._world.at(end_ns, self._restart, broker)
 
     def _crash(self, broker: str) -> None:
         # A broker may be down already by another fault: it comes back with the last.
@@ -202,7 +248,22 @@ class FaultInjector:
     def _spare(self, broker: str) -> None:
         self._world.nodes[broker].tear = None
 
+    def _leave(self, broker: str, end_ns: int) -> None:
+        """Have a broker say goodbye, and stop it when it has nothing more to tell others."""
+        self.leaving.add(broker)
+        self._world.tell(broker, Leave(), sender=HOST)
+        self._stop(broker, end_ns)
+
+    def _stop(self, broker: str, end_ns: int) -> None:
+        node = self._world.nodes[broker]
+        if node.broker is None or node.broker.core.links.idle or self._world.now_ns >= end_ns:
+            self._lose(broker)
+        else:
+            self._world.at(self._world.now_ns + ns(_LOOK_S), self._stop, broker, end_ns)
+
     def _lose(self, broker: str) -> None:
+        if broker in self.lost:
+            return
         self._world.crash(broker)
         self.lost[broker] = self._world.now_ns
         self._on_lost(broker)

@@ -43,6 +43,7 @@ FAULT_KINDS = (
     "partition",
     "crash",
     "lost",
+    "leave",
     "slow",
     "skew",
     "torn",
@@ -132,6 +133,7 @@ class WorkloadTable:
     late: float = fraction(0.0)
     unsubscribing: float = fraction(0.0)
     leaving: float = fraction(0.0)
+    twins: float = fraction(0.0)
     storm_at_s: float = bounded(0.0, 0.0, _SECONDS_MAX)
     storm_publications: int = bounded(0, 0, _COUNT_MAX)
     register_prices: bool = False
@@ -165,6 +167,7 @@ class Fault:
     kind: str = one_of(None, *FAULT_KINDS)
     at_s: float = bounded(0.0, 0.0, _SECONDS_MAX)
     until_s: float | None = bounded(None, 0.0, _SECONDS_MAX)
+    after: str | None = None
     brokers: tuple[int, ...] = bounded((), 0, _BROKERS_MAX)
     count: int | None = bounded(None, 1, _COUNT_MAX)
     share: float | None = fraction(None)

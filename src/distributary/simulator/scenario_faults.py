@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from distributary.broker.broker import Broker
+from distributary.broker.encoding import kinds
+from distributary.content.fields import no_such_name
 from distributary.errors import BadInput, counted
 from distributary.simulator.scenario import FAULT_KINDS, Fault, OverlayTable, WorkloadTable
 from distributary.simulator.tables import read_table
@@ -13,7 +16,8 @@ __all__ = ["read_faults"]
 _FAULTS_MAX = 1000
 # The fields that mean something only to some kinds.
 _KINDS = {
-    "until_s": frozenset(FAULT_KINDS) - {"lost", "skew"},
+    "until_s": frozenset(FAULT_KINDS) - {"skew"},
+    "after": frozenset(("crash", "lost")),
     "rate": frozenset(("drop", "duplicate", "reorder", "conversion", "mix")),
     "extra_ms": frozenset(("reorder", "delay", "mix")),
     "factor": frozenset(("slow", "mix")),
@@ -21,7 +25,9 @@ _KINDS = {
 }
 _CHOOSING = ("brokers", "count", "share")
 # What happens to a broker, and so needs one that is there.
-_AT_BROKERS = frozenset(("crash", "torn", "lost", "slow", "skew", "mix"))
+_AT_BROKERS = frozenset(("crash", "torn", "lost", "leave", "slow", "skew", "mix"))
+# Where the messages are that brokers send, which are not all that can be encoded.
+_MESSAGES = f"{Broker.__module__.rpartition('.')[0]}.messages."
 # One by one, brokers join in this part of the time before publishing begins.
 _JOINING_SHARE = 0.25
 
@@ -52,6 +58,14 @@ def _check_fields(fault: Fault, entry: Mapping[str, object], place: str) -> None
     for name in entry:
         if fault.kind not in _KINDS.get(name, (fault.kind,)):
             raise BadInput(f"{place}.{name}", f"means nothing for the kind {fault.kind}")
+    if fault.kind == "lost" and fault.after is None and "until_s" in entry:
+        raise BadInput(f"{place}.until_s", "means nothing for the kind lost without after")
+    if fault.after is not None:
+        names = [cls.__name__ for cls in kinds().values() if cls.__module__.startswith(_MESSAGES)]
+        if fault.after not in names:
+            raise no_such_name(f"{place}.after", fault.after, names, "a message between brokers")
+        if fault.share is not None:
+            raise BadInput(f"{place}.share", "means nothing beside after", hint="write count")
     if fault.kind == "mix":
         if fault.until_s is None:
             raise BadInput(
@@ -101,7 +115,7 @@ def _check_left(faults: Sequence[Fault], overlay: OverlayTable) -> None:
     named: set[int] = set()
     by_chance = 0
     for index, fault in enumerate(faults):
-        if fault.kind == "lost":
+        if fault.kind in ("lost", "leave"):
             named.update(fault.brokers)
             by_chance += 0 if fault.brokers else _reached(fault, overlay)
             if len(named) + by_chance >= overlay.brokers:

@@ -303,7 +303,11 @@ class Simulation:
     def _reattach(self, broker: str) -> None:
         # Some may have been about to move, to it or away from it, when it was lost.
         self._excuse(broker)
-        up = [i for i, node in sorted(self.world.nodes.items()) if node.broker is not None]
+        up = [
+            identity
+            for identity, node in sorted(self.world.nodes.items())
+            if node.broker is not None and identity not in self.faults.leaving
+        ]
         for client in self._clients_of(broker):
             client.reattach(self._chance.choice(up))
 

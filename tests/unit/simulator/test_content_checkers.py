@@ -187,6 +187,20 @@ def test_events_of_one_source_and_cell_must_keep_their_order() -> None:
     assert "number 2 of its source, after number 3" in violation.what
 
 
+def test_what_two_clients_publish_has_no_place_in_the_order() -> None:
+    book = Book()
+    checker = OrderCheck(book.ledger)
+    book.subscribe("s")
+    book.ledger.has_twin(("/p", "2"))
+    for identifier in ("1", "2", "3"):
+        book.publish(identifier)
+    for identifier in ("3", "2"):
+        book.deliver("s", identifier)
+    assert checker.violations == []
+    book.deliver("s", "1")
+    assert len(checker.violations) == 1
+
+
 def test_events_of_different_cells_may_overtake_each_other() -> None:
     book = Book()
     checker = OrderCheck(book.ledger)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from distributary.broker.blob import Blob
+from distributary.broker.membership import Status
+from distributary.broker.messages.content import Taken
 from distributary.broker.settings import Settings, ns
 from distributary.simulator.conversions import ConversionOutcome
 from distributary.simulator.faults import FaultInjector, planned_faults
 from distributary.simulator.network import SimulatedNetwork
 from distributary.simulator.places import Places
 from distributary.simulator.scenario import Fault, OverlayTable
+from distributary.simulator.scenario_file import scenario_from
+from distributary.simulator.simulation import Simulation
 from distributary.simulator.world import World
 
 BROKERS = tuple(f"{k:02x}" for k in range(0, 160, 16))
@@ -106,6 +111,45 @@ def test_who_is_lost_stays_lost() -> None:
     world.run_until(ns(20.0))
     assert gone == down(world) == [BROKERS[3]]
     assert faults.lost == {BROKERS[3]: ns(2.0)}
+
+
+def test_a_fault_can_wait_for_a_message_of_some_kind() -> None:
+    """The first to send one goes down when its turn is over; those before and after do not."""
+    world, _ = world_with(Fault(kind="crash", after="Taken", count=2, at_s=2.0, until_s=5.0))
+    for at_s, broker in ((1.0, 0), (3.0, 1), (3.5, 2), (4.0, 3)):
+        told = Taken("/source", "1")
+        world.at(ns(at_s), world.send, BROKERS[broker], BROKERS[9], told)
+    for at_s, expected in ((2.9, []), (3.1, [1]), (4.5, [1, 2]), (6.0, [])):
+        world.run_until(ns(at_s))
+        assert down(world) == [BROKERS[k] for k in expected]
+
+
+def test_who_is_lost_after_a_message_is_lost_once() -> None:
+    gone: list[str] = []
+    both = [Fault(kind="lost", after="Taken", at_s=at_s, until_s=9.0) for at_s in (1.0, 2.0)]
+    world, _ = world_with(*both, lost=gone)
+    world.at(ns(3.0), world.send, BROKERS[4], BROKERS[9], Taken("/source", "1"))
+    world.run_until(ns(9.0))
+    assert gone == down(world) == [BROKERS[4]]
+
+
+def test_who_leaves_says_so_hands_over_and_stops() -> None:
+    document = {
+        "size": "small",
+        "overlay": {"brokers": 6},
+        "workload": {"publications": 20, "matching": 0.5, "duration_s": 30, "reattach_s": 2},
+        "fault": [{"kind": "leave", "brokers": [3], "at_s": 15}],
+    }
+    simulation = Simulation(scenario_from(document, Path("leave.toml")), seed=1)
+    simulation.run()
+    assert simulation.violations == []
+    (left,) = simulation.faults.lost
+    assert left == simulation.places.identifiers[3]
+    assert ns(15.0) <= simulation.faults.lost[left] < ns(17.0)
+    for identity, node in simulation.world.nodes.items():
+        if identity != left:
+            assert node.broker is not None
+            assert node.broker.core.membership.status(left) is Status.LEFT
 
 
 def test_disturbances_come_and_go() -> None:

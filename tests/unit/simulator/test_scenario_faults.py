@@ -24,6 +24,10 @@ WORKLOAD = WorkloadTable(begin_s=8.0)
         ({"kind": "crash", "count": 0}, r"count: is 0, and must be from 1"),
         ({"kind": "crash", "count": 1, "share": 0.5}, r"share: is given beside count; hint"),
         ({"kind": "crash", "brokers": [1], "count": 1}, r"count: is given beside brokers; hint"),
+        ({"kind": "lost", "after": "Taken", "share": 0.5}, r"share: means nothing beside after"),
+        ({"kind": "slow", "after": "Taken"}, r"after: means nothing for the kind slow"),
+        ({"kind": "crash", "after": "Registred"}, r"after: 'Registred' is not a message .*hint"),
+        ({"kind": "crash", "after": "SeenRecord"}, r"after: 'SeenRecord' is not a message"),
         ({"kind": "drop", "share": 0.1}, r"share: is 0.1, and of 4 brokers that is none"),
     ],
 )
@@ -39,6 +43,8 @@ def test_a_field_that_means_nothing_is_named(entry: dict[str, object], message: 
         [{"kind": "lost", "brokers": [0, 1, 2, 3]}],
         [{"kind": "lost", "count": 9}],
         [{"kind": "lost", "count": 2}, {"kind": "crash"}, {"kind": "lost", "brokers": [0, 1]}],
+        [{"kind": "lost", "count": 2}, {"kind": "leave", "count": 2}],
+        [{"kind": "lost", "count": 4, "after": "Registered"}],
     ],
 )
 def test_some_broker_must_be_left(entries: list[object]) -> None:
@@ -46,7 +52,7 @@ def test_some_broker_must_be_left(entries: list[object]) -> None:
         read_faults(entries, FOUR, WORKLOAD)
 
 
-@pytest.mark.parametrize("kind", ["crash", "torn", "lost", "slow", "skew"])
+@pytest.mark.parametrize("kind", ["crash", "torn", "lost", "leave", "slow", "skew"])
 def test_a_broker_that_has_not_joined_cannot_fail(kind: str) -> None:
     early = {"kind": kind, "brokers": [3], "at_s": 1.9}
     with pytest.raises(BadInput, match=r"at_s: is 1.9, and the last broker joins at 2 s; hint"):
@@ -60,8 +66,9 @@ def test_what_means_something_is_taken() -> None:
         {"kind": "mix", "count": 3, "rate": 0.2, "brokers": [1, 2], "at_s": 1, "until_s": 9},
         {"kind": "reorder", "rate": 0.2, "extra_ms": 5, "until_s": 9},
         {"kind": "skew", "seconds": 1, "share": 0.5},
-        {"kind": "lost", "count": 3, "at_s": 5},
+        {"kind": "lost", "count": 2, "at_s": 5},
+        {"kind": "lost", "after": "Registered", "at_s": 5, "until_s": 9},
     ]
     found = read_faults(entries, FOUR, WORKLOAD)
-    assert [fault.kind for fault in found] == ["mix", "reorder", "skew", "lost"]
+    assert [fault.kind for fault in found] == ["mix", "reorder", "skew", "lost", "lost"]
     assert found[0].brokers == (1, 2)

@@ -54,6 +54,8 @@ class PublishedEvent:
         Of its content, if that was sent beside the event.
     owed
         The subscriptions that must get it.
+    twin
+        Whether another client publishes it as well; then it has no place in an order.
     """
 
     publication: Publication
@@ -65,6 +67,7 @@ class PublishedEvent:
     digest: str = ""
     accepted_ns: int | None = None
     owed: set[str] = field(default_factory=set)
+    twin: bool = False
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -120,6 +123,11 @@ class Ledger:
         self.strangers: list[tuple[int, str]] = []
         self.refusals: list[tuple[int, str]] = []
         self.excused = 0
+        self._twins: set[tuple[str, str]] = set()
+
+    def has_twin(self, identity: tuple[str, str]) -> None:
+        """Note that two clients publish the same, under one source and id."""
+        self._twins.add(identity)
 
     def asked(self, subscription: Subscription, client: str, now_ns: int) -> None:
         """A client asks for a subscription, for the first time."""
@@ -171,6 +179,7 @@ class Ledger:
         entry = PublishedEvent(
             publication, self._cell_of(publication), size_bytes, order, now_ns, home, digest
         )
+        entry.twin = publication.identity in self._twins
         entry.owed.update(
             subscription_id
             for subscription_id in self._index.match(publication)

@@ -20,6 +20,8 @@ __all__ = ["ContentClients", "source_format"]
 
 # Clients do not all come in the same instant.
 _ARRIVAL_SHARE = 0.4
+# By how much later the same is published again, at most.
+_TWIN_LATE_S = 2.0
 _MEGABYTE = 1e6
 
 
@@ -39,6 +41,7 @@ class ContentClients:
         self._world = world
         self._scenario = scenario
         self._rng = rng
+        self._ledger = ledger
         workload = scenario.workload
         self._interests = Interests(
             matching=workload.matching, types=workload.types, skew=workload.skew, rng=rng
@@ -126,6 +129,11 @@ class ContentClients:
                 size_bytes = round((low + (high - low) * steps) * _MEGABYTE)
                 blob = Blob.imagined(self._source, size_bytes, identifier)
             self._world.at(at_ns, publisher.publish, publication, blob)
+            if workload.twins and rng.random() < workload.twins:
+                self._ledger.has_twin(publication.identity)
+                twin = rng.choice([one for one in self.publishers if one is not publisher])
+                later_ns = at_ns + ns(rng.random() * _TWIN_LATE_S)
+                self._world.at(later_ns, twin.publish, publication, blob)
 
 
 def source_format(scenario: Scenario) -> str | None:
