@@ -13,6 +13,7 @@ from distributary.broker.deliveries.queue import Queue, Queued
 from distributary.broker.encoding import decode, encode
 from distributary.broker.messages.client import Acknowledge, Delivery, Subscribe, Unsubscribe
 from distributary.broker.messages.content import AskServed, Served
+from distributary.broker.messages.migration import Connect, Connected
 from distributary.broker.turn import Turn
 from distributary.content import parse_event
 from distributary.content.publication import ORIGINAL_TYPE
@@ -81,6 +82,28 @@ def test_deliveries_are_numbered_and_sent_until_they_are_acknowledged() -> None:
     world.run_s(20)
     assert client.deliveries() == []
     assert entries(world, world.members[0]) == []
+
+
+@pytest.mark.parametrize("acknowledged", [0, 1])
+def test_numbers_of_a_lost_home_mean_nothing_at_the_next(acknowledged: int) -> None:
+    """A client that has lost its home may say late what it had received from there.
+
+    Once it was believed, and what waited here under these numbers was taken for received.
+    """
+    world, client = slow_world()
+    for number in range(2):
+        world.publish(f"map {number}", world.members[1])
+    world.run_s(3)
+    client.say(Acknowledge("s", acknowledged))
+    world.run_s(1)
+    client.got.clear()
+    client.say(Connect((("s", 2),)))
+    world.run_s(1)
+    (connected,) = (message for message in client.got if isinstance(message, Connected))
+    # Who has acknowledged something of this home counts by its numbers.
+    received = 2 if acknowledged else 0
+    assert connected.received == (("s", received),)
+    assert {one.number for one in client.deliveries()} == {1, 2} - set(range(received + 1))
 
 
 def test_numbers_go_on_after_a_crash() -> None:

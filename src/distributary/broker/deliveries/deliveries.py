@@ -325,9 +325,12 @@ class Deliveries(Part):
         for subscription, _ in self._queues.of_client(client):
             self._queues.resume(subscription, client, 0, turn)
 
-    def acknowledged_by(self, client: Address) -> tuple[tuple[str, int], ...]:
-        """Return how far a client has acknowledged each of its subscriptions."""
-        return tuple((name, queue.acknowledged) for name, queue in self._queues.of_client(client))
+    def received_by(self, client: Address, told: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+        """Return how far a client has received each of its subscriptions, as it says itself."""
+        return tuple(
+            (name, max(queue.acknowledged, told.get(name, 0) if queue.shared else 0))
+            for name, queue in self._queues.of_client(client)
+        )
 
     # Confirmations.
 

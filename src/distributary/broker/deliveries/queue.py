@@ -71,16 +71,21 @@ class Queue:
         The last number that was acknowledged, and the last that was given.
     waiting
         What lies between, by number.
+    shared
+        Whether its numbers are those that the client counts by: it has acknowledged some of
+        them, or they came with it from its last home. A client whose home was lost begins
+        anew, and what it says of the numbers of that home means nothing here.
     timer, attempts
         When it is sent again, and how often it was.
     """
 
-    __slots__ = ("acknowledged", "attempts", "client", "last", "timer", "waiting")
+    __slots__ = ("acknowledged", "attempts", "client", "last", "shared", "timer", "waiting")
 
     def __init__(self, client: Address) -> None:
         self.client = client
         self.acknowledged = 0
         self.last = 0
+        self.shared = False
         self.waiting: dict[int, Queued] = {}
         self.timer: Timer | None = None
         self.attempts = 0
@@ -92,6 +97,7 @@ class Queue:
 
     def acknowledge(self, number: int) -> list[int]:
         """Return the numbers that need not be kept any more."""
+        self.shared = True
         self.acknowledged = max(self.acknowledged, number)
         self.last = max(self.last, self.acknowledged)
         done = [waiting for waiting in self.waiting if waiting <= self.acknowledged]

@@ -275,14 +275,11 @@ class Migration(Part):
         self._departures.arrived(message.client, sender, turn)
 
     def _connect(self, message: Connect, sender: Address, turn: Turn) -> None:
-        deliveries, told = self.core.deliveries, dict(message.received)
-        received = [
-            (subscription, max(number, told.get(subscription, 0)))
-            for subscription, number in deliveries.acknowledged_by(sender)
-        ]
+        deliveries = self.core.deliveries
+        received = deliveries.received_by(sender, dict(message.received))
         self._arrivals.connected(sender, turn)
         # Before anything else: until then the client does not listen to this broker.
-        turn.send(sender, Connected(tuple(received)))
+        turn.send(sender, Connected(received))
         for subscription, number in received:
             deliveries.resume(subscription, sender, number, turn)
 

@@ -94,6 +94,7 @@ class StreamPublisher(Device):
         self._rng = rng
         self._end_ns = 0
         self.handle(messages.Announced, lambda m: self.answered("announce", m.subject))
+        self.handle(messages.Refused, self._refused)
 
     def begin(self, objects: list[StreamObject], end_ns: int) -> None:
         """Announce objects, and change them until a time."""
@@ -103,6 +104,11 @@ class StreamPublisher(Device):
             self.request(messages.Announce(text), "announce", thing.subject)
             self._tell(thing)
             self._later(thing)
+
+    def _refused(self, message: messages.Refused) -> None:
+        # A version may overtake the announcement, which is repeated when it gets lost.
+        announcing = any(kind == "announce" for kind, *_ in self._open)
+        assert announcing, f"{self.address} was refused {message.what}: {message.reason}"
 
     def _later(self, thing: StreamObject) -> None:
         rate = thing.rate * self.rate_factor

@@ -1,0 +1,448 @@
+"""Bugs planted in brokers on purpose, each with a shipped scenario that notices it.
+
+A checker that never complains proves nothing, and neither does a scenario in which nothing can
+go wrong. Every bug breaks one rule that a reasonable implementation might break. Bugs that no
+client can notice, because something else repairs what they break, are not here:
+`docs/simulator.md` names them and says what that code is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from distributary.broker.adaptation import Adaptation, node
+from distributary.broker.addresses import Address
+from distributary.broker.deliveries import Arrival, Deliveries
+from distributary.broker.deliveries.finished import Finished, FinishedItems
+from distributary.broker.deliveries.queue import Acknowledged, Queued
+from distributary.broker.dissemination import Dissemination
+from distributary.broker.dissemination.sequence import Sequence
+from distributary.broker.dissemination.task import ContentRecord, ProgressRecord
+from distributary.broker.effects import Send
+from distributary.broker.links import Links
+from distributary.broker.links.outbox import Kept
+from distributary.broker.links.seen import Seen
+from distributary.broker.membership import Membership
+from distributary.broker.membership.known import Known
+from distributary.broker.messages.client import Publish
+from distributary.broker.messages.content import Offer, Portion
+from distributary.broker.messages.links import Hop, HopAck
+from distributary.broker.messages.rendezvous import Copies, CopiesKept
+from distributary.broker.messages.streams import Ask
+from distributary.broker.migration import Migration
+from distributary.broker.migration.arrival import ArrivalRecord, HeldRecord
+from distributary.broker.migration.arrivals import Arrivals
+from distributary.broker.migration.departure import DepartureRecord
+from distributary.broker.migration.departures import Departures
+from distributary.broker.part import Part
+from distributary.broker.publishing import Publishing
+from distributary.broker.publishing.kept import CountRecord, KeptRecord
+from distributary.broker.rendezvous import Rendezvous
+from distributary.broker.rendezvous.registry import Registry
+from distributary.broker.rendezvous.requests import Purpose
+from distributary.broker.rendezvous.table import EntryRecord
+from distributary.broker.streams import Streams
+from distributary.broker.streams.amounts import rules_between
+from distributary.broker.streams.demands import Demands
+from distributary.broker.streams.flow import Flow
+from distributary.broker.streams.records import ObjectRecord, TreeRecord
+from distributary.broker.subscriptions import Subscriptions
+from distributary.broker.subscriptions.covering import Covering
+from distributary.broker.subscriptions.ledger import VersionRecord
+from distributary.broker.subscriptions.local_subscription import (
+    LocalSubscription,
+    SubscriptionRecord,
+)
+from distributary.broker.turn import Turn
+
+__all__ = ["BUGS", "Bug"]
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One bug.
+
+    Attributes
+    ----------
+    scenario
+        The shipped scenario that notices it.
+    checker
+        Who complains.
+    part
+        What stands in for the healthy part of every broker.
+    rare
+        Whether it takes more than a few runs to notice it.
+    """
+
+    scenario: str
+    checker: str
+    part: type[Part]
+    rare: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it does wrong, in a few words."""
+        return self.part.__name__
+
+    @property
+    def parts(self) -> Mapping[str, type[Part]]:
+        """What a `Simulation` is given."""
+        return {self.part.name: self.part}
+
+
+def forgets(part: type[Part], *kinds: type) -> type[Part]:
+    """Return a part that does not find some of its records after a restart."""
+
+    def load(self: Part, key: str, record: Any) -> None:
+        if not isinstance(record, kinds):
+            part.load(self, key, record)
+
+    return type(f"Forgets{kinds[0].__name__}", (part,), {"load": load})
+
+
+def with_handler(part: type[Part], name: str, kind: type, handler: Callable[..., None]) -> Any:
+    """Return a part that handles one kind of message in another way."""
+
+    def handlers(self: Part) -> Any:
+        def handle(message: Any, sender: Address, turn: Turn) -> None:
+            handler(self, message, sender, turn)
+
+        return {**part.handlers(self), kind: handle}
+
+    return type(name, (part,), {"handlers": handlers})
+
+
+def ignores(part: type[Part], kind: type) -> Any:
+    """Return a part that does nothing about one kind of message."""
+    return with_handler(part, f"Ignores{kind.__name__}", kind, lambda *_: None)
+
+
+# Links.
+
+
+class AcknowledgesFirst(Links):
+    """Acknowledges a message before what comes of it is durable."""
+
+    def _hop(self, message: Hop, sender: Address, turn: Turn) -> None:
+        super()._hop(message, sender, turn)
+        turn.effects.sort(key=lambda e: not (isinstance(e, Send) and isinstance(e.message, HopAck)))
+
+
+class _SeesNothing(Seen):
+    def __contains__(self, number: int) -> bool:
+        return False
+
+
+class HandlesTwice(Links):
+    """Handles a message again that is repeated."""
+
+    def _hop(self, message: Hop, sender: Address, turn: Turn) -> None:
+        self._seen.setdefault(sender, _SeesNothing())
+        super()._hop(message, sender, turn)
+
+
+class SendsAstray(Links):
+    """Sends each part of a plan to the child that the part before it was for."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._other: str | None = None
+
+    def send(self, peer: str, message: object, turn: Turn) -> None:
+        if isinstance(message, Portion):
+            peer, self._other = self._other or peer, peer
+        super().send(peer, message, turn)
+
+
+# Publishers' homes.
+
+
+class AcceptsFirst(Publishing):
+    """Accepts a publication before it is on its disk."""
+
+    def handlers(self) -> Any:
+        return {**super().handlers(), Publish: self._hasty}
+
+    def _hasty(self, message: Publish, sender: Address, turn: Turn) -> None:
+        self._publish(message, sender, turn)
+        turn.effects.sort(key=lambda effect: not isinstance(effect, Send))
+
+
+class CountsFromOne(Publishing):
+    """Numbers publications from 1 again after a restart."""
+
+    def load(self, key: str, record: Any) -> None:
+        super().load(key, replace(record, last=0) if isinstance(record, CountRecord) else record)
+
+
+# Roots.
+
+
+class _TakesAny(Sequence):
+    __slots__ = ()
+
+    def ready(self) -> Offer | None:
+        if not self._early:
+            return None
+        number = min(self._early)
+        self.following = max(self.following or 0, number + 1)
+        return self._early.pop(number)
+
+    def is_new(self, offer: Offer) -> bool:
+        super().is_new(offer)
+        number = offer.item.number
+        if number in self.tasks:
+            return False
+        self._early[number] = offer
+        return True
+
+
+class TakesInAnyOrder(Dissemination):
+    """Takes the items of a publisher as they come."""
+
+    def _sequence(self, item: Any) -> Sequence:
+        return self._sequences.setdefault(item.sequence, _TakesAny())
+
+
+class _TrustsItself(Registry):
+    def _safe(self, entry: Any, purpose: Purpose, cell: int, now_ns: int) -> bool:
+        return purpose is Purpose.REGISTER or super()._safe(entry, purpose, cell, now_ns)
+
+
+class ConfirmsAlone(Rendezvous):
+    """Confirms a registration before the surrogate has it, or publishers' homes know of it."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._registry.__class__ = _TrustsItself
+
+
+class _TrustsHomes(Registry):
+    def _safe(self, entry: Any, purpose: Purpose, cell: int, now_ns: int) -> bool:
+        if purpose is Purpose.REGISTER:
+            return self.custody.is_root(cell) and self.custody.safe(entry, cell)
+        return super()._safe(entry, purpose, cell, now_ns)
+
+
+class ConfirmsUnannounced(Rendezvous):
+    """Confirms a registration while homes may still believe that nobody is interested."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._registry.__class__ = _TrustsHomes
+
+
+def _store_nothing(self: Any, message: Copies, sender: Address, turn: Turn) -> None:
+    held = tuple(copy.held for copy in message.copies)
+    self.core.links.send(sender, CopiesKept(held, message.advertisers), turn)
+
+
+StoresNoCopies = with_handler(Rendezvous, "StoresNoCopies", Copies, _store_nothing)
+
+
+# Subscribers' homes.
+
+
+class NeverRemembers(Deliveries):
+    """Takes everything that arrives for new."""
+
+    def _store(self, arrival: Arrival, turn: Turn) -> None:
+        known = self._items.get(arrival.item.identity)
+        if known is not None:
+            self._items.put(replace(known, subscriptions=()))
+        super()._store(arrival, turn)
+
+
+class _HoldsNothingBack(FinishedItems):
+    def holds_back(self, arrival: Arrival) -> bool:
+        return False
+
+
+class HandsOutAtOnce(Deliveries):
+    """Hands out an item before an earlier one of the same publisher has come."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._items.__class__ = _HoldsNothingBack
+
+
+class _CoversAnything(Covering):
+    def find(self, narrow: LocalSubscription) -> LocalSubscription | None:
+        alike = (narrow.reading.profile, narrow.subscription.tolerance is not None)
+        return next((w for w in self._wide.get(alike, {}).values() if w is not narrow), None)
+
+
+class CoversTooEagerly(Subscriptions):
+    """Keeps a subscription back because there is another one of a like device."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._ledger.covering.__class__ = _CoversAnything
+
+
+class ForgetsCovered(Subscriptions):
+    """Does not register those that a subscription has covered when it ends."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._lifecycle._uncover = lambda *_: None  # type: ignore[method-assign]
+
+
+class ForgetsLeases(Subscriptions):
+    """Lets subscriptions live for ever."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._lease_ns = 10**18
+
+
+# Clients that move.
+
+
+class _KeepsToItself(Departures):
+    def redirect(self, *_: Any) -> None:
+        pass
+
+
+class RedirectsNothing(Migration):
+    """Keeps what still comes for a client that has left to itself."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._departures = _KeepsToItself(core)
+
+
+class _HoldsNothing(Arrivals):
+    def holds(self, client: Address) -> bool:
+        return False
+
+
+class NeverHolds(Migration):
+    """Delivers what roots send for a client before what its old home still redirects."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._arrivals = _HoldsNothing(core)
+
+
+class DrainsAtOnce(Subscriptions):
+    """Says that nothing is on its way to a client that has left, without asking the roots."""
+
+    def withdrawing(self, ids: Any) -> bool:
+        return False
+
+
+class TakesNoMemories(Deliveries):
+    """Does not take over what a client that comes has had."""
+
+    def adopt_client(self, record: Any, turn: Turn) -> None:
+        super().adopt_client(replace(record, finished=()), turn)
+
+
+class TakesNoQueues(Deliveries):
+    """Does not take over what a client that comes has not acknowledged."""
+
+    def adopt_client(self, record: Any, turn: Turn) -> None:
+        queues = tuple((name, last, last, ()) for name, last, *_ in record.queues)
+        super().adopt_client(replace(record, queues=queues), turn)
+
+
+# Streams.
+
+
+class _ComparesWithReceived(Flow):
+    def _pass_on(self, turn: Turn, stream: Any, version: Any) -> None:
+        super()._pass_on(turn, stream, version)
+        for branch in stream.branches:
+            if branch.last is not None and stream.copy is not None:
+                branch.last = stream.copy
+
+
+class ComparesWithReceived(Streams):
+    """Compares a version with the one before it, not with the last one it sent."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._flow.__class__ = _ComparesWithReceived
+
+
+class _IgnoresOwnTolerance(Demands):
+    def rely(self, stream: Any) -> None:
+        super().rely(stream)
+        for branch in stream.branches:
+            branch.rules = rules_between(None, branch.amounts)
+
+
+class IgnoresOwnTolerance(Streams):
+    """Passes on as if its own copy were never off."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._demands.__class__ = _IgnoresOwnTolerance
+
+
+class _TellsOnce(Flow):
+    def repeat(self, stream: Any, turn: Turn) -> None:
+        pass
+
+
+class TellsClientsOnce(Streams):
+    """Does not repeat the last version to a client that may have missed it."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._flow.__class__ = _TellsOnce
+
+
+class NeverReleases(Adaptation):
+    """Lets whom it holds wait until the hold expires."""
+
+    def _do(self, output: node.Output, turn: Turn) -> None:
+        if not isinstance(output, node.SendRelease):
+            super()._do(output, turn)
+
+
+ONCE = "exactly once"
+
+BUGS: tuple[Bug, ...] = (
+    Bug("migration-crash", ONCE, forgets(Links, Kept)),
+    Bug("migration-torn", ONCE, AcknowledgesFirst),
+    Bug("migration-torn", ONCE, HandlesTwice),
+    Bug("map-small", ONCE, SendsAstray),
+    Bug("crash-restart", "roots", forgets(Membership, Known)),
+    Bug("reboot", ONCE, AcceptsFirst),
+    Bug("reboot", ONCE, CountsFromOne),
+    Bug("reboot", ONCE, forgets(Publishing, KeptRecord)),
+    Bug("reboot", ONCE, forgets(Dissemination, ContentRecord, ProgressRecord)),
+    Bug("split-loss", "order", TakesInAnyOrder),
+    Bug("reboot", ONCE, forgets(Rendezvous, EntryRecord)),
+    Bug("lost-root", ONCE, ConfirmsAlone),
+    Bug("interest", ONCE, ConfirmsUnannounced),
+    Bug("lost-root", ONCE, StoresNoCopies),
+    Bug("reboot", ONCE, forgets(Deliveries, Finished)),
+    Bug("reboot", ONCE, forgets(Deliveries, Queued)),
+    Bug("reboot", ONCE, forgets(Deliveries, Acknowledged)),
+    Bug("lossy", ONCE, NeverRemembers),
+    Bug("lossy", "order", HandsOutAtOnce),
+    Bug("reboot", ONCE, forgets(Subscriptions, SubscriptionRecord)),
+    Bug("migration-torn", ONCE, forgets(Subscriptions, VersionRecord)),
+    Bug("covering", ONCE, CoversTooEagerly),
+    Bug("covering", ONCE, ForgetsCovered),
+    Bug("churn", "ends", ForgetsLeases),
+    Bug("mass-migration", ONCE, RedirectsNothing),
+    Bug("mass-migration", "order", NeverHolds),
+    Bug("migration-torn", ONCE, DrainsAtOnce),
+    Bug("migration-torn", ONCE, TakesNoMemories),
+    Bug("migration-torn", ONCE, TakesNoQueues),
+    Bug("migration-crash", ONCE, forgets(Migration, DepartureRecord)),
+    Bug("migration-crash", ONCE, forgets(Migration, ArrivalRecord, HeldRecord)),
+    Bug("migration-crash", ONCE, forgets(Migration, HeldRecord)),
+    Bug("stream-instant", "tolerances", ComparesWithReceived),
+    Bug("stream-instant", "tolerances", IgnoresOwnTolerance),
+    Bug("stream-faults", "tolerances", ignores(Streams, Ask)),
+    Bug("stream-faults", "tolerances", TellsClientsOnce),
+    Bug("stream-faults", "tolerances", forgets(Streams, ObjectRecord, TreeRecord)),
+    Bug("stream-small", "holds", NeverReleases),
+)
