@@ -106,6 +106,22 @@ def test_numbers_of_a_lost_home_mean_nothing_at_the_next(acknowledged: int) -> N
     assert {one.number for one in client.deliveries()} == {1, 2} - set(range(received + 1))
 
 
+def test_what_a_client_brings_along_was_not_sent_to_its_next_home() -> None:
+    """Once that home confirmed to a root what only the last one had been sent, and lost it."""
+    world, _ = slow_world()
+    world.publish("map 0", world.members[1])
+    world.run_s(3)
+    last, following = (part_of(world, world.members[k]) for k in (0, 2))
+    moved = last.export_client("@slow")
+    following.adopt_client(moved, Turn(world.world.now_ns))
+    known = last._items.get(moved.finished[0].identity)
+    assert known is not None
+    for part, answers in ((last, 1), (following, 0)):
+        turn = Turn(world.world.now_ns)
+        part._asked(AskServed(*known.identity, known.attempt), known.root, turn)
+        assert len(turn.effects) == answers
+
+
 def test_numbers_go_on_after_a_crash() -> None:
     world, client = slow_world()
     home = world.members[0]

@@ -388,7 +388,8 @@ class Deliveries(Part):
         for known in self._items:
             common = tuple(s for s in known.subscriptions if s in own)
             if common:
-                finished.append(replace(known, done=False, subscriptions=common))
+                # What this home was sent in an attempt, the next one was not.
+                finished.append(replace(known, done=False, attempt=0, subscriptions=common))
         return ClientDeliveries(client, tuple(queues), tuple(finished))
 
     def adopt_client(self, record: ClientDeliveries, turn: Turn) -> None:

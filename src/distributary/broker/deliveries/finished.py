@@ -56,7 +56,7 @@ class Finished:
     number
         Its place in the sequence; 0 when that is not known any more.
     root, attempt
-        The last attempt that was carried out.
+        The last attempt that was carried out; attempt 0 when none was here.
     subscriptions
         Those that have got it.
     done
