@@ -33,7 +33,6 @@ SLOW = (
     "unit/cli",
     "unit/broker/test_explorer.py",
     "unit/broker/test_migration_faults.py",
-    "unit/simulator/test_broken_brokers.py",
     "property/test_wiring_search.py",
     "unit/test_kernels.py",
     "unit/test_light_import.py",

@@ -23,7 +23,6 @@ from distributary.broker.dissemination.task import ContentRecord, ProgressRecord
 from distributary.broker.effects import Send
 from distributary.broker.links import Links
 from distributary.broker.links.outbox import Kept
-from distributary.broker.links.seen import Seen
 from distributary.broker.membership import Membership
 from distributary.broker.membership.known import Known
 from distributary.broker.messages.client import Publish
@@ -47,10 +46,11 @@ from distributary.broker.streams import Streams
 from distributary.broker.streams.amounts import rules_between
 from distributary.broker.streams.demands import Demands
 from distributary.broker.streams.flow import Flow
-from distributary.broker.streams.records import ObjectRecord, TreeRecord
+from distributary.broker.streams.records import LinkCount, ObjectRecord, TreeRecord
 from distributary.broker.subscriptions import Subscriptions
 from distributary.broker.subscriptions.covering import Covering
-from distributary.broker.subscriptions.ledger import VersionRecord
+from distributary.broker.subscriptions.ledger import VersionRecord, WithdrawalRecord
+from distributary.broker.subscriptions.lifecycle import Lifecycle
 from distributary.broker.subscriptions.local_subscription import (
     LocalSubscription,
     SubscriptionRecord,
@@ -130,19 +130,6 @@ class AcknowledgesFirst(Links):
         turn.effects.sort(key=lambda e: not (isinstance(e, Send) and isinstance(e.message, HopAck)))
 
 
-class _SeesNothing(Seen):
-    def __contains__(self, number: int) -> bool:
-        return False
-
-
-class HandlesTwice(Links):
-    """Handles a message again that is repeated."""
-
-    def _hop(self, message: Hop, sender: Address, turn: Turn) -> None:
-        self._seen.setdefault(sender, _SeesNothing())
-        super()._hop(message, sender, turn)
-
-
 class SendsAstray(Links):
     """Sends each part of a plan to the child that the part before it was for."""
 
@@ -177,6 +164,13 @@ class CountsFromOne(Publishing):
         super().load(key, replace(record, last=0) if isinstance(record, CountRecord) else record)
 
 
+class OffersOnce(Publishing):
+    """Does not offer what it keeps to a new root of its cell."""
+
+    def members_changed(self, *_: Any) -> None:
+        pass
+
+
 # Roots.
 
 
@@ -204,6 +198,20 @@ class TakesInAnyOrder(Dissemination):
 
     def _sequence(self, item: Any) -> Sequence:
         return self._sequences.setdefault(item.sequence, _TakesAny())
+
+
+def _offered(self: Any, offer: Offer, sender: Address, turn: Turn) -> None:
+    Dissemination._offered(self, replace(offer, root=self.core.identity), sender, turn)
+
+
+TakesWhatIsForOthers = with_handler(Dissemination, "TakesWhatIsForOthers", Offer, _offered)
+
+
+class IgnoresLateRegistrations(Dissemination):
+    """Does not go through what it still has for a registration that others have confirmed."""
+
+    def registered_late(self, *_: Any) -> None:
+        pass
 
 
 class _TrustsItself(Registry):
@@ -282,12 +290,19 @@ class CoversTooEagerly(Subscriptions):
         self._ledger.covering.__class__ = _CoversAnything
 
 
+class _LetsGo(Lifecycle):
+    def _uncover(self, subscription_id: str, turn: Turn) -> None:
+        local = self._ledger.get(subscription_id)
+        assert local is not None
+        self._covering.cover(local, None)
+
+
 class ForgetsCovered(Subscriptions):
     """Does not register those that a subscription has covered when it ends."""
 
     def __init__(self, core: Any) -> None:
         super().__init__(core)
-        self._lifecycle._uncover = lambda *_: None  # type: ignore[method-assign]
+        self._lifecycle.__class__ = _LetsGo
 
 
 class ForgetsLeases(Subscriptions):
@@ -314,6 +329,29 @@ class RedirectsNothing(Migration):
         self._departures = _KeepsToItself(core)
 
 
+class _CatchesUpNever(Departures):
+    def _catch_up(self, *_: Any) -> None:
+        pass
+
+
+class PassesOnNothingKept(Migration):
+    """Does not redirect what came while a client's new home was being told of it."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._departures = _CatchesUpNever(core)
+
+
+class KnowsNoGhosts(Migration):
+    """Does not know the subscriptions any more that it has just withdrawn."""
+
+    def ghosts(self, *_: Any) -> list[LocalSubscription]:
+        return []
+
+    def has_ghost(self, *_: Any) -> bool:
+        return False
+
+
 class _HoldsNothing(Arrivals):
     def holds(self, client: Address) -> bool:
         return False
@@ -332,13 +370,6 @@ class DrainsAtOnce(Subscriptions):
 
     def withdrawing(self, ids: Any) -> bool:
         return False
-
-
-class TakesNoMemories(Deliveries):
-    """Does not take over what a client that comes has had."""
-
-    def adopt_client(self, record: Any, turn: Turn) -> None:
-        super().adopt_client(replace(record, finished=()), turn)
 
 
 class TakesNoQueues(Deliveries):
@@ -407,19 +438,22 @@ class NeverReleases(Adaptation):
 ONCE = "exactly once"
 
 BUGS: tuple[Bug, ...] = (
-    Bug("migration-crash", ONCE, forgets(Links, Kept)),
+    Bug("migration-torn", ONCE, forgets(Links, Kept)),
     Bug("migration-torn", ONCE, AcknowledgesFirst),
-    Bug("migration-torn", ONCE, HandlesTwice),
     Bug("map-small", ONCE, SendsAstray),
-    Bug("crash-restart", "roots", forgets(Membership, Known)),
+    Bug("crash-restart", ONCE, forgets(Membership, Known), rare=True),
     Bug("reboot", ONCE, AcceptsFirst),
     Bug("reboot", ONCE, CountsFromOne),
     Bug("reboot", ONCE, forgets(Publishing, KeptRecord)),
+    Bug("split-late", ONCE, OffersOnce),
     Bug("reboot", ONCE, forgets(Dissemination, ContentRecord, ProgressRecord)),
+    Bug("reboot", ONCE, forgets(Dissemination, ProgressRecord), rare=True),
     Bug("split-loss", "order", TakesInAnyOrder),
+    Bug("split-late", ONCE, TakesWhatIsForOthers, rare=True),
+    Bug("split-late", ONCE, IgnoresLateRegistrations),
     Bug("reboot", ONCE, forgets(Rendezvous, EntryRecord)),
-    Bug("lost-root", ONCE, ConfirmsAlone),
-    Bug("interest", ONCE, ConfirmsUnannounced),
+    Bug("lost-root", ONCE, ConfirmsAlone, rare=True),
+    Bug("interest", ONCE, ConfirmsUnannounced, rare=True),
     Bug("lost-root", ONCE, StoresNoCopies),
     Bug("reboot", ONCE, forgets(Deliveries, Finished)),
     Bug("reboot", ONCE, forgets(Deliveries, Queued)),
@@ -427,22 +461,25 @@ BUGS: tuple[Bug, ...] = (
     Bug("lossy", ONCE, NeverRemembers),
     Bug("lossy", "order", HandsOutAtOnce),
     Bug("reboot", ONCE, forgets(Subscriptions, SubscriptionRecord)),
-    Bug("migration-torn", ONCE, forgets(Subscriptions, VersionRecord)),
-    Bug("covering", ONCE, CoversTooEagerly),
+    Bug("migration-torn", "order", forgets(Subscriptions, VersionRecord)),
+    Bug("migration-torn", "order", forgets(Subscriptions, WithdrawalRecord)),
+    Bug("churn", ONCE, CoversTooEagerly),
     Bug("covering", ONCE, ForgetsCovered),
     Bug("churn", "ends", ForgetsLeases),
     Bug("mass-migration", ONCE, RedirectsNothing),
-    Bug("mass-migration", "order", NeverHolds),
-    Bug("migration-torn", ONCE, DrainsAtOnce),
-    Bug("migration-torn", ONCE, TakesNoMemories),
+    Bug("migration-torn", ONCE, PassesOnNothingKept),
+    Bug("migration-torn", "order", KnowsNoGhosts),
+    Bug("migration-torn", "order", NeverHolds),
+    Bug("migration-torn", "order", DrainsAtOnce, rare=True),
     Bug("migration-torn", ONCE, TakesNoQueues),
     Bug("migration-crash", ONCE, forgets(Migration, DepartureRecord)),
     Bug("migration-crash", ONCE, forgets(Migration, ArrivalRecord, HeldRecord)),
-    Bug("migration-crash", ONCE, forgets(Migration, HeldRecord)),
+    Bug("migration-torn", ONCE, forgets(Migration, HeldRecord)),
     Bug("stream-instant", "tolerances", ComparesWithReceived),
     Bug("stream-instant", "tolerances", IgnoresOwnTolerance),
     Bug("stream-faults", "tolerances", ignores(Streams, Ask)),
     Bug("stream-faults", "tolerances", TellsClientsOnce),
-    Bug("stream-faults", "tolerances", forgets(Streams, ObjectRecord, TreeRecord)),
+    Bug("stream-faults", "broker", forgets(Streams, ObjectRecord, TreeRecord)),
+    Bug("stream-faults", "broker", forgets(Streams, LinkCount), rare=True),
     Bug("stream-small", "holds", NeverReleases),
 )
