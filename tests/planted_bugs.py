@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MethodType
 from typing import Any
 
 from distributary.broker.adaptation import Adaptation, node
@@ -106,10 +107,7 @@ def with_handler(part: type[Part], name: str, kind: type, handler: Callable[...,
     """Return a part that handles one kind of message in another way."""
 
     def handlers(self: Part) -> Any:
-        def handle(message: Any, sender: Address, turn: Turn) -> None:
-            handler(self, message, sender, turn)
-
-        return {**part.handlers(self), kind: handle}
+        return {**part.handlers(self), kind: MethodType(handler, self)}
 
     return type(name, (part,), {"handlers": handlers})
 
