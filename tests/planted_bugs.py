@@ -370,6 +370,13 @@ class DrainsAtOnce(Subscriptions):
         return False
 
 
+class TakesNoMemories(Deliveries):
+    """Does not take over what a client that comes has had."""
+
+    def adopt_client(self, record: Any, turn: Turn) -> None:
+        super().adopt_client(replace(record, finished=()), turn)
+
+
 class TakesNoQueues(Deliveries):
     """Does not take over what a client that comes has not acknowledged."""
 
@@ -469,6 +476,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("migration-torn", "order", KnowsNoGhosts),
     Bug("migration-torn", "order", NeverHolds),
     Bug("migration-torn", "order", DrainsAtOnce, rare=True),
+    Bug("migration-lost", "order", TakesNoMemories, rare=True),
     Bug("migration-torn", ONCE, TakesNoQueues),
     Bug("migration-crash", ONCE, forgets(Migration, DepartureRecord)),
     Bug("migration-crash", ONCE, forgets(Migration, ArrivalRecord, HeldRecord)),
