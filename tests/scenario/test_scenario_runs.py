@@ -16,7 +16,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 PATHS = sorted(SCENARIOS.glob("*.toml"))
 SMALL = [path for path in PATHS if read_scenario(path).size == "small"]
 LARGE = [path for path in PATHS if path not in SMALL]
-SEEDS = 10
+SEEDS = 6
 SEEDS_FULL = 200
 
 
