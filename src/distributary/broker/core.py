@@ -92,6 +92,13 @@ class Core:
         check_form(message, sender, self._rules)
         handler(message, sender, turn)
 
+    def tell(self, to: Address, message: object, turn: Turn) -> None:
+        """Send a message that is asked for again if it gets lost; to ourselves, handle it."""
+        if to == self.identity:
+            self.handle(message, to, turn)
+        else:
+            turn.send(to, message)
+
     def part_of(self, message: object) -> Part:
         """Return the part that handles messages of this kind, which also sends them."""
         return cast("Part", self._handlers[type(message)].__self__)  # type: ignore[attr-defined]

@@ -153,11 +153,7 @@ class Deliveries(Part):
 
     def _ask_owed(self, arrival: Arrival, turn: Turn) -> None:
         item = arrival.item
-        asked = AskOwed(item.source, item.id, arrival.attempt)
-        if arrival.root == self.core.identity:
-            self.core.handle(asked, arrival.root, turn)
-        else:
-            turn.send(arrival.root, asked)
+        self.core.tell(arrival.root, AskOwed(item.source, item.id, arrival.attempt), turn)
 
     def _owed(self, message: Owed, sender: Address, turn: Turn) -> None:
         """Hand out what has come late to those who have not had it."""
@@ -202,7 +198,7 @@ class Deliveries(Part):
         # After the entries: a crash between them and this finds the entries again.
         turn.persist(_item_key(item), finished)
         self._queues.transmit(entries, turn)
-        self._confirm(arrival.root, _served(finished), turn)
+        self.core.tell(arrival.root, _served(finished), turn)
 
     def _knows(self, subscription: str) -> bool:
         """Whether a client of this broker has a subscription, or one that is leaving it had."""
@@ -333,12 +329,6 @@ class Deliveries(Part):
         )
 
     # Confirmations.
-
-    def _confirm(self, root: Address, served: Served, turn: Turn) -> None:
-        if root == self.core.identity:
-            self.core.handle(served, root, turn)
-        else:
-            turn.send(root, served)
 
     def _asked(self, message: AskServed, sender: Address, turn: Turn) -> None:
         identity = (message.source, message.id)

@@ -288,11 +288,7 @@ class Dissemination(Part):
         task = self._open.get((message.source, message.id))
         pending = None if task is None else task.pending.get(sender)
         names = () if pending is None else tuple(sorted(pending.registrations))
-        answer = Owed(message.source, message.id, message.attempt, names)
-        if sender == self.core.identity:
-            self.core.handle(answer, sender, turn)
-        else:
-            turn.send(sender, answer)
+        self.core.tell(sender, Owed(message.source, message.id, message.attempt, names), turn)
 
     def _conversion_lost(self, message: ConversionLost, sender: Address, turn: Turn) -> None:
         task = self._open.get((message.source, message.id))
@@ -352,11 +348,7 @@ class Dissemination(Part):
         item = task.item
         if task.settled:
             return
-        taken = Taken(item.source, item.id)
-        if item.home == self.core.identity:
-            self.core.handle(taken, item.home, turn)
-        else:
-            turn.send(item.home, taken)
+        self.core.tell(item.home, Taken(item.source, item.id), turn)
 
     def _tell_settled(self, item: Item, served: tuple[tuple[str, str], ...], turn: Turn) -> None:
         self.core.links.send(item.home, Settled(item.source, item.id, served), turn)

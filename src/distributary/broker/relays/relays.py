@@ -172,7 +172,8 @@ class Relays(Part):
                 turn,
             )
         self._under_way[_attempt(portion)] -= 1
-        self._under_way += Counter()  # Without those that are at 0.
+        if not self._under_way[_attempt(portion)]:
+            del self._under_way[_attempt(portion)]
         # Last: a crash before this repeats what was done, and others tell it from new.
         if len(portion.plan.nodes) > 1:
             homes = tuple(sorted(self._handled[_attempt(portion)]))

@@ -101,15 +101,14 @@ class Advertisers:
         advertiser = self._of(cell).get(home)
         if advertiser is None or advertiser.asked_ns is None or not self._custody.is_root(cell):
             return
-        rendezvous = self._core.rendezvous
-        wanted = rendezvous.wanted(cell)
+        wanted = self._core.rendezvous.wanted(cell)
         if not wanted:
             surrogate = self._custody.surrogate_of(cell)
             if surrogate is not None and advertiser.copied != surrogate:
                 return
             advertiser.believe(turn.now_ns, turn.now_ns + self._interest_ns)
         asked_ns, advertiser.asked_ns = advertiser.asked_ns, None
-        rendezvous.tell(home, Interest(cell, wanted, asked_ns, turn.now_ns), turn)
+        self._core.tell(home, Interest(cell, wanted, asked_ns, turn.now_ns), turn)
 
     def copy(self, pairs: Iterable[tuple[int, str]], turn: Turn) -> None:
         """Send surrogates the advertisers that they do not know."""

@@ -118,7 +118,7 @@ class Registry:
         for entry in entries:
             for request, cells in self._requests.settle(entry, safe):
                 if request.purpose in (Purpose.REGISTER, Purpose.WITHDRAW):
-                    self._core.rendezvous.tell(request.asker, request.answer(cells), turn)
+                    self._core.tell(request.asker, request.answer(cells), turn)
                 else:
                     held = Held(*entry.key, entry.version, cells)
                     receipts.setdefault((request.asker, request.purpose), []).append(held)

@@ -122,13 +122,6 @@ class Rendezvous(Part):
         """
         return not self._custody.complete or self._table.wanted(cell)
 
-    def tell(self, to: Address, message: object, turn: Turn) -> None:
-        """Send a message that will be asked for again if it gets lost."""
-        if to == self.core.identity:
-            self.core.handle(message, to, turn)
-        else:
-            turn.send(to, message)
-
     # What homes say.
 
     def _register(self, message: Register, sender: Address, turn: Turn) -> None:
@@ -162,7 +155,7 @@ class Rendezvous(Part):
         copy = Copy(Held(sender, message.id, message.version, cells), None)
         entry = self._registry.take(copy, turn, late=False)
         if entry is None:
-            self.tell(sender, Withdrawn(message.id, message.version, cells), turn)
+            self.core.tell(sender, Withdrawn(message.id, message.version, cells), turn)
         else:
             self._registry.ask(entry, sender, Purpose.WITHDRAW, cells, turn)
 
