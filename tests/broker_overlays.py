@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 
 from distributary.broker.broker import Broker
-from distributary.broker.membership import Membership
-from distributary.broker.messages.host import Neighbour, Surroundings
-from distributary.broker.part import Part
+from distributary.broker.core import Part
+from distributary.broker.host import Neighbour, Surroundings
+from distributary.broker.membership.membership import Membership
 from distributary.broker.settings import MembershipSettings, Settings
 from distributary.simulator.world import World
 from distributary.topology import random_identifiers, shared_prefix_length

@@ -8,8 +8,7 @@ from typing import Any
 
 from tests.broker_overlays import SECOND, Overlay
 
-from distributary.broker.core import Core
-from distributary.broker.messages.client import (
+from distributary.broker.client import (
     Advertise,
     Advertised,
     Refused,
@@ -19,6 +18,7 @@ from distributary.broker.messages.client import (
     Unsubscribe,
     Unsubscribed,
 )
+from distributary.broker.core import Core
 from distributary.broker.rendezvous.table import EntryRecord
 from distributary.broker.settings import MembershipSettings, Settings, SubscriptionSettings
 from distributary.content import Publication

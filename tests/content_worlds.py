@@ -9,12 +9,12 @@ from dataclasses import replace
 from tests.broker_overlays import BRISK, Overlay
 
 from distributary.broker.blob import Blob
-from distributary.broker.messages.content import Portion
-from distributary.broker.part import Part
+from distributary.broker.core import Part
+from distributary.broker.dissemination.messages import Portion
+from distributary.broker.effects import Turn
 from distributary.broker.plan_part import PlanPart
-from distributary.broker.relays import Relays
+from distributary.broker.relays.relays import Relays
 from distributary.broker.settings import ContentSettings, Settings, SubscriptionSettings
-from distributary.broker.turn import Turn
 from distributary.content import Publication, Subscription
 from distributary.content.calibrated_graph import graph_for
 from distributary.placement import check

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.core import Core
+from distributary.broker.core import Core, Handler, Part
+from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
-from distributary.broker.messages.links import Step
-from distributary.broker.part import Handler, Part
-from distributary.broker.turn import Turn
+from distributary.broker.links.messages import Step
 from distributary.errors import PeerMisbehaved
 
 

@@ -9,11 +9,10 @@ from typing import Any
 from tests.broker_overlays import SECOND
 from tests.content_worlds import SETTINGS, ContentWorld
 
-from distributary.broker.core import Core
+from distributary.broker.core import Core, Part
 from distributary.broker.encoding import decode
-from distributary.broker.messages.links import Hop, Routed
-from distributary.broker.messages.migration import AcceptMove, RegisterClient, RequestToMove
-from distributary.broker.part import Part
+from distributary.broker.links.messages import Hop, Routed
+from distributary.broker.migration.messages import AcceptMove, RegisterClient, RequestToMove
 from distributary.broker.settings import MigrationSettings, Settings
 from distributary.broker.telemetry import Migrated
 from distributary.simulator.workload.device import Device

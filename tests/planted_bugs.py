@@ -13,50 +13,43 @@ from dataclasses import dataclass, replace
 from types import MethodType
 from typing import Any
 
-from distributary.broker.adaptation import Adaptation, node
+from distributary.broker.adaptation import node
+from distributary.broker.adaptation.adaptation import Adaptation
 from distributary.broker.addresses import Address
-from distributary.broker.deliveries import Arrival, Deliveries
-from distributary.broker.deliveries.finished import Finished, FinishedItems
-from distributary.broker.deliveries.queue import Acknowledged, Queued
-from distributary.broker.dissemination import Dissemination
-from distributary.broker.dissemination.sequence import Sequence
-from distributary.broker.dissemination.task import ContentRecord, ProgressRecord
-from distributary.broker.effects import Send
-from distributary.broker.links import Links
+from distributary.broker.client import Publish
+from distributary.broker.core import Part
+from distributary.broker.deliveries.deliveries import Deliveries
+from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
+from distributary.broker.deliveries.queues import Acknowledged, Queued
+from distributary.broker.dissemination.dissemination import Dissemination
+from distributary.broker.dissemination.messages import Offer, Portion
+from distributary.broker.dissemination.task import ContentRecord, ProgressRecord, Sequence
+from distributary.broker.effects import Send, Turn
+from distributary.broker.links.links import Links
+from distributary.broker.links.messages import Hop, HopAck
 from distributary.broker.links.outbox import Kept
-from distributary.broker.membership import Membership
-from distributary.broker.membership.known import Known
-from distributary.broker.messages.client import Publish
-from distributary.broker.messages.content import Offer, Portion
-from distributary.broker.messages.links import Hop, HopAck
-from distributary.broker.messages.rendezvous import Copies, CopiesKept
-from distributary.broker.messages.streams import Ask
-from distributary.broker.migration import Migration
-from distributary.broker.migration.arrival import ArrivalRecord, HeldRecord
+from distributary.broker.membership.membership import Membership
+from distributary.broker.membership.roster import Known
 from distributary.broker.migration.arrivals import Arrivals
-from distributary.broker.migration.departure import DepartureRecord
 from distributary.broker.migration.departures import Departures
-from distributary.broker.part import Part
-from distributary.broker.publishing import Publishing
-from distributary.broker.publishing.kept import CountRecord, KeptRecord
-from distributary.broker.rendezvous import Rendezvous
+from distributary.broker.migration.migration import Migration
+from distributary.broker.migration.transfers import ArrivalRecord, DepartureRecord, HeldRecord
+from distributary.broker.publishing.publications import CountRecord, KeptRecord
+from distributary.broker.publishing.publishing import Publishing
+from distributary.broker.rendezvous.messages import Copies, CopiesKept
 from distributary.broker.rendezvous.registry import Registry
-from distributary.broker.rendezvous.requests import Purpose
-from distributary.broker.rendezvous.table import EntryRecord
-from distributary.broker.streams import Streams
-from distributary.broker.streams.amounts import rules_between
-from distributary.broker.streams.demands import Demands
-from distributary.broker.streams.flow import Flow
-from distributary.broker.streams.records import LinkCount, ObjectRecord, TreeRecord
-from distributary.broker.subscriptions import Subscriptions
-from distributary.broker.subscriptions.covering import Covering
+from distributary.broker.rendezvous.rendezvous import Rendezvous
+from distributary.broker.rendezvous.table import EntryRecord, Purpose
+from distributary.broker.streams.announcements import LinkCount, ObjectRecord, TreeRecord
+from distributary.broker.streams.flow import Demands, Flow
+from distributary.broker.streams.messages import Ask
+from distributary.broker.streams.stream import rules_between
+from distributary.broker.streams.streams import Streams
 from distributary.broker.subscriptions.ledger import VersionRecord, WithdrawalRecord
 from distributary.broker.subscriptions.lifecycle import Lifecycle
-from distributary.broker.subscriptions.local_subscription import (
-    LocalSubscription,
-    SubscriptionRecord,
-)
-from distributary.broker.turn import Turn
+from distributary.broker.subscriptions.matching import Covering
+from distributary.broker.subscriptions.subscription import LocalSubscription, SubscriptionRecord
+from distributary.broker.subscriptions.subscriptions import Subscriptions
 
 __all__ = ["BUGS", "Bug"]
 
@@ -228,7 +221,7 @@ class ConfirmsAlone(Rendezvous):
 class _TrustsHomes(Registry):
     def _safe(self, entry: Any, purpose: Purpose, cell: int, now_ns: int) -> bool:
         if purpose is Purpose.REGISTER:
-            return self.custody.is_root(cell) and self.custody.safe(entry, cell)
+            return self.replication.is_root(cell) and self.replication.safe(entry, cell)
         return super()._safe(entry, purpose, cell, now_ns)
 
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.messages.client import Changed, Subscribe, Unsubscribe, Updated
-from distributary.broker.messages.host import PlantTree
-from distributary.broker.part import Handler, Part
+from distributary.broker.client import Changed, Subscribe, Unsubscribe, Updated
+from distributary.broker.core import Handler, Part
+from distributary.broker.effects import Turn
+from distributary.broker.host import PlantTree
 from distributary.broker.settings import AdaptationSettings, Settings, StreamSettings
 from distributary.broker.telemetry import CopyChanged
-from distributary.broker.turn import Turn
 from distributary.content.divergence import Version
 from distributary.content.publication import Publication
 from distributary.content.subscription import Subscription

@@ -19,13 +19,8 @@ import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
 from distributary.broker.addresses import HOST, Address, client_address, is_client
-from distributary.broker.messages.client import Changed, Subscribe, Unsubscribe
-from distributary.broker.messages.host import (
-    Neighbour,
-    PlantTree,
-    ServiceTimes,
-    Surroundings,
-)
+from distributary.broker.client import Changed, Subscribe, Unsubscribe
+from distributary.broker.host import Neighbour, PlantTree, ServiceTimes, Surroundings
 from distributary.broker.settings import (
     AdaptationSettings,
     MembershipSettings,

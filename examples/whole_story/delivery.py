@@ -20,10 +20,10 @@ import pyarrow.parquet as parquet
 from examples.whole_story.tables import SPACE
 
 from distributary.broker.blob import Blob
+from distributary.broker.client import Delivery
+from distributary.broker.dissemination.messages import Portion
 from distributary.broker.encoding import decode
-from distributary.broker.messages.client import Delivery
-from distributary.broker.messages.content import Portion
-from distributary.broker.messages.links import Hop
+from distributary.broker.links.messages import Hop
 from distributary.broker.settings import ContentSettings, Settings, ns
 from distributary.broker.telemetry import Planned
 from distributary.content import AdaptationGraph, Publication, Subscription

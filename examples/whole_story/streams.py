@@ -15,8 +15,8 @@ from importlib.resources import as_file, files
 import numpy as np
 
 from distributary.broker.addresses import HOST
-from distributary.broker.messages.client import Updated
-from distributary.broker.messages.host import PlantTree
+from distributary.broker.client import Updated
+from distributary.broker.host import PlantTree
 from distributary.fidelity import FidelityProblem, Forest
 from distributary.fidelity.baselines import dita_tree
 from distributary.simulator.scenario import Scenario

@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.protocol_diagrams import generated, rewritten, tables
+
 from distributary.broker.broker import PARTS
-from distributary.broker.diagrams import generated, rewritten, tables
 from distributary.broker.encoding import kinds
 from distributary.broker.settings import Settings
 
@@ -16,7 +17,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "protocol.md"
 
 
 def test_the_document_is_what_the_code_generates() -> None:
-    """`python -m distributary.broker.diagrams docs/protocol.md` brings it up to date."""
+    """`python -m tests.protocol_diagrams docs/protocol.md` brings it up to date."""
     text = DOCUMENT.read_text("utf-8")
     assert text == rewritten(text)
 
@@ -54,7 +55,7 @@ def test_the_times_in_the_document_are_the_defaults() -> None:
 def test_the_command_replaces_what_is_out_of_date(tmp_path: Path) -> None:
     path = tmp_path / "page.md"
     path.write_text("Before.\n<!-- generated: states links -->\nold\n<!-- end -->\nAfter.\n")
-    command = [sys.executable, "-m", "distributary.broker.diagrams", str(path)]
+    command = [sys.executable, "-m", "tests.protocol_diagrams", str(path)]
     subprocess.run(command, check=True, timeout=120)
     text = path.read_text("utf-8")
     assert generated()["states links"] in text

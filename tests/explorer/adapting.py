@@ -17,7 +17,7 @@ from tests.explorer.moves import legal_moves
 from tests.explorer.system import Outcome, OwnStep
 
 from distributary.broker.adaptation import machine, mover, node
-from distributary.broker.adaptation.moves import with_children
+from distributary.broker.adaptation.mover import with_children
 
 __all__ = ["AdaptingBrokers"]
 

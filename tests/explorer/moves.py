@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from distributary.broker.adaptation.moves import steps_of
+from distributary.broker.adaptation.mover import steps_of
 from distributary.broker.adaptation.node import Name, Step
 from distributary.fidelity.local import (
     COUSIN_SWAP,

@@ -6,11 +6,12 @@ with a sign that no identifier has, and the host that carries out effects has on
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TypeAlias
 
 from distributary.errors import BadInput, quoted
 
-__all__ = ["HOST", "Address", "client_address", "is_broker", "is_client"]
+__all__ = ["HOST", "Address", "Speaker", "client_address", "is_broker", "is_client", "speaker_at"]
 
 Address: TypeAlias = str
 
@@ -20,6 +21,14 @@ HOST: Address = "!"
 _CLIENT = "@"
 _NAME_CHARACTERS_MAX = 200
 _DIGITS = frozenset("0123456789abcdef")
+
+
+class Speaker(Enum):
+    """Who says something to a broker, or for a broker to others."""
+
+    BROKER = "brokers"
+    CLIENT = "clients"
+    HOST = "hosts"
 
 
 def client_address(name: str) -> Address:
@@ -40,3 +49,10 @@ def is_client(address: Address) -> bool:
 def is_broker(address: Address, digits: int) -> bool:
     """Whether an address can be a broker's in an overlay whose identifiers have some digits."""
     return len(address) == digits and _DIGITS.issuperset(address)
+
+
+def speaker_at(address: Address) -> Speaker:
+    """Return what kind of speaker has an address."""
+    if is_client(address):
+        return Speaker.CLIENT
+    return Speaker.HOST if address == HOST else Speaker.BROKER

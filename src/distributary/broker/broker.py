@@ -5,24 +5,21 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from distributary.broker.adaptation import Adaptation
+from distributary.broker.adaptation.adaptation import Adaptation
 from distributary.broker.addresses import HOST, Address, is_client
-from distributary.broker.core import Core
-from distributary.broker.deliveries import Deliveries
-from distributary.broker.dissemination import Dissemination
-from distributary.broker.effects import Effect
-from distributary.broker.events import ConversionRefused, Converted
-from distributary.broker.links import Links
-from distributary.broker.membership import Membership
-from distributary.broker.migration import Migration
-from distributary.broker.part import Part
-from distributary.broker.publishing import Publishing
-from distributary.broker.relays import Relays
-from distributary.broker.rendezvous import Rendezvous
+from distributary.broker.core import Core, Part
+from distributary.broker.deliveries.deliveries import Deliveries
+from distributary.broker.dissemination.dissemination import Dissemination
+from distributary.broker.effects import ConversionRefused, Converted, Effect, Turn
+from distributary.broker.links.links import Links
+from distributary.broker.membership.membership import Membership
+from distributary.broker.migration.migration import Migration
+from distributary.broker.publishing.publishing import Publishing
+from distributary.broker.relays.relays import Relays
+from distributary.broker.rendezvous.rendezvous import Rendezvous
 from distributary.broker.settings import Settings
-from distributary.broker.streams import Streams
-from distributary.broker.subscriptions import Subscriptions
-from distributary.broker.turn import Turn
+from distributary.broker.streams.streams import Streams
+from distributary.broker.subscriptions.subscriptions import Subscriptions
 from distributary.errors import LocalMisuse, PeerMisbehaved
 
 __all__ = ["PARTS", "Broker"]

@@ -1,36 +1,79 @@
-"""What all parts of one broker share."""
+"""Parts, a broker's concerns with their own messages, records and timers, and what they share."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from distributary.broker.addresses import Address
+from distributary.broker.addresses import Address, speaker_at
 from distributary.broker.blob import Blob
-from distributary.broker.effects import Convert, Serve
-from distributary.broker.events import ConversionRefused, Converted
-from distributary.broker.form import Rules, check_form
+from distributary.broker.effects import ConversionRefused, Convert, Converted, Serve, Turn
+from distributary.broker.encoding import speaker_of
 from distributary.broker.settings import Settings
 from distributary.broker.timers import Timers
-from distributary.broker.turn import Turn
-from distributary.errors import PeerMisbehaved
+from distributary.broker.validation import Check, Rules
+from distributary.errors import BadInput, PeerMisbehaved
 
 if TYPE_CHECKING:
-    from distributary.broker.adaptation import Adaptation
-    from distributary.broker.deliveries import Deliveries
-    from distributary.broker.dissemination import Dissemination
-    from distributary.broker.links import Links
-    from distributary.broker.membership import MembersChanged, Membership
-    from distributary.broker.migration import Migration
-    from distributary.broker.part import Handler, Part
-    from distributary.broker.publishing import Publishing
-    from distributary.broker.relays import Relays
-    from distributary.broker.rendezvous import Rendezvous
-    from distributary.broker.streams import Streams
-    from distributary.broker.subscriptions import Subscriptions
+    from distributary.broker.adaptation.adaptation import Adaptation
+    from distributary.broker.deliveries.deliveries import Deliveries
+    from distributary.broker.dissemination.dissemination import Dissemination
+    from distributary.broker.links.links import Links
+    from distributary.broker.membership.membership import Membership
+    from distributary.broker.membership.roster import MembersChanged
+    from distributary.broker.migration.migration import Migration
+    from distributary.broker.publishing.publishing import Publishing
+    from distributary.broker.relays.relays import Relays
+    from distributary.broker.rendezvous.rendezvous import Rendezvous
+    from distributary.broker.streams.streams import Streams
+    from distributary.broker.subscriptions.subscriptions import Subscriptions
 
-__all__ = ["Core"]
+__all__ = ["Core", "Handler", "Part"]
+
+Handler = Callable[[Any, Address, Turn], None]
+
+
+class Part:
+    """One concern of a broker.
+
+    Parts of one broker call each other's methods through `core`. Whatever is told to another
+    broker is a message.
+
+    Attributes
+    ----------
+    name
+        What its keys in the journal begin with.
+    uses
+        The other parts that it calls. Calls go along the way of a publication; those that go
+        against it are listed all the same, so that a reader knows whom a change may concern.
+    checks
+        What must hold of messages before they are handled.
+    """
+
+    name: ClassVar[str]
+    uses: ClassVar[tuple[str, ...]] = ()
+    checks: ClassVar[Mapping[type, Check]] = {}
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return who handles which kind of message: `handler(message, sender, turn)`."""
+        return {}
+
+    def load(self, key: str, record: Any) -> None:
+        """Take back one record that was kept under `name/key`."""
+        raise AssertionError(f"{self.name} keeps nothing, and was given {key}")
+
+    def start(self, turn: Turn) -> None:
+        """Begin, for the first time or after everything kept has been loaded."""
+
+    def members_changed(self, change: MembersChanged, turn: Turn) -> None:
+        """Learn that brokers have come, gone quiet, come back or are lost for ever."""
+
+    def undeliverable(self, message: Any, peer: Address, turn: Turn) -> None:
+        """Take back a message that `Links` could not bring to a peer that is lost for ever."""
 
 
 class Core:
@@ -66,6 +109,7 @@ class Core:
         self.parts: dict[str, Part] = {}
         """Every part by name, in the order in which they hear of changes."""
         self._handlers: dict[type, Handler] = {}
+        self._checks: dict[type, Check] = {}
         self._rules = Rules(identity, settings)
         self._tickets = 0
         self._waiting: dict[int, tuple[Callable[..., None], tuple[Any, ...]]] = {}
@@ -77,6 +121,7 @@ class Core:
         for kind, handler in part.handlers().items():
             assert kind not in self._handlers, f"{kind.__name__} has two handlers"
             self._handlers[kind] = handler
+        self._checks.update(part.checks)
 
     def handle(self, message: object, sender: Address, turn: Turn) -> None:
         """Hand a message to the part that it is for.
@@ -89,8 +134,20 @@ class Core:
         handler = self._handlers.get(type(message))
         if handler is None:
             raise PeerMisbehaved(f"nobody sends a {type(message).__name__}")
-        check_form(message, sender, self._rules)
+        self._validate(message, sender)
         handler(message, sender, turn)
+
+    def _validate(self, message: object, sender: Address) -> None:
+        kind = type(message)
+        said_by = speaker_of(kind)
+        if said_by is not None and said_by is not speaker_at(sender):
+            raise PeerMisbehaved(f"a {kind.__name__} from {sender}; only {said_by.value} say that")
+        check = self._checks.get(kind)
+        if check is not None:
+            try:
+                check(message, self._rules)
+            except BadInput as error:
+                raise PeerMisbehaved(f"a {kind.__name__} with a bad text: {error}") from None
 
     def tell(self, to: Address, message: object, turn: Turn) -> None:
         """Send a message that is asked for again if it gets lost; to ourselves, handle it."""

@@ -1,4 +1,4 @@
-"""What a broker asks its host to do.
+"""What a broker asks its host to do, and what the host answers.
 
 The host carries effects out in order. Nothing after a `Persist` or an `Erase` leaves before
 it is durable. `Spend` takes time of the broker's processor before the next effect.
@@ -9,10 +9,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from distributary.broker.addresses import Address
+from distributary.broker.addresses import Address, Speaker
 from distributary.broker.blob import Blob
+from distributary.broker.encoding import wire
 
-__all__ = ["Convert", "Effect", "Erase", "Persist", "Report", "Send", "Serve", "Spend"]
+__all__ = [
+    "ConversionRefused",
+    "Convert",
+    "Converted",
+    "Effect",
+    "Erase",
+    "Persist",
+    "Report",
+    "Send",
+    "Serve",
+    "Spend",
+    "Turn",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +82,59 @@ class Report:
 
 
 Effect: TypeAlias = Send | Persist | Erase | Convert | Serve | Spend | Report
+
+
+class Turn:
+    """What happens between a message and the effects that answer it.
+
+    Attributes
+    ----------
+    now_ns
+        The broker's own clock, which may be off from those of others.
+    effects
+        What the host is asked to do, in order.
+    """
+
+    __slots__ = ("effects", "now_ns")
+
+    def __init__(self, now_ns: int) -> None:
+        self.now_ns = now_ns
+        self.effects: list[Effect] = []
+
+    def send(self, to: Address, message: object) -> None:
+        """Send a message that may get lost; `Links.send` is for those that may not."""
+        self.effects.append(Send(to, message))
+
+    def persist(self, key: str, record: object) -> None:
+        """Keep a record under a key before anything that follows leaves the broker."""
+        self.effects.append(Persist(key, record))
+
+    def erase(self, key: str) -> None:
+        """Forget what is kept under a key."""
+        self.effects.append(Erase(key))
+
+    def spend(self, work: str) -> None:
+        """Take processor time."""
+        self.effects.append(Spend(work))
+
+    def report(self, record: object) -> None:
+        """Tell whoever watches."""
+        self.effects.append(Report(record))
+
+
+@wire(1, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A conversion is done."""
+
+    ticket: int
+    blob: Blob
+
+
+@wire(2, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class ConversionRefused:
+    """A conversion failed, and will fail again."""
+
+    ticket: int
+    reason: str

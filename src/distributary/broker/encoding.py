@@ -18,9 +18,19 @@ from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
+from distributary.broker.addresses import Speaker
 from distributary.errors import PeerMisbehaved
 
-__all__ = ["MESSAGE_BYTES_MAX", "VERSION", "decode", "encode", "kind_name", "kinds", "wire"]
+__all__ = [
+    "MESSAGE_BYTES_MAX",
+    "VERSION",
+    "decode",
+    "encode",
+    "kind_name",
+    "kinds",
+    "speaker_of",
+    "wire",
+]
 
 VERSION = 1
 
@@ -40,6 +50,7 @@ class _Kind:
     head: bytes
     fields: Callable[[Any], Any]
     single: bool
+    said_by: Speaker | None
 
 
 _BY_TYPE: dict[type, _Kind] = {}
@@ -47,13 +58,15 @@ _BY_NUMBER: dict[int, _Kind] = {}
 _NAMES: set[str] = set()
 
 
-def wire(number: int) -> Callable[[_Class], _Class]:
+def wire(number: int, said_by: Speaker | None = None) -> Callable[[_Class], _Class]:
     """Give a frozen dataclass its number on the wire and in journals.
 
     Parameters
     ----------
     number
         From 1 to 65,535, never used for another class, never changed.
+    said_by
+        Who sends it, if it is a message and not a record.
 
     Notes
     -----
@@ -68,7 +81,13 @@ def wire(number: int) -> Callable[[_Class], _Class]:
         names = [field.name for field in dataclasses.fields(cls)]
         get = attrgetter(*names) if names else _nothing
         kind = _Kind(
-            number, cls.__name__, cls, _HEAD.pack(VERSION, number), get, single=len(names) == 1
+            number,
+            cls.__name__,
+            cls,
+            _HEAD.pack(VERSION, number),
+            get,
+            single=len(names) == 1,
+            said_by=said_by,
         )
         _BY_TYPE[cls] = _BY_NUMBER[number] = kind
         _NAMES.add(kind.name)
@@ -85,6 +104,12 @@ def kinds() -> dict[int, type]:
 def kind_name(message: object) -> str:
     """Return what a report calls the kind of a message."""
     return _BY_TYPE[type(message)].name
+
+
+def speaker_of(kind: type) -> Speaker | None:
+    """Return who says messages of a kind; None of what is no message."""
+    known = _BY_TYPE.get(kind)
+    return None if known is None else known.said_by
 
 
 def encode(message: object) -> bytes:

@@ -15,7 +15,7 @@ import numpy as np
 
 from distributary.arrays import BoolArray
 from distributary.broker.blob import Blob
-from distributary.broker.messages.content import Item
+from distributary.broker.dissemination.messages import Item
 from distributary.broker.settings import Settings, graph_of
 from distributary.content import AdaptationGraph, DeviceProfile, Publication, parse_event
 from distributary.content.documents import parse_document

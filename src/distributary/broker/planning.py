@@ -2,11 +2,18 @@
 
 A root plans the whole tree of an item, a relay that finds other ways its own share of it.
 Many of these problems are the same up to the names of brokers, and are solved once.
+
+Trees for content: the union of ways to homes, estimated or discovered.
+
+A registration tells the way from its home to the root; the way back is estimated to be the
+same in reverse. A probe tells the way from the root. Either way, brokers need not have agreed
+on who is there while these ways were found, so that their union need not be a tree: the first
+way to a broker counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,15 +21,26 @@ from typing import NamedTuple
 import numpy as np
 
 from distributary.broker.formats import Formats, useful
-from distributary.broker.plan_part import Home, PlanPart
+from distributary.broker.links import messages as messages
+from distributary.broker.plan_part import Home, PlanPart, Route, Step
 from distributary.broker.settings import ContentSettings
 from distributary.placement import PlacementProblem, Plan, place
 from distributary.placement.baselines import BASELINES
 from distributary.placement.conversions import Converter
 from distributary.placement.objective import Conditions, Objective, least, objective
-from distributary.topology import DisseminationTree
+from distributary.topology import DisseminationTree, TreeNode
 
-__all__ = ["PLANNED", "UNDER_LOAD", "Planning", "longest_work", "plan_tree"]
+__all__ = [
+    "PLANNED",
+    "UNDER_LOAD",
+    "Planning",
+    "along_hop",
+    "around",
+    "longest_work",
+    "plan_tree",
+    "reversed_route",
+    "tree_along",
+]
 
 _MEGABITS_PER_MEGABYTE = 8.0
 
@@ -212,3 +230,57 @@ def _problem(shape: _Shape) -> PlacementProblem:
     held = np.zeros(len(kept), dtype=np.bool_)
     held[[place_of[k] for k in shape.held]] = True
     return PlacementProblem(graph, tree, wants, held, shape.alpha, shape.beta)
+
+
+def reversed_route(path: Sequence[messages.Step]) -> Route:
+    """Return the way from a root to a home, as a registration's path has it.
+
+    Parameters
+    ----------
+    path
+        The brokers that the registration passed, from the home to the root, each with the
+        cost of the link on which it came.
+    """
+    return tuple(
+        (path[at].broker, path[at + 1].link_cost, path[at].node_cost)
+        for at in range(len(path) - 2, -1, -1)
+    )
+
+
+def around(route: Route, dead: Container[str]) -> Route:
+    """Return a way that leaves out some brokers on it, as if their links were one."""
+    found: list[Step] = []
+    skipped = 0.0
+    for broker, link_cost, node_cost in route:
+        if broker in dead:
+            skipped = max(skipped, link_cost)
+        else:
+            found.append((broker, max(skipped, link_cost), node_cost))
+            skipped = 0.0
+    return tuple(found)
+
+
+def along_hop(route: Route, step: Step) -> Route:
+    """Return a way that begins with another step, after which nothing but its end is known."""
+    home = route[-1]
+    return (step,) if step[0] == home[0] else (step, home)
+
+
+def tree_along(root: str, root_cost: float, routes: Mapping[str, Route]) -> DisseminationTree:
+    """Return the union of ways as a tree.
+
+    Parameters
+    ----------
+    root, root_cost
+        Where all ways begin, and the cost of converting there.
+    routes
+        The way to each home; those whose homes come first in order count first.
+    """
+    nodes = {root: TreeNode(root, None, 1.0, root_cost)}
+    for home in sorted(routes):
+        above = root
+        for broker, link_cost, node_cost in routes[home]:
+            if broker not in nodes:
+                nodes[broker] = TreeNode(broker, above, link_cost, node_cost)
+            above = broker
+    return DisseminationTree.from_nodes(nodes.values())

@@ -1,4 +1,4 @@
-"""Timers: what a broker wants to do later.
+"""Timers: what a broker wants to do later, how long it waits, and what it forgets in time.
 
 They are volatile. A broker that is restored sets them anew from what it kept.
 """
@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from distributary.broker.turn import Turn
+from distributary.broker.effects import Turn
 
-__all__ = ["Timer", "Timers"]
+__all__ = ["Backoff", "Retention", "Timer", "Timers"]
 
 
 class Timer:
@@ -60,3 +59,67 @@ class Timers:
             if timer.call is not None:
                 call, timer.call = timer.call, None
                 call(turn, *timer.arguments)
+
+
+class Backoff:
+    """How long to wait for an answer: twice as long after every attempt, up to a limit.
+
+    Parameters
+    ----------
+    first_ns, longest_ns
+        How long after the first attempt, and at most.
+    """
+
+    __slots__ = ("first_ns", "longest_ns")
+
+    def __init__(self, first_ns: int, longest_ns: int) -> None:
+        self.first_ns = first_ns
+        self.longest_ns = longest_ns
+
+    def after(self, attempts: int) -> int:
+        """Return how long to wait when so many attempts before this one were in vain."""
+        doubled = self.first_ns << min(attempts, 32)
+        return doubled if doubled < self.longest_ns else self.longest_ns
+
+
+_Key = TypeVar("_Key")
+
+
+class Retention(Generic[_Key]):
+    """Keys with the time at which each is forgotten; one timer serves all of them.
+
+    Parameters
+    ----------
+    timers
+        The broker's.
+    forget
+        Called with `(key, turn)` when the time has come.
+    """
+
+    def __init__(self, timers: Timers, forget: Callable[[_Key, Turn], None]) -> None:
+        self._timers = timers
+        self._forget = forget
+        self._heap: list[tuple[int, int, _Key]] = []
+        self._count = 0
+        self._timer: Timer | None = None
+
+    def keep(self, key: _Key, until_ns: int) -> None:
+        """Have a key forgotten at a time; one that is kept twice is forgotten twice."""
+        self._count += 1
+        heapq.heappush(self._heap, (until_ns, self._count, key))
+        if self._timer is None or until_ns < self._timer.at_ns:
+            self._arm()
+
+    def _arm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._timers.at(self._heap[0][0], self._due)
+
+    def _due(self, turn: Turn) -> None:
+        heap = self._heap
+        while heap and heap[0][0] <= turn.now_ns:
+            _, _, key = heapq.heappop(heap)
+            self._forget(key, turn)
+        self._timer = None
+        if heap:
+            self._arm()

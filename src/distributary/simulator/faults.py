@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from distributary.broker.addresses import HOST, Address
 from distributary.broker.blob import Blob
-from distributary.broker.messages.host import Leave
+from distributary.broker.host import Leave
 from distributary.broker.settings import ns
 from distributary.simulator.conversions import ConversionOutcome, Convert
 from distributary.simulator.message_sizes import weigh

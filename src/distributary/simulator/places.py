@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
-from distributary.broker.messages.host import Neighbour, Surroundings
+from distributary.broker.host import Neighbour, Surroundings
 from distributary.errors import BadInput, counted
 from distributary.placement.dissemination import factors
 from distributary.simulator.scenario import OverlayTable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from distributary.broker.broker import Broker
-from distributary.broker.encoding import kinds
+from distributary.broker.addresses import Speaker
+from distributary.broker.encoding import kinds, speaker_of
 from distributary.content.fields import no_such_name
 from distributary.errors import BadInput, counted
 from distributary.simulator.scenario import FAULT_KINDS, Fault, OverlayTable, WorkloadTable
@@ -26,8 +26,6 @@ _KINDS = {
 _CHOOSING = ("brokers", "count", "share")
 # What happens to a broker, and so needs one that is there.
 _AT_BROKERS = frozenset(("crash", "torn", "lost", "leave", "slow", "skew", "mix"))
-# Where the messages are that brokers send, which are not all that can be encoded.
-_MESSAGES = f"{Broker.__module__.rpartition('.')[0]}.messages."
 # One by one, brokers join in this part of the time before publishing begins.
 _JOINING_SHARE = 0.25
 
@@ -61,7 +59,7 @@ def _check_fields(fault: Fault, entry: Mapping[str, object], place: str) -> None
     if fault.kind == "lost" and fault.after is None and "until_s" in entry:
         raise BadInput(f"{place}.until_s", "means nothing for the kind lost without after")
     if fault.after is not None:
-        names = [cls.__name__ for cls in kinds().values() if cls.__module__.startswith(_MESSAGES)]
+        names = [cls.__name__ for cls in kinds().values() if speaker_of(cls) is Speaker.BROKER]
         if fault.after not in names:
             raise no_such_name(f"{place}.after", fault.after, names, "a message between brokers")
         if fault.share is not None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from distributary.arguments import checked
+from distributary.broker.core import Part
 from distributary.broker.encoding import encode
-from distributary.broker.messages.host import ServiceTimes
-from distributary.broker.part import Part
+from distributary.broker.host import ServiceTimes
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import (
     Adapted,

@@ -15,8 +15,11 @@ from typing import Any, Protocol
 
 from distributary.broker.addresses import HOST, Address, is_client
 from distributary.broker.broker import Broker
+from distributary.broker.core import Part
 from distributary.broker.effects import (
+    ConversionRefused,
     Convert,
+    Converted,
     Effect,
     Erase,
     Persist,
@@ -26,8 +29,6 @@ from distributary.broker.effects import (
     Spend,
 )
 from distributary.broker.encoding import decode, encode
-from distributary.broker.events import ConversionRefused, Converted
-from distributary.broker.part import Part
 from distributary.broker.settings import Settings, ns
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved

@@ -19,9 +19,9 @@ from tests.stream_worlds import (
 
 from distributary.broker.adaptation import node
 from distributary.broker.addresses import Address
-from distributary.broker.messages.client import Changed
-from distributary.broker.messages.host import PlantTree, ServiceTimes
-from distributary.broker.part import Part
+from distributary.broker.client import Changed
+from distributary.broker.core import Part
+from distributary.broker.host import PlantTree, ServiceTimes
 from distributary.broker.settings import AdaptationSettings, Settings, StreamSettings
 from distributary.broker.telemetry import Adapted
 from distributary.content.divergence import Version

@@ -9,7 +9,8 @@ from tests.explorer.moves import legal_moves
 
 from distributary.broker.adaptation import mover
 from distributary.broker.adaptation.machine import step
-from distributary.broker.adaptation.moves import steps_of, with_children
+from distributary.broker.adaptation.messages import Figures, ObjectFigures
+from distributary.broker.adaptation.mover import steps_of, with_children
 from distributary.broker.adaptation.node import (
     Acknowledged,
     Attempt,
@@ -31,7 +32,6 @@ from distributary.broker.adaptation.node import (
     WaitExpired,
 )
 from distributary.broker.adaptation.statistics import differs
-from distributary.broker.messages.adaptation import Figures, ObjectFigures
 
 R1, R2 = ("t", 1), ("t", 2)
 OTHER = ("u", 1)

@@ -22,11 +22,7 @@ from tests.broker_subscribers import (
 )
 from tests.filter_pairs import Document, any_filter, derived_pair, events
 
-from distributary.broker.subscriptions.local_subscription import (
-    TRANSITIONS,
-    State,
-    SubscriptionRecord,
-)
+from distributary.broker.subscriptions.subscription import TRANSITIONS, State, SubscriptionRecord
 from distributary.content import ContentSpace, Publication
 from distributary.content.dimensions import TextBuckets
 from distributary.topology import root_among

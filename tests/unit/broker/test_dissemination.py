@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.content_worlds import JPEG, PDF, SETTINGS, SPEECH, TEXT, ContentWorld
 
-from distributary.broker.dissemination import Dissemination
+from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.dissemination.task import TASK, Event, State
 from distributary.broker.settings import Settings
 from distributary.broker.telemetry import Planned, Refined, Worth

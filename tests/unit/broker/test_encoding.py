@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from distributary.broker.blob import Blob
+from distributary.broker.client import Accepted, Publish, Subscribe
 from distributary.broker.encoding import MESSAGE_BYTES_MAX, decode, encode, kind_name, kinds, wire
-from distributary.broker.messages.client import Accepted, Publish, Subscribe
-from distributary.broker.messages.host import Leave
-from distributary.broker.messages.membership import Gossip, News, Status
+from distributary.broker.host import Leave
+from distributary.broker.membership.messages import Gossip, News, Status
 from distributary.errors import PeerMisbehaved
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.explorer import AdaptingBrokers, explore, wander
 from tests.explorer.brokers import Trees
 from tests.explorer.literal import DEADLOCKS, REPAIRS, deadlock
+from tests.protocol_diagrams import state_diagram
 
 from distributary.broker.adaptation import machine, mover, node
-from distributary.broker.state_diagram import state_diagram
 
 STAR: Trees = ((None, 0, 0),)
 CHAIN: Trees = ((None, 0, 1),)

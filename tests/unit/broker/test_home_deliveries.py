@@ -8,13 +8,13 @@ import pytest
 from tests.broker_overlays import SECOND
 from tests.content_worlds import JPEG, PDF, SETTINGS, ContentWorld
 
-from distributary.broker.deliveries import Deliveries
-from distributary.broker.deliveries.queue import Queue, Queued
+from distributary.broker.client import Acknowledge, Delivery, Subscribe, Unsubscribe
+from distributary.broker.deliveries.deliveries import Deliveries
+from distributary.broker.deliveries.queues import Queue, Queued
+from distributary.broker.dissemination.messages import AskServed, Served
+from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, encode
-from distributary.broker.messages.client import Acknowledge, Delivery, Subscribe, Unsubscribe
-from distributary.broker.messages.content import AskServed, Served
-from distributary.broker.messages.migration import Connect, Connected
-from distributary.broker.turn import Turn
+from distributary.broker.migration.messages import Connect, Connected
 from distributary.content import parse_event
 from distributary.content.publication import ORIGINAL_TYPE
 

@@ -6,8 +6,8 @@ import pytest
 from tests.broker_overlays import Overlay
 from tests.broker_subscribers import Subscriber, cell_of, core_of, event, key_of, settings_with
 
-from distributary.broker.messages.client import Advertise, Advertised, Refused
-from distributary.broker.messages.rendezvous import Interest, InterestTaken
+from distributary.broker.client import Advertise, Advertised, Refused
+from distributary.broker.rendezvous.messages import Interest, InterestTaken
 from distributary.errors import PeerMisbehaved
 from distributary.topology import root_among
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.broker_overlays import SECOND, Overlay
 from tests.broker_subscribers import Subscriber, cell_of, core_of, event, holders, settings_with
 
-from distributary.broker.messages.client import Unsubscribed
-from distributary.broker.subscriptions import LocalSubscription
+from distributary.broker.client import Unsubscribed
+from distributary.broker.subscriptions.subscription import LocalSubscription
 
 ALARM = {"exact": {"type": "alarm"}}
 SHORT = settings_with(lease_s=10.0)

@@ -11,11 +11,11 @@ from tests.broker_overlays import MS, Overlay
 from tests.letters_part import Letters, Note, Post
 
 from distributary.broker.encoding import encode
+from distributary.broker.host import Leave
+from distributary.broker.links.deduplication import Deduplication
+from distributary.broker.links.messages import Hop, HopAck, Routed, Step
 from distributary.broker.links.outbox import LINK, SPAN, LinkEvent, LinkState, Outbox, link_state
-from distributary.broker.links.seen import Seen
-from distributary.broker.membership import Status
-from distributary.broker.messages.host import Leave
-from distributary.broker.messages.links import Hop, HopAck, Routed, Step
+from distributary.broker.membership.messages import Status
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
 from distributary.topology import root_among
@@ -364,26 +364,28 @@ def test_every_message_arrives_once_under_loss_repetition_overtaking_and_crashes
 def test_seen_knows_what_was_handled_and_what_can_no_longer_come(
     handled: list[tuple[int, int]],
 ) -> None:
-    seen = Seen()
+    seen = Deduplication()
     expected: set[int] = set()
     for number, lowest in handled:
         expected |= {number, *range(1, lowest)}
         seen.add(number, lowest=lowest)
         assert {one for one in range(1, 32) if one in seen} == expected
         record = seen.record()
-        assert {one for one in range(1, 32) if one in Seen(record.floor, record.above)} == expected
+        assert {
+            one for one in range(1, 32) if one in Deduplication(record.floor, record.above)
+        } == expected
         assert record.floor + 1 not in expected
 
 
 def test_messages_in_order_leave_no_trace_above_the_floor() -> None:
-    seen = Seen()
+    seen = Deduplication()
     for number in range(1, 100):
         seen.add(number, lowest=max(1, number - 3))
         assert seen.record().above == ()
 
 
 def test_an_outbox_keeps_order_and_knows_the_lowest_on_its_way() -> None:
-    outbox = Outbox(LinkState.OPEN, first_number=1, patience_ns=0)
+    outbox = Outbox(LinkState.OPEN, first_number=1, timeout_ns=0)
     numbers = [outbox.put(b"x")[0].number for _ in range(300)]
     assert numbers == list(range(1, 301))
     assert outbox.lowest == 1
@@ -406,7 +408,7 @@ def test_an_outbox_keeps_order_and_knows_the_lowest_on_its_way() -> None:
 
 def test_an_outbox_sends_nothing_far_above_what_has_not_arrived() -> None:
     """What waits for one message leaves all at once, in order, when that has arrived."""
-    outbox = Outbox(LinkState.OPEN, first_number=1, patience_ns=0)
+    outbox = Outbox(LinkState.OPEN, first_number=1, timeout_ns=0)
     for number in range(1, SPAN + 1):
         assert outbox.put(b"x")[1]
         if number > 1:
@@ -436,22 +438,22 @@ def test_more_messages_than_may_be_apart_all_arrive_under_loss() -> None:
 
 def test_an_outbox_learns_how_long_acknowledgements_take() -> None:
     """What was sent twice teaches nothing: it may be the first that is acknowledged."""
-    outbox = Outbox(LinkState.OPEN, first_number=1, patience_ns=100 * MS)
+    outbox = Outbox(LinkState.OPEN, first_number=1, timeout_ns=100 * MS)
     for start_ms in range(0, 30_000, 3_000):
         letter, _ = outbox.put(b"x")
         letter.attempts, letter.sent_ns = 1, start_ms * MS
         assert outbox.pop(letter.number, now_ns=(start_ms + 2_000) * MS) is letter
-    assert 2_000 * MS < outbox.patience_ns < 2_500 * MS
+    assert 2_000 * MS < outbox.timeout_ns < 2_500 * MS
     letter, _ = outbox.put(b"x")
     letter.attempts, letter.sent_ns, letter.due_ns = 1, 0, 2_500 * MS
     outbox.wait_longer(letter, longest_ns=8_000 * MS)
-    assert outbox.patience_ns == 5_000 * MS
+    assert outbox.timeout_ns == 5_000 * MS
     letter.attempts = 2
     outbox.pop(letter.number, now_ns=9_000 * MS)
-    assert outbox.patience_ns == 5_000 * MS
+    assert outbox.timeout_ns == 5_000 * MS
     for _ in range(3):
         outbox.wait_longer(letter, longest_ns=8_000 * MS)
-    assert outbox.patience_ns == 5_000 * MS, "many that were sent together count as one"
+    assert outbox.timeout_ns == 5_000 * MS, "many that were sent together count as one"
 
 
 def test_the_state_of_a_link_follows_what_is_thought_of_the_peer() -> None:

@@ -8,11 +8,11 @@ import pytest
 from tests.broker_overlays import MS, SECOND, Overlay, hops_max
 from tests.reference import prefix_routing as reference
 
-from distributary.broker.membership import MembersChanged, Status
-from distributary.broker.messages.host import Leave, Neighbour, Surroundings
-from distributary.broker.messages.membership import Gossip, Join, Members, News, Ping, Pong
-from distributary.broker.part import Part
-from distributary.broker.turn import Turn
+from distributary.broker.core import Part
+from distributary.broker.effects import Turn
+from distributary.broker.host import Leave, Neighbour, Surroundings
+from distributary.broker.membership.messages import Gossip, Join, Members, News, Ping, Pong, Status
+from distributary.broker.membership.roster import MembersChanged
 from distributary.errors import PeerMisbehaved
 from distributary.topology import root_among
 

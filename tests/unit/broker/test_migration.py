@@ -10,9 +10,9 @@ import pytest
 from tests.broker_overlays import SECOND
 from tests.migration_worlds import MOVING, MoveWorld, decline
 
-from distributary.broker.messages import client as messages
-from distributary.broker.messages.content import Offer
-from distributary.broker.messages.migration import (
+from distributary.broker import client as messages
+from distributary.broker.dissemination.messages import Offer
+from distributary.broker.migration.messages import (
     MoveNow,
     Redirect,
     Replicate,

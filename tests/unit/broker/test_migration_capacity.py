@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.migration_worlds import MOVING, MoveWorld
 
-from distributary.broker.messages.migration import RequestToMove, Reserve, Reserved, Summarize
+from distributary.broker.migration.messages import RequestToMove, Reserve, Reserved, Summarize
 from distributary.broker.settings import Settings
 from distributary.broker.telemetry import Misbehaved, MoveRefused
 

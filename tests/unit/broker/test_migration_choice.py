@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distributary.broker.migration.choice import Choice, Summary, best_home, total, traffic
-from distributary.broker.migration.states import (
+from distributary.broker.migration.transfers import (
     ARRIVING,
     LEAVING,
     Arriving,

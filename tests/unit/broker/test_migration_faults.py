@@ -8,7 +8,7 @@ import pytest
 from tests.broker_overlays import MS, SECOND
 from tests.migration_worlds import MoveWorld
 
-from distributary.broker.messages.migration import (
+from distributary.broker.migration.messages import (
     AcceptMove,
     Arrived,
     Connect,

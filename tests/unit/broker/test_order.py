@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from tests.content_worlds import JPEG, PDF, ContentWorld
 
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
-from distributary.broker.dissemination.sequence import Sequence
-from distributary.broker.dissemination.task import Pending, Task
-from distributary.broker.messages.content import Item, Offer
+from distributary.broker.dissemination.messages import Item, Offer
+from distributary.broker.dissemination.task import Pending, Sequence, Task
 from distributary.broker.plan_part import NOTHING_BEFORE
 
 ROOT = "root"

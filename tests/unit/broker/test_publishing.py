@@ -8,12 +8,12 @@ from typing import Any
 from tests.content_worlds import PDF, SETTINGS, ContentWorld
 
 from distributary.broker.blob import Blob
+from distributary.broker.client import Accepted, Publish, Refused
+from distributary.broker.dissemination.messages import Settled
+from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, encode
-from distributary.broker.messages.client import Accepted, Publish, Refused
-from distributary.broker.messages.content import Settled
-from distributary.broker.publishing import Publishing
-from distributary.broker.publishing.kept import PUBLICATION, Event, KeptRecord, State
-from distributary.broker.turn import Turn
+from distributary.broker.publishing.publications import PUBLICATION, Event, KeptRecord, State
+from distributary.broker.publishing.publishing import Publishing
 
 MAPS = ({"exact": {"type": "map"}},)
 

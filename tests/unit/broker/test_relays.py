@@ -8,14 +8,27 @@ import pytest
 from tests.content_worlds import JPEG, PDF, SPEECH, TEXT, ContentWorld
 
 from distributary.broker.blob import Blob
-from distributary.broker.effects import Convert, Effect, Erase, Persist, Send
+from distributary.broker.dissemination.messages import (
+    ConversionLost,
+    Item,
+    Portion,
+    Probe,
+    ProbeAnswer,
+)
+from distributary.broker.effects import (
+    ConversionRefused,
+    Convert,
+    Converted,
+    Effect,
+    Erase,
+    Persist,
+    Send,
+    Turn,
+)
 from distributary.broker.encoding import decode
-from distributary.broker.events import ConversionRefused, Converted
-from distributary.broker.messages.content import ConversionLost, Item, Portion, Probe, ProbeAnswer
-from distributary.broker.messages.links import Hop
+from distributary.broker.links.messages import Hop
 from distributary.broker.plan_part import NOTHING_BEFORE, RELAY, PlanNode, PlanPart
-from distributary.broker.relays import Relays
-from distributary.broker.turn import Turn
+from distributary.broker.relays.relays import Relays
 
 NAMES = (PDF, JPEG, TEXT, SPEECH)
 

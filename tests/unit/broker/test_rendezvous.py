@@ -18,16 +18,15 @@ from tests.broker_subscribers import (
     settings_with,
 )
 
-from distributary.broker.dissemination import Dissemination
+from distributary.broker.dissemination.dissemination import Dissemination
+from distributary.broker.effects import Turn
 from distributary.broker.encoding import encode
-from distributary.broker.links import Step
-from distributary.broker.messages.host import Leave
-from distributary.broker.messages.links import Hop
-from distributary.broker.messages.rendezvous import Copies, Copy, Held, Registration
-from distributary.broker.messages.subscriptions import Register
+from distributary.broker.host import Leave
+from distributary.broker.links.messages import Hop, Step
+from distributary.broker.rendezvous.messages import Copies, Copy, Held, Registration
 from distributary.broker.rendezvous.table import Table
-from distributary.broker.subscriptions.matcher import Matcher
-from distributary.broker.turn import Turn
+from distributary.broker.subscriptions.matching import Matcher
+from distributary.broker.subscriptions.messages import Register
 from distributary.errors import PeerMisbehaved
 from distributary.filters import Filter
 from distributary.topology import root_among

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from tests.stream_worlds import MS, StreamNetwork, StreamWorld, broker_name
 
-from distributary.broker.messages.client import Announce, Changed, Refused
-from distributary.broker.messages.host import PlantTree, ServiceTimes
+from distributary.broker.client import Announce, Changed, Refused
+from distributary.broker.effects import Turn
+from distributary.broker.host import PlantTree, ServiceTimes
 from distributary.broker.settings import StreamSettings
-from distributary.broker.streams.amounts import kept_throughout, smallest
+from distributary.broker.streams.stream import kept_throughout, smallest
 from distributary.broker.streams.tree import TRANSITIONS, TreeEvent, TreeState
 from distributary.broker.telemetry import TreeLinked
-from distributary.broker.turn import Turn
 from distributary.content.divergence import Version
 from distributary.content.tolerance import Tolerance
 from distributary.errors import PeerMisbehaved

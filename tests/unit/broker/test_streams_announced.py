@@ -8,7 +8,7 @@ import random
 import pytest
 from tests.stream_worlds import MS, SECOND, StreamNetwork, event_of
 
-from distributary.broker.messages.client import (
+from distributary.broker.client import (
     Announce,
     Announced,
     Changed,
@@ -17,8 +17,7 @@ from distributary.broker.messages.client import (
     Unsubscribe,
     Updated,
 )
-from distributary.broker.messages.host import Neighbour, Surroundings
-from distributary.broker.messages.streams import Attach, Wanted
+from distributary.broker.host import Neighbour, Surroundings
 from distributary.broker.settings import (
     AdaptationSettings,
     MembershipSettings,
@@ -26,6 +25,7 @@ from distributary.broker.settings import (
     StreamSettings,
     SubscriptionSettings,
 )
+from distributary.broker.streams.messages import Attach, Wanted
 from distributary.simulator.world import World
 
 BROKERS = [f"{17 * number:02x}" for number in range(8)]

@@ -18,15 +18,9 @@ from tests.broker_subscribers import (
     settings_with,
 )
 
-from distributary.broker.messages.client import (
-    Refused,
-    Subscribe,
-    Subscribed,
-    Unsubscribe,
-    Unsubscribed,
-)
-from distributary.broker.subscriptions.reading import cells_of
-from distributary.broker.turn import Turn
+from distributary.broker.client import Refused, Subscribe, Subscribed, Unsubscribe, Unsubscribed
+from distributary.broker.effects import Turn
+from distributary.broker.subscriptions.subscription import cells_of
 from distributary.errors import PeerMisbehaved
 
 EXACT = {"exact": {"type": "alarm"}}

@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 from tests.content_worlds import JPEG, MAP_GRAPH, PDF, SPEECH, TEXT
 from tests.strategies import placement_problems
 
+from distributary.broker.dissemination.messages import Item, Portion
 from distributary.broker.encoding import decode, encode
 from distributary.broker.formats import Formats
-from distributary.broker.messages.content import Item, Portion
-from distributary.broker.messages.links import Step
+from distributary.broker.links.messages import Step
 from distributary.broker.plan_part import NOTHING_BEFORE, RELAY, Home, PlanPart, Route
-from distributary.broker.planning import longest_work, plan_tree
-from distributary.broker.relays.refinement import other_hops, refined
+from distributary.broker.planning import around, longest_work, plan_tree, reversed_route, tree_along
+from distributary.broker.relays.job import other_hops, refined
 from distributary.broker.settings import ContentSettings
-from distributary.broker.trees import around, reversed_route, tree_along
 from distributary.content.calibrated_graph import graph_for
 from distributary.placement import PlacementProblem, check, cost, place
 from distributary.topology import Overlay

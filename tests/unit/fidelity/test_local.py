@@ -10,7 +10,7 @@ from tests.explorer.moves import legal_moves
 from tests.strategies_fidelity import random_forest, random_problem
 
 from distributary.arrays import FloatArray, IntArray
-from distributary.broker.adaptation.moves import steps_of
+from distributary.broker.adaptation.mover import steps_of
 from distributary.fidelity._descent_kernels import adapt_round
 from distributary.fidelity._state_kernels import LOAD_LINEAR, PARENT
 from distributary.fidelity.forest import Forest

@@ -9,8 +9,8 @@ from benchmarks.simulator.adaptation_runs import LOAD, measure
 from benchmarks.simulator.adapting_overlay import AdaptingOverlay, Updates, with_tolerances
 
 from distributary.arrays import FloatArray
-from distributary.broker.messages.client import Subscribe
-from distributary.broker.messages.host import Surroundings
+from distributary.broker.client import Subscribe
+from distributary.broker.host import Surroundings
 from distributary.broker.settings import AdaptationSettings, Settings
 from distributary.content.tolerance import EffectiveTolerance
 from distributary.content.trace import Trace, forwarded

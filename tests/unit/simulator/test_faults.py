@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from distributary.broker.blob import Blob
-from distributary.broker.membership import Status
-from distributary.broker.messages.content import Taken
+from distributary.broker.dissemination.messages import Taken
+from distributary.broker.membership.messages import Status
 from distributary.broker.settings import Settings, ns
 from distributary.simulator.conversions import ConversionOutcome
 from distributary.simulator.faults import FaultInjector, planned_faults

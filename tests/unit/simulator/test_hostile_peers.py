@@ -10,12 +10,12 @@ import pytest
 from tests.content_worlds import JPEG, PDF, SPEECH, TEXT, ContentWorld
 
 from distributary.broker.blob import Blob
+from distributary.broker.client import Subscribe
+from distributary.broker.dissemination.messages import ConversionLost, Item, Portion
 from distributary.broker.encoding import encode
-from distributary.broker.messages.client import Subscribe
-from distributary.broker.messages.content import ConversionLost, Item, Portion
-from distributary.broker.messages.host import Leave
-from distributary.broker.messages.links import Hop, Routed, Step
-from distributary.broker.messages.membership import Gossip, News, Status
+from distributary.broker.host import Leave
+from distributary.broker.links.messages import Hop, Routed, Step
+from distributary.broker.membership.messages import Gossip, News, Status
 from distributary.broker.plan_part import PlanPart
 from distributary.broker.telemetry import Planned
 from distributary.errors import PeerMisbehaved

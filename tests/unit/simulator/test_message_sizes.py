@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from distributary.broker.blob import Blob
+from distributary.broker.client import Accepted, Publish
 from distributary.broker.encoding import encode
-from distributary.broker.messages.client import Accepted, Publish
-from distributary.broker.messages.links import Hop, HopAck, Routed
+from distributary.broker.links.messages import Hop, HopAck, Routed
 from distributary.simulator.message_sizes import weigh
 
 CONTENT = Publish("{}", Blob.imagined("a/a", 1_000_000, "x"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distributary.broker.messages.host import Neighbour, Surroundings
+from distributary.broker.host import Neighbour, Surroundings
 from distributary.broker.settings import Settings, ns
 from distributary.broker.telemetry import Refined, TreeLinked
 from distributary.simulator.checkers.roots import RootsCheck

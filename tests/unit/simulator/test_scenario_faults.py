@@ -27,7 +27,10 @@ WORKLOAD = WorkloadTable(begin_s=8.0)
         ({"kind": "lost", "after": "Taken", "share": 0.5}, r"share: means nothing beside after"),
         ({"kind": "slow", "after": "Taken"}, r"after: means nothing for the kind slow"),
         ({"kind": "crash", "after": "Registred"}, r"after: 'Registred' is not a message .*hint"),
-        ({"kind": "crash", "after": "SeenRecord"}, r"after: 'SeenRecord' is not a message"),
+        (
+            {"kind": "crash", "after": "EntryRecord"},
+            r"after: 'EntryRecord' is not a message",
+        ),
         ({"kind": "drop", "share": 0.1}, r"share: is 0.1, and of 4 brokers that is none"),
     ],
 )

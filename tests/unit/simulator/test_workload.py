@@ -6,10 +6,10 @@ import random
 
 import pytest
 
+from distributary.broker import client as messages
 from distributary.broker.addresses import Address
 from distributary.broker.blob import Blob
-from distributary.broker.messages import client as messages
-from distributary.broker.messages import migration
+from distributary.broker.migration import messages as migration
 from distributary.broker.settings import Settings, ns
 from distributary.content import ContentSpace, DeviceProfile, Publication, Subscription
 from distributary.filters import Filter

@@ -14,11 +14,10 @@ import pytest
 
 from distributary.broker.addresses import Address
 from distributary.broker.blob import Blob
+from distributary.broker.core import Handler, Part
+from distributary.broker.effects import ConversionRefused, Converted, Turn
 from distributary.broker.encoding import wire
-from distributary.broker.events import ConversionRefused, Converted
-from distributary.broker.part import Handler, Part
 from distributary.broker.settings import Settings, ns
-from distributary.broker.turn import Turn
 from distributary.simulator.conversions import ConversionOutcome
 from distributary.simulator.world import World
 

@@ -11,12 +11,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from distributary.broker.adaptation import machine, node
-from distributary.broker.adaptation.knowledge import grandchildren_of, view_of
-from distributary.broker.adaptation.movers import Movers
-from distributary.broker.adaptation.moves import steps_of, with_children
-from distributary.broker.adaptation.statistics import Collector
-from distributary.broker.addresses import Address
-from distributary.broker.messages.adaptation import (
+from distributary.broker.adaptation.messages import (
+    CHECKS,
     Answer,
     Hold,
     HoldAnswer,
@@ -27,16 +23,20 @@ from distributary.broker.messages.adaptation import (
     Statistics,
     Token,
 )
-from distributary.broker.part import Handler, Part
+from distributary.broker.adaptation.mover import steps_of, with_children
+from distributary.broker.adaptation.movers import Movers
+from distributary.broker.adaptation.statistics import Collector, grandchildren_of, view_of
+from distributary.broker.addresses import Address
+from distributary.broker.core import Handler, Part
+from distributary.broker.effects import Turn
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import Adapted
 from distributary.broker.timers import Timer
-from distributary.broker.turn import Turn
 from distributary.fidelity.local import LocalMove, best_move
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
-    from distributary.broker.membership import MembersChanged
+    from distributary.broker.membership.roster import MembersChanged
 
 __all__ = ["Adaptation"]
 
@@ -49,6 +49,8 @@ class Adaptation(Part):
     """Adapts the trees that one broker is in."""
 
     name = "adaptation"
+    uses = ("streams",)
+    checks = CHECKS
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)

@@ -16,15 +16,28 @@ next one's: a contradiction.
 A new parent that is the root needs no question: nothing is above it. This is why a broker
 that has lost its parent goes to the root. The old link is dropped when the new one is up, and
 when anything goes wrong on the way the broker stays where it is.
+
+Moves as sequences of steps, each of which takes one broker to another parent.
+
+After every step the tree is a tree, so that a sequence can end anywhere.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
-from distributary.broker.adaptation.node import Name, Round
+from distributary.broker.adaptation.node import Name, Round, Step
 from distributary.broker.transitions import Transitions
+from distributary.fidelity.local import (
+    COUSIN_SWAP,
+    DEMOTION,
+    NEPHEW_ADOPTION,
+    PARENT_CHILD_SWAP,
+    PROMOTION,
+    UNCLE_NEPHEW_SWAP,
+)
 
 __all__ = [
     "AT_REST",
@@ -41,7 +54,61 @@ __all__ = [
     "Verdict",
     "judge",
     "step",
+    "steps_of",
+    "with_children",
 ]
+
+
+def steps_of(
+    kind: str, *, top: Name, moved: Name, other: Name, parents: Mapping[Name, Name]
+) -> tuple[Step, ...]:
+    """Return a move as steps.
+
+    Parameters
+    ----------
+    kind
+        One of `fidelity.local.MOVES`.
+    top
+        The broker among whose children and grandchildren the move is made.
+    moved, other
+        The two brokers that it is about, as in `LocalMove`.
+    parents
+        The parent of each child and grandchild.
+    """
+    if kind == PROMOTION:
+        return ((moved, top),)
+    if kind in (DEMOTION, NEPHEW_ADOPTION):
+        return ((moved, other),)
+    if kind == PARENT_CHILD_SWAP:
+        return ((moved, top), (parents[moved], moved))
+    assert kind in (COUSIN_SWAP, UNCLE_NEPHEW_SWAP)
+    return ((moved, parents[other]), (other, parents[moved]))
+
+
+def with_children(
+    children: Sequence[Name],
+    grandchildren: Mapping[Name, Sequence[Name]],
+    steps: Sequence[Step],
+) -> list[Name]:
+    """Return those of a broker's children that have children themselves.
+
+    Parameters
+    ----------
+    children
+        As they are now.
+    grandchildren
+        The children of each that reported, before the steps; who did not report is taken
+        to have some.
+    steps
+        What has been done since.
+    """
+    below = {child: set(all_below) for child, all_below in grandchildren.items()}
+    for mover, parent in steps:
+        for all_below in below.values():
+            all_below.discard(mover)
+        if parent in below:
+            below[parent].add(mover)
+    return [child for child in children if below.get(child, {child})]
 
 
 class Stage(Enum):

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from distributary.broker.adaptation import mover
+from distributary.broker.adaptation.messages import Answer, Moved, Order, Question
 from distributary.broker.addresses import Address
-from distributary.broker.messages.adaptation import Answer, Moved, Order, Question
+from distributary.broker.effects import Turn
 from distributary.broker.settings import ns
 from distributary.broker.timers import Timer
-from distributary.broker.turn import Turn
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core

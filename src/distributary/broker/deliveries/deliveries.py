@@ -13,9 +13,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
+from distributary.broker.client import Acknowledge
+from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
-from distributary.broker.deliveries.queue import Acknowledged, Queued
-from distributary.broker.deliveries.queues import Queues
+from distributary.broker.deliveries.queues import Acknowledged, Queued, Queues
+from distributary.broker.dissemination.messages import AskOwed, AskServed, Item, Owed, Served
+from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
 from distributary.broker.formats import (
     choice,
@@ -23,20 +26,11 @@ from distributary.broker.formats import (
     formats_of,
     publication_of,
 )
-from distributary.broker.membership import MembersChanged, Status
-from distributary.broker.messages.client import Acknowledge
-from distributary.broker.messages.content import (
-    AskOwed,
-    AskServed,
-    Item,
-    Owed,
-    Served,
-)
-from distributary.broker.part import Handler, Part
-from distributary.broker.retention import Retention
+from distributary.broker.membership.messages import Status
+from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
-from distributary.broker.subscriptions.local_subscription import LocalSubscription
-from distributary.broker.turn import Turn
+from distributary.broker.subscriptions.subscription import LocalSubscription
+from distributary.broker.timers import Retention
 from distributary.content.format_choice import NoFormat
 
 if TYPE_CHECKING:
@@ -67,6 +61,7 @@ class Deliveries(Part):
     """What one broker hands to its clients."""
 
     name = "deliveries"
+    uses = ("membership", "subscriptions", "migration")
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)

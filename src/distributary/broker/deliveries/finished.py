@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from distributary.broker.blob import Blob
+from distributary.broker.dissemination.messages import Item
 from distributary.broker.encoding import wire
-from distributary.broker.messages.content import Item
 from distributary.broker.plan_part import NOTHING_BEFORE, After
 
 __all__ = ["Arrival", "Finished", "FinishedItems"]

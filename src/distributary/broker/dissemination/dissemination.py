@@ -13,20 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.dissemination.patience import Patience
-from distributary.broker.dissemination.planner import Planner
-from distributary.broker.dissemination.probing import Probes
-from distributary.broker.dissemination.sequence import Sequence
-from distributary.broker.dissemination.task import (
-    ContentRecord,
-    Event,
-    Pending,
-    ProgressRecord,
-    Task,
-)
-from distributary.broker.formats import formats_of, publication_of
-from distributary.broker.membership import MembersChanged, Status
-from distributary.broker.messages.content import (
+from distributary.broker.core import Handler, Part
+from distributary.broker.dissemination.messages import (
     AskOwed,
     ConversionLost,
     Item,
@@ -38,13 +26,26 @@ from distributary.broker.messages.content import (
     Settled,
     Taken,
 )
-from distributary.broker.messages.rendezvous import Registration
-from distributary.broker.part import Handler, Part
+from distributary.broker.dissemination.planner import Planner, Probes
+from distributary.broker.dissemination.task import (
+    ContentRecord,
+    Event,
+    Pending,
+    ProgressRecord,
+    Sequence,
+    Supervision,
+    Task,
+)
+from distributary.broker.dissemination.validation import CHECKS
+from distributary.broker.effects import Turn
+from distributary.broker.formats import formats_of, publication_of
+from distributary.broker.membership.messages import Status
+from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.plan_part import Route
-from distributary.broker.retention import Retention
+from distributary.broker.planning import reversed_route
+from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
-from distributary.broker.trees import reversed_route
-from distributary.broker.turn import Turn
+from distributary.broker.timers import Retention
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -58,6 +59,8 @@ class Dissemination(Part):
     """What one broker does for the items of the cells of which it is the root."""
 
     name = "dissemination"
+    uses = ("membership", "links", "rendezvous", "relays")
+    checks = CHECKS
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
@@ -67,7 +70,7 @@ class Dissemination(Part):
         self._open: dict[_Identity, Task] = {}
         self._probes = Probes(core, self._found)
         self._planner = Planner(core)
-        self._patience = Patience(core, self._try_anew)
+        self._supervision = Supervision(core, self._try_anew)
         self._kept_ns = ns(settings.content.retention_s)
         self._skew_ns = ns(settings.subscriptions.clock_skew_s)
         self._forgetting = Retention(core.timers, self._forget)
@@ -231,7 +234,7 @@ class Dissemination(Part):
         if not there:
             if not any(membership.is_alive(home) for home in task.pending):
                 task.step(Event.ALL_AWAY)
-                self._patience.wait_long(task, turn)
+                self._supervision.wait_long(task, turn)
             self._keep(task, turn)
             return
         task.attempt += 1
@@ -250,7 +253,7 @@ class Dissemination(Part):
         planning = self._planner.plan(task, after, routes, turn.now_ns)
         turn.report(self._planner.report(task, planning))
         task.step(Event.SENT)
-        self._patience.look_after(task, turn)
+        self._supervision.look_after(task, turn)
         self._keep(task, turn)
         lost = tuple(sorted(task.lost.items()))
         own = self.core.identity
@@ -337,7 +340,7 @@ class Dissemination(Part):
     def _settle(self, task: Task, turn: Turn) -> None:
         item = task.item
         task.step(Event.ALL_SERVED)
-        self._patience.end(task)
+        self._supervision.end(task)
         del self._open[item.identity]
         self._sequences[item.sequence].settle(task)
         self._keep(task, turn)

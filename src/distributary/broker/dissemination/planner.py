@@ -1,22 +1,37 @@
-"""How a root plans an item: formats, tree, load, and who is to get what."""
+"""How a root plans an item: formats, tree, load, and who is to get what.
+
+Workloads: how much there is to convert at other brokers, as far as a root has caused it.
+
+Probes: how a root finds the ways on which content will go.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from distributary.broker.addresses import Address
+from distributary.broker.dissemination.messages import Probe, ProbeAnswer
 from distributary.broker.dissemination.task import Task
-from distributary.broker.dissemination.workloads import Workloads
+from distributary.broker.effects import Turn
 from distributary.broker.formats import Formats, choice, formats_of
 from distributary.broker.plan_part import After, Home, Route
-from distributary.broker.planning import Planning, longest_work, plan_tree
+from distributary.broker.planning import (
+    Planning,
+    along_hop,
+    around,
+    longest_work,
+    plan_tree,
+    tree_along,
+)
+from distributary.broker.settings import ns
 from distributary.broker.telemetry import Planned, Worth
-from distributary.broker.trees import along_hop, around, tree_along
+from distributary.broker.timers import Timer
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
 
-__all__ = ["Planner"]
+__all__ = ["Planner", "Probes", "Workloads"]
 
 
 class Planner:
@@ -127,3 +142,101 @@ def _wanted(formats: Formats, registrations: Iterable[tuple[str | None, Route]])
         if isinstance(chosen, int):
             wanted.add(chosen)
     return tuple(sorted(wanted))
+
+
+_NS_PER_SECOND = 1e9
+
+
+class Workloads:
+    """What a root thinks is still to be done by whom.
+
+    Nobody reports that a conversion is done. A broker is taken to work without a break
+    on what it was given, so that what the root has given it shrinks as time passes.
+    """
+
+    def __init__(self) -> None:
+        self._busy_until_ns: dict[str, int] = {}
+
+    def left_s(self, broker: str, now_ns: int) -> float:
+        """Return the seconds of work that a broker should have left."""
+        left_ns = self._busy_until_ns.get(broker, now_ns) - now_ns
+        return left_ns / _NS_PER_SECOND if left_ns > 0 else 0.0
+
+    def add(self, planning: Planning, now_ns: int) -> None:
+        """Count the work that a plan gives to brokers other than its root.
+
+        Parameters
+        ----------
+        planning
+            The plan.
+        now_ns
+            The time.
+        """
+        until = self._busy_until_ns
+        for broker in [broker for broker, end_ns in until.items() if end_ns <= now_ns]:
+            del until[broker]
+        for broker, work_s in planning.work_s().items():
+            if broker != planning.part.first.broker:
+                until[broker] = until.get(broker, now_ns) + ns(work_s)
+
+
+Found = Callable[[Task, tuple[str, ...], Mapping[str, Route], Turn], None]
+"""Told the item, the homes whose ways were looked for, and the ways that were found."""
+
+
+class _Probing:
+    """One probe: for whom, what was found, and when the root does without the rest."""
+
+    __slots__ = ("homes", "routes", "task", "timer")
+
+    def __init__(self, task: Task, homes: tuple[str, ...]) -> None:
+        self.task = task
+        self.homes = homes
+        self.routes: dict[str, Route] = {}
+        self.timer: Timer | None = None
+
+
+class Probes:
+    """The probes that one root has sent out.
+
+    Parameters
+    ----------
+    core
+        The broker's.
+    found
+        Called when all homes have answered, or the time is up.
+    """
+
+    def __init__(self, core: Core, found: Found) -> None:
+        self._core = core
+        self._found = found
+        self._wait_ns = ns(core.settings.content.probe_s)
+        self._probing: dict[tuple[str, str, int], _Probing] = {}
+
+    def find(self, task: Task, homes: tuple[str, ...], turn: Turn) -> None:
+        """Look for the ways to some homes."""
+        item, own = task.item, self._core.identity
+        key = (item.source, item.id, task.attempt)
+        probing = self._probing[key] = _Probing(task, homes)
+        probing.timer = self._core.timers.at(turn.now_ns + self._wait_ns, self._end, key)
+        if own in homes:
+            probing.routes[own] = ()
+        others = tuple(home for home in homes if home != own)
+        probe = Probe(item.source, item.id, task.attempt, own, others, (), b"")
+        self._core.relays.pass_on_probe(probe, turn)
+
+    def answered(self, message: ProbeAnswer, sender: Address, turn: Turn) -> None:
+        """Enter the way to a home."""
+        key = (message.source, message.id, message.attempt)
+        probing = self._probing.get(key)
+        if probing is None or sender not in probing.homes:
+            return
+        probing.routes[sender] = message.steps
+        if len(probing.routes) == len(probing.homes):
+            self._end(turn, key)
+
+    def _end(self, turn: Turn, key: tuple[str, str, int]) -> None:
+        probing = self._probing.pop(key)
+        if probing.timer is not None:
+            probing.timer.cancel()
+        self._found(probing.task, probing.homes, probing.routes, turn)

@@ -1,16 +1,30 @@
-"""What a root does for one item, and the states that it passes through."""
+"""What a root does for one item, and the states that it passes through.
+
+The items of one publisher in one cell, which a root takes in the order of their numbers.
+
+Supervision: how long a root waits for homes to confirm, and what it does then.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from distributary.broker.blob import Blob
+from distributary.broker.dissemination.messages import AskServed, Item, Offer
+from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
-from distributary.broker.messages.content import Item
-from distributary.broker.plan_part import Route
-from distributary.broker.timers import Timer
+from distributary.broker.membership.messages import Status
+from distributary.broker.plan_part import NOTHING_BEFORE, After, Route
+from distributary.broker.settings import ns
+from distributary.broker.timers import Backoff, Timer
 from distributary.broker.transitions import Transitions
+
+if TYPE_CHECKING:
+    from distributary.broker.core import Core
 
 __all__ = [
     "TASK",
@@ -19,7 +33,9 @@ __all__ = [
     "Pending",
     "PendingRecord",
     "ProgressRecord",
+    "Sequence",
     "State",
+    "Supervision",
     "Task",
 ]
 
@@ -228,3 +244,143 @@ class Task:
             tuple(sorted(self.lost.items())),
             self.settled,
         )
+
+
+class Sequence:
+    """The items of one series, as far as a root knows them.
+
+    Attributes
+    ----------
+    following
+        The number of the item to be taken next; None before the first.
+    tasks
+        By number, what has been taken and is not forgotten.
+    """
+
+    __slots__ = ("_early", "_open", "following", "tasks")
+
+    def __init__(self) -> None:
+        self.following: int | None = None
+        self.tasks: dict[int, Task] = {}
+        self._early: dict[int, Offer] = {}
+        self._open: list[int] = []
+
+    def is_new(self, offer: Offer) -> bool:
+        """Whether an item has not been taken yet; if so it will be `ready` in its turn."""
+        # What the publisher's home does not offer any more was settled by another root.
+        if self.following is None or self.following < offer.first:
+            self.following = offer.first
+            self._early = {n: early for n, early in self._early.items() if n >= offer.first}
+        if offer.item.number < self.following:
+            return False
+        self._early[offer.item.number] = offer
+        return True
+
+    def ready(self) -> Offer | None:
+        """Return the next item, if it is there, which counts as taken."""
+        if self.following is None:
+            return None
+        offer = self._early.pop(self.following, None)
+        if offer is not None:
+            self.following += 1
+        return offer
+
+    def add(self, task: Task) -> None:
+        """Enter an item that was taken."""
+        number = task.item.number
+        self.tasks[number] = task
+        self.following = max(self.following or 0, number + 1)
+
+    def remove(self, task: Task) -> None:
+        """Forget an item."""
+        self.settle(task)
+        del self.tasks[task.item.number]
+
+    def open(self, task: Task) -> None:
+        """Note that an item is not settled, or not any more."""
+        number = task.item.number
+        place = bisect_left(self._open, number)
+        if place == len(self._open) or self._open[place] != number:
+            insort(self._open, number)
+
+    def settle(self, task: Task) -> None:
+        """Note that an item is settled."""
+        number = task.item.number
+        place = bisect_left(self._open, number)
+        if place < len(self._open) and self._open[place] == number:
+            del self._open[place]
+
+    def before(self, task: Task, home: str) -> After:
+        """Return the last earlier item that a home has not confirmed, if there is one."""
+        for number in reversed(self._open[: bisect_left(self._open, task.item.number)]):
+            pending = self.tasks[number].pending.get(home)
+            if pending is not None:
+                return number, pending.attempt
+        return NOTHING_BEFORE
+
+
+# Each time that nobody answers the root waits twice as long, up to so many times.
+# Conversions may take this much longer than they are expected to.
+_WORK_FACTOR = 2.0
+
+
+class Supervision:
+    """When a root looks after its items.
+
+    Homes that have not confirmed by half of the time are asked: what got lost may have been
+    their answer. By the end of it the item is sent anew.
+
+    Parameters
+    ----------
+    core
+        The broker's.
+    try_anew
+        Called with `(task, turn)` when the time is up.
+    """
+
+    def __init__(self, core: Core, try_anew: Callable[[Task, Turn], None]) -> None:
+        self._core = core
+        self._try_anew = try_anew
+        repeat_ns = ns(core.settings.content.repeat_s)
+        self._backoff = Backoff(repeat_ns, 8 * repeat_ns)
+        self._work_s_max = core.settings.content.retention_s
+        self._lost_ns = ns(core.settings.membership.lost_s)
+
+    def look_after(self, task: Task, turn: Turn) -> None:
+        """Wait for the homes of an item, which need some time for conversions."""
+        # Some homes want nothing that takes long, and may wait for something that got lost.
+        work_s = min(_WORK_FACTOR * task.work_s, self._work_s_max)
+        self._wait(task, self._backoff.after(task.repeats) + ns(work_s), turn)
+
+    def wait_long(self, task: Task, turn: Turn) -> None:
+        """Wait for homes that are away; they tell when they are back."""
+        self._wait(task, self._backoff.longest_ns, turn)
+
+    def end(self, task: Task) -> None:
+        """Wait no longer."""
+        task.repeats = 0
+        if task.timer is not None:
+            task.timer.cancel()
+            task.timer = None
+
+    def _wait(self, task: Task, wait_ns: int, turn: Turn) -> None:
+        if task.timer is not None:
+            task.timer.cancel()
+        half_ns = wait_ns // 2
+        task.timer = self._core.timers.at(turn.now_ns + half_ns, self._ask, task, wait_ns - half_ns)
+
+    def _ask(self, turn: Turn, task: Task, rest_ns: int) -> None:
+        item = task.item
+        for home in sorted(task.pending):
+            if home != self._core.identity and self._core.membership.is_alive(home):
+                attempt = task.pending[home].attempt
+                turn.send(home, AskServed(item.source, item.id, attempt))
+        task.timer = self._core.timers.at(turn.now_ns + rest_ns, self._time_is_up, task)
+
+    def _time_is_up(self, turn: Turn, task: Task) -> None:
+        for home in sorted(task.pending):
+            unknown = self._core.membership.status(home) is Status.UNKNOWN
+            if unknown and turn.now_ns - task.pending[home].since_ns > self._lost_ns:
+                del task.pending[home]
+        task.repeats += 1
+        self._try_anew(task, turn)

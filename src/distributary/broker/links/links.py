@@ -12,25 +12,26 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
+from distributary.broker.core import Handler, Part
+from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, encode
+from distributary.broker.links.deduplication import Deduplication, DeduplicationRecord
+from distributary.broker.links.messages import CHECKS, Hop, HopAck, Routed, Step
 from distributary.broker.links.outbox import (
     LINK,
     SPAN,
+    Envelope,
     Kept,
-    Letter,
     LinkEvent,
     LinkState,
     Outbox,
+    Retries,
     link_state,
 )
-from distributary.broker.links.retries import Retries
-from distributary.broker.links.seen import Seen, SeenRecord
-from distributary.broker.membership import MembersChanged, Status
-from distributary.broker.messages.links import Hop, HopAck, Routed, Step
-from distributary.broker.part import Handler, Part
+from distributary.broker.membership.messages import Status
+from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import Misbehaved
-from distributary.broker.turn import Turn
 from distributary.errors import PeerMisbehaved
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class Links(Part):
     """
 
     name = "links"
+    uses = ("membership",)
+    checks = CHECKS
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
@@ -69,8 +72,8 @@ class Links(Part):
         self._retry_ns_max = ns(core.settings.links.retry_s_max)
         self._lost_ns = ns(core.settings.membership.lost_s)
         self._outboxes: dict[str, Outbox] = {}
-        self._seen: dict[str, Seen] = {}
-        self._loaded: dict[str, list[Letter]] = {}
+        self._seen: dict[str, Deduplication] = {}
+        self._loaded: dict[str, list[Envelope]] = {}
         self._retries = Retries(core.timers, wanted=self._is_due, again=self._again)
         self._flying = 0
 
@@ -82,19 +85,19 @@ class Links(Part):
         """Take back a message that is to arrive, or what has been handled of a peer."""
         what, _, rest = key.partition("/")
         if what == "seen":
-            assert isinstance(record, SeenRecord)
-            self._seen[rest] = Seen(record.floor, record.above)
+            assert isinstance(record, DeduplicationRecord)
+            self._seen[rest] = Deduplication(record.floor, record.above)
         else:
             assert isinstance(record, Kept)
             peer, _, number = rest.partition("/")
-            self._loaded.setdefault(peer, []).append(Letter(int(number), record.message))
+            self._loaded.setdefault(peer, []).append(Envelope(int(number), record.message))
 
     def start(self, turn: Turn) -> None:
         """Send again what has not been acknowledged."""
-        for peer, letters in sorted(self._loaded.items()):
+        for peer, envelopes in sorted(self._loaded.items()):
             outbox = self._outbox_to(peer)
-            for letter in sorted(letters, key=lambda letter: letter.number):
-                self._leave(peer, outbox, letter, turn, flying=outbox.take_back(letter))
+            for envelope in sorted(envelopes, key=lambda envelope: envelope.number):
+                self._leave(peer, outbox, envelope, turn, flying=outbox.take_back(envelope))
         self._loaded.clear()
         for peer in sorted(self._seen):
             if not self.core.membership.is_alive(peer):
@@ -146,10 +149,10 @@ class Links(Part):
         for peer in change.came:
             if self._changes(peer, LinkEvent.CAME):
                 outbox = self._outboxes[peer]
-                outbox.patience_ns = self._patience_ns(peer)
-                for letter in list(outbox.flight.values()):
-                    letter.attempts = 0
-                    self._transmit(peer, outbox, letter, turn)
+                outbox.timeout_ns = self._timeout_ns(peer)
+                for envelope in list(outbox.flight.values()):
+                    envelope.attempts = 0
+                    self._transmit(peer, outbox, envelope, turn)
 
     def undeliverable(self, message: Routed, peer: Address, turn: Turn) -> None:
         """Find another way for a message to the root of a key."""
@@ -159,9 +162,9 @@ class Links(Part):
         outbox = self._outboxes.get(peer)
         if outbox is None:
             outbox = self._outbox_to(peer)
-        letter, flying = outbox.put(message)
-        turn.persist(_key(peer, letter), Kept(message))
-        self._leave(peer, outbox, letter, turn, flying=flying)
+        envelope, flying = outbox.put(message)
+        turn.persist(_key(peer, envelope), Kept(message))
+        self._leave(peer, outbox, envelope, turn, flying=flying)
 
     def _outbox_to(self, peer: str) -> Outbox:
         membership = self.core.membership
@@ -169,79 +172,79 @@ class Links(Part):
         outbox = self._outboxes[peer] = Outbox(
             state,
             first_number=membership.life * _NUMBERS_PER_LIFE + 1,
-            patience_ns=self._patience_ns(peer),
+            timeout_ns=self._timeout_ns(peer),
         )
         return outbox
 
-    def _patience_ns(self, peer: str) -> int:
+    def _timeout_ns(self, peer: str) -> int:
         return min(4 * self.core.membership.delay_ns_to(peer), self._retry_ns_max)
 
     def _leave(
-        self, peer: str, outbox: Outbox, letter: Letter, turn: Turn, *, flying: bool
+        self, peer: str, outbox: Outbox, envelope: Envelope, turn: Turn, *, flying: bool
     ) -> None:
-        letter.posted_ns = turn.now_ns
+        envelope.posted_ns = turn.now_ns
         self._flying += flying
         if outbox.state is LinkState.CLOSED:
             # Not at once: whoever sends does not expect it back before it has finished.
             self.core.timers.at(turn.now_ns, self._return, peer)
         elif flying and outbox.state is LinkState.OPEN:
-            self._transmit(peer, outbox, letter, turn)
+            self._transmit(peer, outbox, envelope, turn)
 
     def _leave_following(self, peer: str, outbox: Outbox, turn: Turn) -> None:
         while (following := outbox.following()) is not None:
             self._leave(peer, outbox, following, turn, flying=True)
 
-    def _transmit(self, peer: str, outbox: Outbox, letter: Letter, turn: Turn) -> None:
-        letter.attempts += 1
-        letter.sent_ns = turn.now_ns
-        self._look_later(peer, outbox, letter, turn)
-        turn.send(peer, Hop(letter.number, outbox.lowest, letter.message))
+    def _transmit(self, peer: str, outbox: Outbox, envelope: Envelope, turn: Turn) -> None:
+        envelope.attempts += 1
+        envelope.sent_ns = turn.now_ns
+        self._look_later(peer, outbox, envelope, turn)
+        turn.send(peer, Hop(envelope.number, outbox.lowest, envelope.message))
 
-    def _look_later(self, peer: str, outbox: Outbox, letter: Letter, turn: Turn) -> None:
-        letter.looked_ns = turn.now_ns
-        letter.due_ns = turn.now_ns + max(self._retry_ns, outbox.patience_ns)
-        self._retries.push(letter.due_ns, peer, letter.number)
+    def _look_later(self, peer: str, outbox: Outbox, envelope: Envelope, turn: Turn) -> None:
+        envelope.looked_ns = turn.now_ns
+        envelope.due_ns = turn.now_ns + max(self._retry_ns, outbox.timeout_ns)
+        self._retries.push(envelope.due_ns, peer, envelope.number)
 
     def _is_due(self, peer: str, number: int, at_ns: int) -> bool:
         outbox = self._outboxes[peer]
-        letter = outbox.flight.get(number)
-        return letter is not None and letter.due_ns == at_ns and outbox.state is LinkState.OPEN
+        envelope = outbox.flight.get(number)
+        return envelope is not None and envelope.due_ns == at_ns and outbox.state is LinkState.OPEN
 
     def _again(self, peer: str, number: int, turn: Turn) -> None:
         membership = self.core.membership
         outbox = self._outboxes[peer]
-        letter = outbox.flight[number]
-        if outbox.stands_in_line(letter):
-            self._look_later(peer, outbox, letter, turn)
+        envelope = outbox.flight[number]
+        if outbox.stands_in_line(envelope):
+            self._look_later(peer, outbox, envelope, turn)
             return
-        if letter.attempts >= _DOUBTFUL_ATTEMPTS:
-            waited_ns = turn.now_ns - letter.posted_ns
+        if envelope.attempts >= _DOUBTFUL_ATTEMPTS:
+            waited_ns = turn.now_ns - envelope.posted_ns
             if waited_ns > self._lost_ns and membership.status(peer) is Status.UNKNOWN:
                 self._give_back(peer, list(outbox), turn)
                 return
             membership.doubt(peer, turn)
-        outbox.wait_longer(letter, longest_ns=self._retry_ns_max)
-        self._transmit(peer, outbox, letter, turn)
+        outbox.wait_longer(envelope, longest_ns=self._retry_ns_max)
+        self._transmit(peer, outbox, envelope, turn)
 
     def _acknowledged(self, message: HopAck, sender: Address, turn: Turn) -> None:
         outbox = self._outboxes.get(sender)
-        letter = None if outbox is None else outbox.pop(message.number, now_ns=turn.now_ns)
-        if outbox is None or letter is None:
+        envelope = None if outbox is None else outbox.pop(message.number, now_ns=turn.now_ns)
+        if outbox is None or envelope is None:
             return
-        turn.erase(_key(sender, letter))
+        turn.erase(_key(sender, envelope))
         self._flying -= 1
         self._leave_following(sender, outbox, turn)
         if not self._flying:
             self._retries.clear()
 
     def _hop(self, message: Hop, sender: Address, turn: Turn) -> None:
-        self.core.membership.hearsay.check_identity(sender)
+        self.core.membership.gossip.check_identity(sender)
         if not 0 <= message.number - message.lowest < SPAN:
             raise PeerMisbehaved(f"a Hop {message.number} from {sender}, which cannot be")
         number = message.number
         seen = self._seen.get(sender)
         if seen is None:
-            seen = self._seen[sender] = Seen()
+            seen = self._seen[sender] = Deduplication()
         if number not in seen:
             self._take(message.message, sender, (), turn)
             seen.add(number, lowest=message.lowest)
@@ -250,8 +253,8 @@ class Links(Part):
 
     def _routed(self, message: Routed, sender: Address, turn: Turn) -> None:
         membership = self.core.membership
-        membership.hearsay.check_identity(message.key)
-        membership.hearsay.check_identity(sender)
+        membership.gossip.check_identity(message.key)
+        membership.gossip.check_identity(sender)
         if len(message.path) > _HOPS_MAX:
             return
         step = Step(self.core.identity, membership.link_cost_to(sender), membership.node_cost)
@@ -303,15 +306,15 @@ class Links(Part):
         if outbox.state is LinkState.CLOSED:
             self._give_back(peer, list(outbox), turn)
 
-    def _give_back(self, peer: str, letters: list[Letter], turn: Turn) -> None:
+    def _give_back(self, peer: str, envelopes: list[Envelope], turn: Turn) -> None:
         outbox = self._outboxes[peer]
-        self._flying -= outbox.take(letters)
+        self._flying -= outbox.take(envelopes)
         self._leave_following(peer, outbox, turn)
-        for letter in letters:
-            message = decode(letter.message)
+        for envelope in envelopes:
+            message = decode(envelope.message)
             self.core.part_of(message).undeliverable(message, peer, turn)
             # Last: a crash in between must leave one of the two on the disk.
-            turn.erase(_key(peer, letter))
+            turn.erase(_key(peer, envelope))
 
     def _forget(self, turn: Turn, peer: str) -> None:
         if peer in self._seen and not self.core.membership.is_alive(peer):
@@ -319,9 +322,9 @@ class Links(Part):
             turn.erase(f"links/seen/{peer}")
 
 
-def _is_routed(letter: Letter) -> bool:
-    return letter.message.startswith(_ROUTED_HEAD)
+def _is_routed(envelope: Envelope) -> bool:
+    return envelope.message.startswith(_ROUTED_HEAD)
 
 
-def _key(peer: str, letter: Letter) -> str:
-    return f"links/out/{peer}/{letter.number}"
+def _key(peer: str, envelope: Envelope) -> str:
+    return f"links/out/{peer}/{envelope.number}"

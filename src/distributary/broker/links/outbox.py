@@ -1,17 +1,33 @@
-"""Outbox: the messages to one peer that it has not acknowledged."""
+"""Outbox: the messages to one peer that it has not acknowledged.
+
+Retries: which messages are to be sent again, and when.
+"""
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
-from distributary.broker.membership import Status
+from distributary.broker.membership.messages import Status
+from distributary.broker.timers import Timer, Timers
 from distributary.broker.transitions import Transitions
 
-__all__ = ["LINK", "SPAN", "Kept", "Letter", "LinkEvent", "LinkState", "Outbox", "link_state"]
+__all__ = [
+    "LINK",
+    "SPAN",
+    "Envelope",
+    "Kept",
+    "LinkEvent",
+    "LinkState",
+    "Outbox",
+    "Retries",
+    "link_state",
+]
 
 # So many messages are on their way to one peer at once, at most. It bounds what the peer
 # has to remember, and what a peer that comes back is flooded with.
@@ -79,7 +95,7 @@ class Kept:
     message: bytes
 
 
-class Letter:
+class Envelope:
     """One message that is to arrive.
 
     Attributes
@@ -119,7 +135,7 @@ class Outbox:
     ----------
     flight
         Messages that have been sent, or would have been if the peer were there.
-    patience_ns
+    timeout_ns
         How long it waits for an acknowledgement.
     """
 
@@ -131,15 +147,15 @@ class Outbox:
         "_off_ns",
         "_waiting",
         "flight",
-        "patience_ns",
         "state",
+        "timeout_ns",
     )
 
-    def __init__(self, state: LinkState, *, first_number: int, patience_ns: int) -> None:
+    def __init__(self, state: LinkState, *, first_number: int, timeout_ns: int) -> None:
         self.state = state
-        self.flight: dict[int, Letter] = {}
-        self.patience_ns = patience_ns
-        self._waiting: deque[Letter] | None = None
+        self.flight: dict[int, Envelope] = {}
+        self.timeout_ns = timeout_ns
+        self._waiting: deque[Envelope] | None = None
         self._next = first_number
         self._mean_ns = 0
         self._off_ns = 0
@@ -149,7 +165,7 @@ class Outbox:
     def __len__(self) -> int:
         return len(self.flight) + len(self._waiting or ())
 
-    def __iter__(self) -> Iterator[Letter]:
+    def __iter__(self) -> Iterator[Envelope]:
         yield from self.flight.values()
         yield from self._waiting or ()
 
@@ -159,61 +175,61 @@ class Outbox:
         # Letters take off in order, and stay where they are until they are taken out.
         return next(iter(self.flight))
 
-    def put(self, message: bytes) -> tuple[Letter, bool]:
+    def put(self, message: bytes) -> tuple[Envelope, bool]:
         """Add a message; return it with its number, and whether it may leave already."""
-        letter = Letter(self._next, message)
-        return letter, self.take_back(letter)
+        envelope = Envelope(self._next, message)
+        return envelope, self.take_back(envelope)
 
-    def take_back(self, letter: Letter) -> bool:
+    def take_back(self, envelope: Envelope) -> bool:
         """Add a message that has its number already, and is younger than all others."""
-        self._next = max(self._next, letter.number + 1)
-        if self._waiting or not self._may_leave(letter):
+        self._next = max(self._next, envelope.number + 1)
+        if self._waiting or not self._may_leave(envelope):
             if self._waiting is None:
                 self._waiting = deque()
-            self._waiting.append(letter)
+            self._waiting.append(envelope)
             return False
-        self.flight[letter.number] = letter
+        self.flight[envelope.number] = envelope
         return True
 
-    def pop(self, number: int, *, now_ns: int) -> Letter | None:
+    def pop(self, number: int, *, now_ns: int) -> Envelope | None:
         """Remove a message that has arrived; None if it is not on its way."""
-        letter = self.flight.pop(number, None)
+        envelope = self.flight.pop(number, None)
         self._heard_ns = now_ns
-        if letter is not None:
-            self._arrived_sent_ns = max(self._arrived_sent_ns, letter.sent_ns)
-            if letter.attempts == 1:
-                self._measure(now_ns - letter.sent_ns)
-        return letter
+        if envelope is not None:
+            self._arrived_sent_ns = max(self._arrived_sent_ns, envelope.sent_ns)
+            if envelope.attempts == 1:
+                self._measure(now_ns - envelope.sent_ns)
+        return envelope
 
-    def stands_in_line(self, letter: Letter) -> bool:
+    def stands_in_line(self, envelope: Envelope) -> bool:
         """Whether others keep arriving that were sent before a message, and none sent later."""
-        return self._heard_ns > letter.looked_ns and self._arrived_sent_ns <= letter.sent_ns
+        return self._heard_ns > envelope.looked_ns and self._arrived_sent_ns <= envelope.sent_ns
 
-    def following(self) -> Letter | None:
+    def following(self) -> Envelope | None:
         """Return the next message that may leave, now that one has arrived."""
         if not self._waiting or not self._may_leave(self._waiting[0]):
             return None
-        letter = self._waiting.popleft()
-        self.flight[letter.number] = letter
-        return letter
+        envelope = self._waiting.popleft()
+        self.flight[envelope.number] = envelope
+        return envelope
 
-    def wait_longer(self, letter: Letter, *, longest_ns: int) -> None:
-        """Have more patience, after waiting for one message in vain."""
-        patience_ns = 2 * (letter.due_ns - letter.sent_ns)
-        self.patience_ns = min(max(self.patience_ns, patience_ns), longest_ns)
+    def wait_longer(self, envelope: Envelope, *, longest_ns: int) -> None:
+        """Have a longer timeout, after waiting for one message in vain."""
+        timeout_ns = 2 * (envelope.due_ns - envelope.sent_ns)
+        self.timeout_ns = min(max(self.timeout_ns, timeout_ns), longest_ns)
 
-    def take(self, letters: list[Letter]) -> int:
+    def take(self, envelopes: list[Envelope]) -> int:
         """Remove some messages; return how many of them were on their way."""
-        numbers = {letter.number for letter in letters}
+        numbers = {envelope.number for envelope in envelopes}
         before = len(self.flight)
-        self.flight = {n: letter for n, letter in self.flight.items() if n not in numbers}
+        self.flight = {n: envelope for n, envelope in self.flight.items() if n not in numbers}
         if self._waiting is not None:
             self._waiting = deque(one for one in self._waiting if one.number not in numbers)
         return before - len(self.flight)
 
-    def _may_leave(self, letter: Letter) -> bool:
+    def _may_leave(self, envelope: Envelope) -> bool:
         flight = self.flight
-        return not flight or (len(flight) < _WINDOW and letter.number - self.lowest < SPAN)
+        return not flight or (len(flight) < _WINDOW and envelope.number - self.lowest < SPAN)
 
     def _measure(self, taken_ns: int) -> None:
         if taken_ns < 0:
@@ -224,4 +240,62 @@ class Outbox:
             off_ns = abs(taken_ns - self._mean_ns)
             self._off_ns += (off_ns - self._off_ns) // 4
             self._mean_ns += (taken_ns - self._mean_ns) // 8
-        self.patience_ns = self._mean_ns + 4 * self._off_ns
+        self.timeout_ns = self._mean_ns + 4 * self._off_ns
+
+
+class Retries:
+    """What all messages of a broker wait for, with one timer.
+
+    Nearly everything is acknowledged in time. So nothing is done about it then: what is not
+    wanted any more is left out when its time comes.
+
+    Parameters
+    ----------
+    wanted
+        Whether the message with a number to a peer is still to be sent again at a time.
+    again
+        Sends it again.
+    """
+
+    def __init__(
+        self,
+        timers: Timers,
+        *,
+        wanted: Callable[[str, int, int], bool],
+        again: Callable[[str, int, Turn], None],
+    ) -> None:
+        self._timers = timers
+        self._wanted = wanted
+        self._again = again
+        self._due: list[tuple[int, str, int]] = []
+        self._timer: Timer | None = None
+
+    def push(self, at_ns: int, peer: str, number: int) -> None:
+        """Have a message sent again at a time."""
+        heapq.heappush(self._due, (at_ns, peer, number))
+        if self._timer is None or at_ns < self._timer.at_ns:
+            self._arm()
+
+    def clear(self) -> None:
+        """Have nothing sent again."""
+        self._due.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _arm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._timers.at(self._due[0][0], self._run)
+
+    def _run(self, turn: Turn) -> None:
+        self._timer = None
+        while self._due:
+            at_ns, peer, number = self._due[0]
+            wanted = self._wanted(peer, number, at_ns)
+            if wanted and at_ns > turn.now_ns:
+                self._arm()
+                return
+            heapq.heappop(self._due)
+            if wanted:
+                self._again(peer, number, turn)

@@ -1,7 +1,7 @@
 """Membership: who is there, and who is next on the way to whom.
 
-Every broker knows every other. It learns who has come or gone by hearsay, and from pings;
-see `hearsay`, `detector` and `roster`, after SWIM (Das, Gupta and Motivala, 2002). Brokers
+Every broker knows every other. It learns who has come or gone by gossip, and from pings;
+see `gossip`, `detector` and `roster`, after SWIM (Das, Gupta and Motivala, 2002). Brokers
 that agree on who is there agree on the root of every key, and whatever is passed on by
 `next_hop` gets there.
 """
@@ -12,15 +12,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.membership.change import MembersChanged
-from distributary.broker.membership.detector import Detector
-from distributary.broker.membership.distances import Distances
-from distributary.broker.membership.hearsay import Hearsay
-from distributary.broker.membership.known import Known
-from distributary.broker.membership.roster import LIFE
-from distributary.broker.membership.routes import Routes
-from distributary.broker.messages.host import Leave, Surroundings
-from distributary.broker.messages.membership import (
+from distributary.broker.core import Handler, Part
+from distributary.broker.effects import Turn
+from distributary.broker.host import Leave, Surroundings
+from distributary.broker.membership.failure_detector import Detector
+from distributary.broker.membership.gossip import GossipExchange
+from distributary.broker.membership.messages import (
     Gossip,
     Join,
     Members,
@@ -31,9 +28,9 @@ from distributary.broker.messages.membership import (
     Reached,
     Status,
 )
-from distributary.broker.part import Handler, Part
+from distributary.broker.membership.roster import LIFE, Known, MembersChanged
+from distributary.broker.membership.routing import Distances, Routes
 from distributary.broker.settings import ns
-from distributary.broker.turn import Turn
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -60,7 +57,7 @@ class Membership(Part):
         self.node_cost = 1.0
         self.distances = Distances()
         self.detector = Detector(self)
-        self.hearsay = self._hearsay_of((), 0)
+        self.gossip = self._gossip_of((), 0)
         self._routes = Routes(core.identity, (core.identity,), self.distances.delays)
         self._ask_again_ns = 2 * ns(core.settings.membership.answer_s)
         self._period_ns = ns(core.settings.membership.period_s)
@@ -99,7 +96,7 @@ class Membership(Part):
         if founders == self._founders:
             # Brokers of one process share this tuple, which is long in a large overlay.
             founders = self._founders
-        self.hearsay = self._hearsay_of(founders, incarnation)
+        self.gossip = self._gossip_of(founders, incarnation)
         self._started = True
         self._find_routes(came=founders)
         self._keep(turn)
@@ -114,12 +111,12 @@ class Membership(Part):
     @property
     def leaving(self) -> bool:
         """Whether this broker has said goodbye; it may stop once `Links.idle`."""
-        return self.hearsay.leaving
+        return self.gossip.leaving
 
     @property
     def life(self) -> int:
         """How often this broker has been restarted."""
-        return self.hearsay.incarnation // LIFE
+        return self.gossip.incarnation // LIFE
 
     def is_alive(self, peer: str) -> bool:
         """Whether a broker is taken to be there."""
@@ -127,7 +124,7 @@ class Membership(Part):
 
     def status(self, peer: str) -> Status:
         """Return what this broker thinks of another one."""
-        return self.hearsay.roster.get(peer).status
+        return self.gossip.roster.get(peer).status
 
     def next_hop(self, key: str) -> str | None:
         """Return whom to pass a message for a key or a broker to; None: it is for us."""
@@ -175,31 +172,31 @@ class Membership(Part):
         others = [one for one in self.alive() if one != own]
         if self.leaving or not others:
             return
-        self.hearsay.leaving = True
+        self.gossip.leaving = True
         for peer in others:
-            turn.send(peer, Gossip((self.hearsay.own_news(),)))
+            turn.send(peer, Gossip((self.gossip.own_news(),)))
         self._find_routes()
         self.core.members_changed(MembersChanged(gone=(own,)), turn)
 
     def _pinged(self, message: Ping, sender: Address, turn: Turn) -> None:
-        hearsay = self.hearsay
-        hearsay.hear_from(sender, message.incarnation, turn, message.news)
-        news = hearsay.news_for(sender)
-        turn.send(sender, Pong(message.number, hearsay.incarnation, hearsay.digest, news))
+        gossip = self.gossip
+        gossip.hear_from(sender, message.incarnation, turn, message.news)
+        news = gossip.news_for(sender)
+        turn.send(sender, Pong(message.number, gossip.incarnation, gossip.digest, news))
         self._compare(message.digest, sender, turn)
 
     def _ponged(self, message: Pong, sender: Address, turn: Turn) -> None:
-        self.hearsay.check((*message.news, News(sender, message.incarnation, Status.ALIVE)))
+        self.gossip.check((*message.news, News(sender, message.incarnation, Status.ALIVE)))
         self.detector.answered(message, sender, turn)
-        self.hearsay.hear_from(sender, message.incarnation, turn, message.news)
+        self.gossip.hear_from(sender, message.incarnation, turn, message.news)
         self._compare(message.digest, sender, turn)
 
     def _compare(self, digest: int, peer: str, turn: Turn) -> None:
         if not self._joining:
-            self.hearsay.compare(digest, peer, turn)
+            self.gossip.compare(digest, peer, turn)
 
     def _ping_for(self, message: PingFor, sender: Address, turn: Turn) -> None:
-        self.hearsay.check_identity(sender)
+        self.gossip.check_identity(sender)
         self.detector.ping_for(message, sender, turn)
 
     def _reached(self, message: Reached, sender: Address, turn: Turn) -> None:
@@ -211,20 +208,20 @@ class Membership(Part):
         This includes what was thought of it before: it begins above what others may still
         think.
         """
-        news = self.hearsay.all_news()
-        self.hearsay.hear_from(sender, message.incarnation, turn)
+        news = self.gossip.all_news()
+        self.gossip.hear_from(sender, message.incarnation, turn)
         turn.send(sender, Members(news))
 
     def _told_all(self, message: Members, sender: Address, turn: Turn) -> None:
-        self.hearsay.hear(message.members, turn)
+        self.gossip.hear(message.members, turn)
         self._joining = False
         if message.answer:
             theirs = set(message.members)
-            news = (one for one in self.hearsay.all_news() if one.identity != sender)
+            news = (one for one in self.gossip.all_news() if one.identity != sender)
             turn.send(sender, Members(tuple(one for one in news if one not in theirs)))
 
     def _told(self, message: Gossip, sender: Address, turn: Turn) -> None:
-        self.hearsay.hear(message.news, turn)
+        self.gossip.hear(message.news, turn)
 
     def _changed(self, change: MembersChanged, turn: Turn) -> None:
         self._find_routes(came=change.came)
@@ -244,13 +241,13 @@ class Membership(Part):
         """
         peers: list[str] = []
         if self._joining:
-            peers = self.hearsay.some_others(_CONTACTS, without=self.core.identity)
+            peers = self.gossip.some_others(_CONTACTS, without=self.core.identity)
             peers = peers or self._some_neighbour()
         contact = self._contact
         if contact is not None and self.status(contact) is Status.UNKNOWN:
             peers.append(contact)
         for peer in peers:
-            turn.send(peer, Join(self.hearsay.incarnation))
+            turn.send(peer, Join(self.gossip.incarnation))
         self._joining = self._joining and bool(peers)
         if self._joining or contact is not None:
             wait_ns = self._ask_again_ns if self._joining else self._period_ns
@@ -262,23 +259,23 @@ class Membership(Part):
         return self.core.rng.sample(sorted(neighbours), min(1, len(neighbours)))
 
     def _keep(self, turn: Turn) -> None:
-        roster = self.hearsay.roster
+        roster = self.gossip.roster
         down = roster.away(Status.DOWN)
         members = tuple(sorted((*roster.there, *down))) if down else roster.there
-        turn.persist("membership/known", Known(self.hearsay.incarnation, members))
+        turn.persist("membership/known", Known(self.gossip.incarnation, members))
 
     def _find_routes(self, came: tuple[str, ...] = ()) -> None:
         own = self.core.identity
         for peer in came:
             if peer != own:
                 self.detector.came(peer)
-        members = self.hearsay.roster.there
+        members = self.gossip.roster.there
         if self.leaving:
             members = tuple(one for one in members if one != own)
         if members:
             self._routes = Routes(own, members, self.distances.delays)
 
-    def _hearsay_of(self, founders: tuple[str, ...], incarnation: int) -> Hearsay:
-        return Hearsay(
+    def _gossip_of(self, founders: tuple[str, ...], incarnation: int) -> GossipExchange:
+        return GossipExchange(
             self.core, founders, incarnation, changed=self._changed, ask=self.detector.ping
         )

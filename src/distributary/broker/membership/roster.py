@@ -1,4 +1,4 @@
-"""The roster: what one broker thinks of every other."""
+"""The roster: what one broker thinks of every other, how that changes, and what is kept of it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,57 @@ from enum import Enum
 from functools import lru_cache
 from hashlib import blake2b
 
-from distributary.broker.membership.change import MembersChanged
-from distributary.broker.messages.membership import News, Status
+from distributary.broker.encoding import wire
+from distributary.broker.membership.messages import News, Status
 from distributary.broker.transitions import Transitions
 
-__all__ = ["LIFE", "MEMBER", "Member", "MemberEvent", "Roster", "digest_of_one"]
+__all__ = [
+    "LIFE",
+    "MEMBER",
+    "Known",
+    "Member",
+    "MemberEvent",
+    "MembersChanged",
+    "Roster",
+    "digest_of_one",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class MembersChanged:
+    """What has changed about the brokers of the overlay, as far as this one knows.
+
+    Attributes
+    ----------
+    came
+        Brokers that are there now and were not, or were down or have started anew.
+    down
+        Brokers that do not answer any more, and may come back.
+    gone
+        Brokers that have left, or are lost for ever; the own one when it leaves.
+    """
+
+    came: tuple[str, ...] = ()
+    down: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+
+
+@wire(510)
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a broker keeps about itself and others.
+
+    Attributes
+    ----------
+    incarnation
+        Its own; the next life begins above it.
+    members
+        Everybody who has not gone for ever, in ascending order.
+    """
+
+    incarnation: int
+    members: tuple[str, ...]
+
 
 LIFE = 1 << 20
 """An incarnation counts restarts in its upper digits, and denials in those below."""

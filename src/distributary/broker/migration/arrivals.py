@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
-from distributary.broker.deliveries.queue import Queued
+from distributary.broker.deliveries.queues import Queued
+from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode
-from distributary.broker.messages.migration import (
+from distributary.broker.migration.messages import (
     IDS,
     MOVING,
     TOO_MANY_CLIENTS,
@@ -17,12 +18,18 @@ from distributary.broker.messages.migration import (
     Replicated,
     Reserve,
 )
-from distributary.broker.migration.arrival import Arrival, ArrivalRecord, HeldRecord, Place
-from distributary.broker.migration.states import ARRIVING, Arriving, Coming
+from distributary.broker.migration.transfers import (
+    ARRIVING,
+    Arrival,
+    ArrivalRecord,
+    Arriving,
+    Coming,
+    HeldRecord,
+    Place,
+)
 from distributary.broker.settings import ns
-from distributary.broker.subscriptions.reading import read
+from distributary.broker.subscriptions.subscription import read
 from distributary.broker.telemetry import Migrated
-from distributary.broker.turn import Turn
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core

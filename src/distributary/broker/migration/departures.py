@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
-from distributary.broker.deliveries.queue import Queued
+from distributary.broker.deliveries.queues import Queued
+from distributary.broker.effects import Turn
 from distributary.broker.encoding import encode
-from distributary.broker.messages.migration import (
+from distributary.broker.migration.choice import Summary
+from distributary.broker.migration.messages import (
     MoveNow,
     Redirect,
     RedirectEnd,
@@ -16,14 +18,17 @@ from distributary.broker.messages.migration import (
     RequestToMove,
     Reserve,
 )
-from distributary.broker.migration.arrival import Place
-from distributary.broker.migration.choice import Summary
-from distributary.broker.migration.departure import Departure, DepartureRecord
-from distributary.broker.migration.states import LEAVING, Going, Leaving
+from distributary.broker.migration.transfers import (
+    LEAVING,
+    Departure,
+    DepartureRecord,
+    Going,
+    Leaving,
+    Place,
+)
 from distributary.broker.settings import ns
-from distributary.broker.subscriptions.local_subscription import LocalSubscription
+from distributary.broker.subscriptions.subscription import LocalSubscription
 from distributary.broker.telemetry import MoveRefused
-from distributary.broker.turn import Turn
 from distributary.content import Publication
 
 if TYPE_CHECKING:

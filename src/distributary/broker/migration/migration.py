@@ -12,10 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.deliveries.queue import Queued
+from distributary.broker.core import Handler, Part
+from distributary.broker.deliveries.queues import Queued
+from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, wire
-from distributary.broker.membership import MembersChanged
-from distributary.broker.messages.migration import (
+from distributary.broker.membership.roster import MembersChanged
+from distributary.broker.migration.arrivals import Arrivals
+from distributary.broker.migration.choice import PublishingRates, Summary, best_home, total, traffic
+from distributary.broker.migration.departures import Departures
+from distributary.broker.migration.messages import (
     AcceptMove,
     Arrived,
     Connect,
@@ -30,16 +35,15 @@ from distributary.broker.messages.migration import (
     Reserved,
     Summarize,
 )
-from distributary.broker.migration.arrival import ArrivalRecord, HeldRecord, Place
-from distributary.broker.migration.arrivals import Arrivals
-from distributary.broker.migration.choice import Summary, best_home, total, traffic
-from distributary.broker.migration.departure import DepartureRecord
-from distributary.broker.migration.departures import Departures
-from distributary.broker.migration.rates import PublishingRates
-from distributary.broker.part import Handler, Part
+from distributary.broker.migration.transfers import (
+    ArrivalRecord,
+    DepartureRecord,
+    HeldRecord,
+    Place,
+)
+from distributary.broker.migration.validation import CHECKS
 from distributary.broker.settings import ns
-from distributary.broker.subscriptions.local_subscription import LocalSubscription
-from distributary.broker.turn import Turn
+from distributary.broker.subscriptions.subscription import LocalSubscription
 from distributary.content import Publication
 
 if TYPE_CHECKING:
@@ -60,6 +64,16 @@ class Migration(Part):
     """Moves clients to brokers at which they cost less."""
 
     name = "migration"
+    uses = (
+        "membership",
+        "links",
+        "subscriptions",
+        "rendezvous",
+        "publishing",
+        "deliveries",
+        "streams",
+    )
+    checks = CHECKS
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)

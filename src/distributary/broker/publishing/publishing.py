@@ -13,23 +13,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
+from distributary.broker.client import Accepted, Publish, Refused
+from distributary.broker.core import Handler, Part
+from distributary.broker.dissemination.messages import Item, Offer, Settled, Taken
+from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
-from distributary.broker.membership import MembersChanged
-from distributary.broker.messages.client import Accepted, Publish, Refused
-from distributary.broker.messages.content import Item, Offer, Settled, Taken
-from distributary.broker.part import Handler, Part
-from distributary.broker.publishing.intake import checked, item_of
-from distributary.broker.publishing.kept import (
+from distributary.broker.membership.roster import MembersChanged
+from distributary.broker.publishing.publications import (
     CountRecord,
     DroppedRecord,
     Event,
     Kept,
     KeptRecord,
     State,
+    checked,
+    item_of,
 )
-from distributary.broker.retention import Retention
 from distributary.broker.settings import ns
-from distributary.broker.turn import Turn
+from distributary.broker.timers import Backoff, Retention
 from distributary.content import Publication
 from distributary.errors import BadInput
 
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from distributary.broker.core import Core
 
 __all__ = ["ClientPublications", "Publishing"]
-
-_DOUBLINGS_MAX = 3
 
 _Identity = tuple[str, str]
 
@@ -70,6 +69,7 @@ class Publishing(Part):
     """What one broker does with what its clients publish."""
 
     name = "publishing"
+    uses = ("membership", "links", "rendezvous", "migration")
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
@@ -77,7 +77,8 @@ class Publishing(Part):
         self._kept: dict[_Identity, Kept] = {}
         self._dropped: dict[_Identity, str] = {}
         self._counts: dict[tuple[str, int], _Count] = {}
-        self._repeat_ns = ns(settings.content.repeat_s)
+        repeat_ns = ns(settings.content.repeat_s)
+        self._backoff = Backoff(repeat_ns, 8 * repeat_ns)
         self._kept_ns = ns(settings.content.retention_s)
         self._repeating = Retention(core.timers, self._look_after)
         self._forgetting = Retention(core.timers, self._forget)
@@ -177,9 +178,8 @@ class Publishing(Part):
 
     def _offer(self, kept: Kept, turn: Turn) -> None:
         item = kept.item
-        patience_ns = self._repeat_ns << kept.repeats
-        kept.repeats = min(kept.repeats + 1, _DOUBLINGS_MAX)
-        self._repeating.keep(item.identity, turn.now_ns + patience_ns)
+        self._repeating.keep(item.identity, turn.now_ns + self._backoff.after(kept.repeats))
+        kept.repeats += 1
         root = self._root_of(item.cell)
         offer = Offer(item, kept.blob, root, self._first(item, root), kept.served)
         self.core.links.route(self.core.rendezvous.key_of(item.cell), offer, turn)
@@ -200,7 +200,7 @@ class Publishing(Part):
         if kept.state is State.OFFERED:
             self._offer(kept, turn)
         elif kept.state is State.TAKEN:
-            self._repeating.keep(identity, turn.now_ns + (self._repeat_ns << _DOUBLINGS_MAX))
+            self._repeating.keep(identity, turn.now_ns + self._backoff.longest_ns)
 
     def _taken(self, message: Taken, sender: Address, turn: Turn) -> None:
         kept = self._kept.get((message.source, message.id))
@@ -219,7 +219,7 @@ class Publishing(Part):
         turn.persist(_kept_key(identity), kept.record())
         kept.root_is(self._root_of(kept.item.cell))
         if kept.state is State.OFFERED:
-            self._repeating.keep(identity, turn.now_ns + self._repeat_ns)
+            self._repeating.keep(identity, turn.now_ns + self._backoff.first_ns)
 
     # What is kept.
 

@@ -14,19 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
 from distributary.broker.blob import Blob
+from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.finished import Arrival
+from distributary.broker.dissemination.messages import ConversionLost, Portion, Probe, ProbeAnswer
+from distributary.broker.effects import ConversionRefused, Converted, Turn
 from distributary.broker.encoding import encode
-from distributary.broker.events import ConversionRefused, Converted
 from distributary.broker.formats import formats_of, inline_blob
-from distributary.broker.messages.content import ConversionLost, Portion, Probe, ProbeAnswer
-from distributary.broker.part import Handler, Part
 from distributary.broker.plan_part import PlanPart
-from distributary.broker.relays.job import HandledRecord, Job, JobRecord
-from distributary.broker.relays.refinement import other_hops, refined
-from distributary.broker.retention import Retention
+from distributary.broker.relays.job import HandledRecord, Job, JobRecord, other_hops, refined
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import Refined
-from distributary.broker.turn import Turn
+from distributary.broker.timers import Retention
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -40,6 +38,7 @@ class Relays(Part):
     """What one broker does with content on its way."""
 
     name = "relays"
+    uses = ("membership", "links", "deliveries")
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)

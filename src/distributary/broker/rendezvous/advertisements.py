@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
+from distributary.broker.client import Advertise, Advertised, Refused
+from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
-from distributary.broker.membership import MembersChanged
-from distributary.broker.messages.client import Advertise, Advertised, Refused
-from distributary.broker.messages.rendezvous import AdvertiseCells, Interest, InterestTaken
+from distributary.broker.membership.roster import MembersChanged
+from distributary.broker.rendezvous.messages import AdvertiseCells, Interest, InterestTaken
 from distributary.broker.settings import ns
-from distributary.broker.subscriptions.registrar import Registrar
+from distributary.broker.subscriptions.lifecycle import Registrar
 from distributary.broker.timers import Timer
-from distributary.broker.turn import Turn
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core

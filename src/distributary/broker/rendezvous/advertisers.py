@@ -13,14 +13,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
-from distributary.broker.messages.rendezvous import Copies, Interest
+from distributary.broker.rendezvous.messages import Copies, Interest
 from distributary.broker.settings import ns
-from distributary.broker.turn import Turn
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
-    from distributary.broker.rendezvous.custody import Custody
+    from distributary.broker.rendezvous.replication import Replication
 
 __all__ = ["AdvertiserRecord", "Advertisers"]
 
@@ -63,9 +63,9 @@ class _Advertiser:
 class Advertisers:
     """The homes of publishers that ask about cells of which this broker is the root."""
 
-    def __init__(self, core: Core, custody: Custody) -> None:
+    def __init__(self, core: Core, replication: Replication) -> None:
         self._core = core
-        self._custody = custody
+        self._replication = replication
         self._interest_ns = ns(core.settings.subscriptions.interest_s)
         membership = core.settings.membership
         # Two brokers do not notice at the same moment that others are down.
@@ -99,11 +99,11 @@ class Advertisers:
     def answer(self, cell: int, home: str, turn: Turn) -> None:
         """Answer a question, if there is one and it can be answered."""
         advertiser = self._of(cell).get(home)
-        if advertiser is None or advertiser.asked_ns is None or not self._custody.is_root(cell):
+        if advertiser is None or advertiser.asked_ns is None or not self._replication.is_root(cell):
             return
         wanted = self._core.rendezvous.wanted(cell)
         if not wanted:
-            surrogate = self._custody.surrogate_of(cell)
+            surrogate = self._replication.surrogate_of(cell)
             if surrogate is not None and advertiser.copied != surrogate:
                 return
             advertiser.believe(turn.now_ns, turn.now_ns + self._interest_ns)
@@ -114,7 +114,7 @@ class Advertisers:
         """Send surrogates the advertisers that they do not know."""
         missing: dict[str, list[tuple[int, str]]] = {}
         for cell, home in pairs:
-            surrogate = self._custody.surrogate_of(cell)
+            surrogate = self._replication.surrogate_of(cell)
             if surrogate is not None and self._by_cell[cell][home].copied != surrogate:
                 missing.setdefault(surrogate, []).append((cell, home))
         for peer in sorted(missing):
@@ -133,7 +133,7 @@ class Advertisers:
         for cell, home in pairs:
             if home not in self._of(cell):
                 self._enter(cell, home, turn).seen_ns = turn.now_ns
-            if self._custody.is_root(cell):
+            if self._replication.is_root(cell):
                 self.took_over(cell, turn)
 
     def took_over(self, cell: int, turn: Turn) -> None:
@@ -148,8 +148,8 @@ class Advertisers:
         While the root and its surrogate are both away, it is not known who that might be.
         """
         until_ns = max((one.until_ns for one in self._of(cell).values()), default=0)
-        since_ns = self._custody.stand_in_since(cell, now_ns)
-        if since_ns is not None and self._custody.is_root(cell):
+        since_ns = self._replication.stand_in_since(cell, now_ns)
+        if since_ns is not None and self._replication.is_root(cell):
             until_ns = max(until_ns, since_ns + self._takeover_ns)
         return until_ns if until_ns > now_ns else None
 

@@ -2,6 +2,8 @@
 
 Whoever is told something about a registration merges it by version, so that registrations,
 copies and hand-overs can arrive in any order, late or twice.
+
+Upkeep: bringing registrations to where they belong, and letting go of old ones.
 """
 
 from __future__ import annotations
@@ -11,24 +13,26 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
-from distributary.broker.messages.rendezvous import (
+from distributary.broker.effects import Turn
+from distributary.broker.membership.messages import Status
+from distributary.broker.membership.roster import MembersChanged
+from distributary.broker.rendezvous.advertisers import Advertisers
+from distributary.broker.rendezvous.messages import (
     CopiesKept,
     Copy,
+    Forget,
     HandedOver,
     Held,
     Registration,
 )
-from distributary.broker.rendezvous.advertisers import Advertisers
-from distributary.broker.rendezvous.custody import Custody
-from distributary.broker.rendezvous.requests import Purpose, Requests
-from distributary.broker.rendezvous.table import Entry, Table
+from distributary.broker.rendezvous.replication import Replication, Role
+from distributary.broker.rendezvous.table import Entry, Purpose, Requests, Table
 from distributary.broker.settings import ns
-from distributary.broker.turn import Turn
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
 
-__all__ = ["LEASE_PERIODS", "Registry"]
+__all__ = ["LEASE_PERIODS", "Registry", "Upkeep"]
 
 LEASE_PERIODS = 3
 """For how many periods something is kept that nobody renews."""
@@ -40,8 +44,8 @@ class Registry:
     def __init__(self, core: Core) -> None:
         self._core = core
         self.table = Table()
-        self.custody = Custody(core)
-        self.advertisers = Advertisers(core, self.custody)
+        self.replication = Replication(core)
+        self.advertisers = Advertisers(core, self.replication)
         self._requests = Requests()
         self.lease_ns = ns(LEASE_PERIODS * core.settings.subscriptions.registration_s)
 
@@ -89,7 +93,7 @@ class Registry:
     ) -> None:
         """Have a home answered once what it said is safe."""
         self._requests.add(entry, asker, purpose, cells)
-        self.custody.copy([(entry, cells)], turn)
+        self.replication.copy([(entry, cells)], turn)
         self.settle([entry], turn)
 
     def kept(self, held: Iterable[Held], surrogate: str, turn: Turn) -> None:
@@ -98,15 +102,15 @@ class Registry:
         for one in held:
             entry = self.table.get((one.home, one.id))
             if entry is not None and entry.version == one.version:
-                self.custody.kept(entry, one.cells, surrogate)
+                self.replication.kept(entry, one.cells, surrogate)
                 entries.append(entry)
         self.settle(entries, turn)
 
     def copy_own(self, entries: Iterable[Entry], turn: Turn, *, again: bool = False) -> None:
         """Send surrogates what they lack of the cells of which this broker is the root."""
-        is_root = self.custody.is_root
+        is_root = self.replication.is_root
         own = [(entry, [c for c in sorted(entry.cells) if is_root(c)]) for entry in entries]
-        self.custody.copy(own, turn, again=again)
+        self.replication.copy(own, turn, again=again)
 
     def settle(self, entries: Iterable[Entry], turn: Turn) -> None:
         """Answer whoever waits for something that is true by now."""
@@ -146,12 +150,12 @@ class Registry:
         self.table.drop(entry, cells)
         self.table.keep(entry, turn)
         if not entry.cells:
-            self.custody.forget(entry.key)
+            self.replication.forget(entry.key)
             self._requests.forget(entry.key)
 
     def _arrived(self, cell: int, registration: Registration, turn: Turn, *, late: bool) -> None:
         self.warn(cell, turn)
-        if not self.custody.is_root(cell):
+        if not self.replication.is_root(cell):
             return
         if registration.tolerance:
             self._core.streams.registered(cell, registration, turn)
@@ -167,8 +171,8 @@ class Registry:
             # Whoever withdraws because its client has moved has to know when nothing is
             # on its way any more. It asks again.
             return False
-        if self.custody.is_root(cell):
-            return self.custody.safe(entry, cell)
+        if self.replication.is_root(cell):
+            return self.replication.safe(entry, cell)
         # A home asks the root that there is now. A former root is told what is true.
         return purpose is Purpose.HAND_OVER
 
@@ -184,3 +188,129 @@ class Registry:
 
 def _receipt(purpose: Purpose, held: list[Held]) -> CopiesKept | HandedOver:
     return CopiesKept(tuple(held)) if purpose is Purpose.COPY else HandedOver(tuple(held))
+
+
+class Upkeep:
+    """Looks after a registry when brokers come and go, and from time to time."""
+
+    def __init__(self, core: Core, registry: Registry) -> None:
+        self.core = core
+        self._registry = registry
+        self._table = registry.table
+        self._replication = registry.replication
+        self._advertisers = registry.advertisers
+        # Of which cells this broker took itself for the root when it looked last.
+        self._rooted: set[int] = set()
+
+    def start(self, turn: Turn) -> None:
+        """Begin; after a restart others may be the roots of what was kept."""
+        for entry in self._table:
+            entry.expires_ns = turn.now_ns + self._registry.lease_ns
+        self._rooted.update(self._cells())
+        for cell in self._cells():
+            self._advertisers.took_over(cell, turn)
+        self._rearrange(turn)
+        self._sweep_later(turn, self.core.rng.uniform(0.5, 1.0))
+
+    def act(self, cells: tuple[int, ...], turn: Turn) -> None:
+        """Act as the root of some cells; messages may come before the news that we are."""
+        for cell in cells:
+            if cell not in self._rooted:
+                self._took_over(cell, turn)
+
+    def members_changed(self, change: MembersChanged, turn: Turn) -> None:
+        """Hand over what others are to keep now, and copy to new surrogates."""
+        if change.gone:
+            self._replication.lost(change.gone)
+            self._bury(change.gone, turn)
+        for entry in self._table:
+            if entry.key[0] in change.came:
+                entry.expires_ns = turn.now_ns + self._registry.lease_ns
+        if self.core.membership.alive():
+            self._rearrange(turn)
+
+    def _bury(self, gone: tuple[str, ...], turn: Turn) -> None:
+        """Forget all that brokers have said that are lost for ever."""
+        for entry in list(self._table):
+            if entry.key[0] in gone:
+                self._registry.drop(entry, set(entry.cells), turn)
+        for cell, home in self._advertisers.pairs(self._advertisers.cells()):
+            if home in gone:
+                self._advertisers.drop(cell, home, turn)
+                self._registry.settle_cell(turn, cell)
+
+    def _rearrange(self, turn: Turn, *, again: bool = False) -> None:
+        """Bring everything to where it belongs.
+
+        Parameters
+        ----------
+        again
+            Whether to send also what is on its way already.
+        """
+        leaving: set[int] = set()
+        for cell in self._cells():
+            role = self._replication.role(cell)
+            if role is Role.ROOT:
+                if cell not in self._rooted:
+                    self._took_over(cell, turn)
+            elif cell in self._rooted or role is Role.NOBODY:
+                self._rooted.discard(cell)
+                leaving.add(cell)
+        entries = list(self._table)
+        self._registry.copy_own(entries, turn, again=again)
+        is_root = self._replication.is_root
+        pairs = self._advertisers.pairs(self._advertisers.cells())
+        self._advertisers.copy((pair for pair in pairs if is_root(pair[0])), turn)
+        going = [(entry, sorted(entry.cells & leaving)) for entry in entries]
+        pairs = self._advertisers.pairs(leaving)
+        self._replication.hand_over(((e, cells) for e, cells in going if cells), pairs, turn)
+        for cell, home in pairs:
+            if self._replication.role(cell) is Role.NOBODY:
+                self._advertisers.drop(cell, home, turn)
+        self._registry.settle(entries, turn)
+
+    def _took_over(self, cell: int, turn: Turn) -> None:
+        self._rooted.add(cell)
+        self._advertisers.took_over(cell, turn)
+        if self._table.wanted(cell):
+            self._registry.warn(cell, turn)
+        for entry in self._table.in_cell(cell):
+            entry.expires_ns = turn.now_ns + self._registry.lease_ns
+
+    def _sweep(self, turn: Turn) -> None:
+        """Let go what nobody has renewed, and try again what did not work out."""
+        forgotten: dict[str, list[Held]] = {}
+        for entry in list(self._table):
+            if entry.expires_ns > turn.now_ns:
+                continue
+            if entry.registration is None:
+                self._registry.drop(entry, set(entry.cells), turn)
+            elif self.core.membership.status(entry.key[0]) is Status.DOWN:
+                # A home that cannot renew keeps what it has until it is back or lost.
+                entry.expires_ns = turn.now_ns + self._registry.lease_ns
+            else:
+                self._expire(entry, forgotten, turn)
+        for peer in sorted(forgotten):
+            self.core.links.send(peer, Forget(tuple(forgotten[peer])), turn)
+        interest_ns = LEASE_PERIODS * ns(self.core.settings.subscriptions.interest_s)
+        for cell, home in self._advertisers.silent(turn.now_ns - interest_ns):
+            if self._replication.is_root(cell):
+                self._advertisers.drop(cell, home, turn)
+        self._rearrange(turn, again=True)
+        self._sweep_later(turn, 1.0)
+
+    def _sweep_later(self, turn: Turn, share: float) -> None:
+        period_s = self.core.settings.subscriptions.registration_s
+        self.core.timers.at(turn.now_ns + ns(share * period_s), self._sweep)
+
+    def _expire(self, entry: Entry, forgotten: dict[str, list[Held]], turn: Turn) -> None:
+        own = {cell for cell in entry.cells if self._replication.is_root(cell)}
+        for cell in sorted(own):
+            surrogate = self._replication.surrogate_of(cell)
+            if surrogate is not None:
+                held = Held(*entry.key, entry.version, (cell,))
+                forgotten.setdefault(surrogate, []).append(held)
+        self._registry.drop(entry, own, turn)
+
+    def _cells(self) -> list[int]:
+        return sorted({*self._table.cells(), *self._advertisers.cells()})

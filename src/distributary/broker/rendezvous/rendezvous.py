@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.membership import MembersChanged
-from distributary.broker.messages.client import Advertise
-from distributary.broker.messages.rendezvous import (
+from distributary.broker.client import Advertise
+from distributary.broker.core import Handler, Part
+from distributary.broker.effects import Turn
+from distributary.broker.membership.roster import MembersChanged
+from distributary.broker.rendezvous.advertisements import AdvertisementRecord, Advertisements
+from distributary.broker.rendezvous.advertisers import AdvertiserRecord
+from distributary.broker.rendezvous.messages import (
+    CHECKS,
     AdvertiseCells,
     Copies,
     CopiesKept,
@@ -21,16 +26,10 @@ from distributary.broker.messages.rendezvous import (
     InterestTaken,
     Registration,
 )
-from distributary.broker.messages.subscriptions import Register, Withdraw, Withdrawn
-from distributary.broker.part import Handler, Part
-from distributary.broker.rendezvous.advertisements import AdvertisementRecord, Advertisements
-from distributary.broker.rendezvous.advertisers import AdvertiserRecord
-from distributary.broker.rendezvous.custody import Role
-from distributary.broker.rendezvous.registry import Registry
-from distributary.broker.rendezvous.requests import Purpose
-from distributary.broker.rendezvous.table import EntryRecord
-from distributary.broker.rendezvous.upkeep import Upkeep
-from distributary.broker.turn import Turn
+from distributary.broker.rendezvous.registry import Registry, Upkeep
+from distributary.broker.rendezvous.replication import Role
+from distributary.broker.rendezvous.table import EntryRecord, Purpose
+from distributary.broker.subscriptions.messages import Register, Withdraw, Withdrawn
 from distributary.content import Publication
 from distributary.errors import PeerMisbehaved
 
@@ -50,13 +49,15 @@ class Rendezvous(Part):
     """
 
     name = "rendezvous"
+    uses = ("membership", "links", "dissemination", "streams")
+    checks = CHECKS
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
         self.advertisements = Advertisements(core)
         self._registry = Registry(core)
         self._table = self._registry.table
-        self._custody = self._registry.custody
+        self._replication = self._registry.replication
         self._advertisers = self._registry.advertisers
         self._keys: dict[int, str] = {}
         self._upkeep = Upkeep(core, self._registry)
@@ -120,7 +121,7 @@ class Rendezvous(Part):
         As long as some broker is down, it may be that others cannot reach this one either,
         and have found another root.
         """
-        return not self._custody.complete or self._table.wanted(cell)
+        return not self._replication.complete or self._table.wanted(cell)
 
     # What homes say.
 
@@ -161,7 +162,7 @@ class Rendezvous(Part):
 
     def _own(self, cells: tuple[int, ...], turn: Turn) -> tuple[int, ...]:
         """Return the cells of which this broker is the root; homes ask again for others."""
-        own = tuple(cell for cell in cells if self._custody.is_root(cell))
+        own = tuple(cell for cell in cells if self._replication.is_root(cell))
         self._upkeep.act(own, turn)
         return own
 
@@ -185,11 +186,11 @@ class Rendezvous(Part):
         for held in message.held:
             entry = self._table.get((held.home, held.id))
             if entry is not None and entry.version <= held.version:
-                free = {c for c in held.cells if self._custody.role(c) is Role.NOBODY}
+                free = {c for c in held.cells if self._replication.role(c) is Role.NOBODY}
                 self._registry.drop(entry, free, turn)
 
     def _forget(self, message: Forget, sender: Address, turn: Turn) -> None:
-        is_root = self._custody.is_root
+        is_root = self._replication.is_root
         for held in message.held:
             entry = self._table.get((held.home, held.id))
             if entry is not None and entry.version == held.version:

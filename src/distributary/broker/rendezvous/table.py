@@ -2,21 +2,30 @@
 
 A broker keeps the same table for cells of which it is the root and for those of which it is
 the surrogate, so that a surrogate that becomes the root has nothing to do but to serve.
+
+Requests: who waits until something about a registration is safe.
+
+A home waits for `Registered` or `Withdrawn`, a former root for `HandedOver`, a root for
+`CopiesKept` of its surrogate. Each is answered cell by cell, as soon as what it promises is
+true, and forgotten in a crash: whoever waits asks again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import Enum, auto
 
+from distributary.broker.addresses import Address
+from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
-from distributary.broker.messages.rendezvous import Copy, Held, Registration
-from distributary.broker.subscriptions.matcher import Matcher
-from distributary.broker.subscriptions.reading import filter_of
-from distributary.broker.turn import Turn
+from distributary.broker.rendezvous.messages import Copy, Held, Registration
+from distributary.broker.subscriptions.matching import Matcher
+from distributary.broker.subscriptions.messages import Registered, Withdrawn
+from distributary.broker.subscriptions.subscription import filter_of
 from distributary.content import Publication
 
-__all__ = ["Entry", "EntryKey", "EntryRecord", "Table"]
+__all__ = ["Entry", "EntryKey", "EntryRecord", "Purpose", "Request", "Requests", "Table"]
 
 EntryKey = tuple[str, str]
 """(home, id of the subscription): what names a registration."""
@@ -173,3 +182,70 @@ def _newer(known: Registration | None, told: Registration | None) -> bool:
         return False
     # What was sent before the client got its confirmation may arrive after it.
     return told.confirmed or not known.confirmed
+
+
+class Purpose(Enum):
+    """What somebody waits for."""
+
+    REGISTER = auto()
+    WITHDRAW = auto()
+    HAND_OVER = auto()
+    COPY = auto()
+
+
+class Request:
+    """Somebody who waits for an answer about some cells of a registration."""
+
+    __slots__ = ("asker", "cells", "id", "purpose", "version")
+
+    def __init__(self, entry: Entry, asker: Address, purpose: Purpose) -> None:
+        self.id = entry.key[1]
+        self.version = entry.version
+        self.asker = asker
+        self.purpose = purpose
+        self.cells: set[int] = set()
+
+    def answer(self, cells: tuple[int, ...]) -> Registered | Withdrawn:
+        """Return what a home is told."""
+        kind = Registered if self.purpose is Purpose.REGISTER else Withdrawn
+        return kind(self.id, self.version, cells)
+
+
+class Requests:
+    """All requests that have not been answered."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[EntryKey, dict[tuple[Address, Purpose], Request]] = {}
+
+    def add(self, entry: Entry, asker: Address, purpose: Purpose, cells: Iterable[int]) -> None:
+        """Have somebody wait for what was last said about a registration to be safe."""
+        waiting = self._waiting.setdefault(entry.key, {})
+        request = waiting.get((asker, purpose))
+        if request is None or request.version != entry.version:
+            request = waiting[asker, purpose] = Request(entry, asker, purpose)
+        request.cells.update(cells)
+
+    def settle(
+        self, entry: Entry, safe: Callable[[Entry, Purpose, int], bool]
+    ) -> list[tuple[Request, tuple[int, ...]]]:
+        """Return the requests about a registration that can be answered, with their cells."""
+        waiting = self._waiting.get(entry.key)
+        if waiting is None:
+            return []
+        ready: list[tuple[Request, tuple[int, ...]]] = []
+        for place, request in list(waiting.items()):
+            if request.version == entry.version:
+                cells = [c for c in sorted(request.cells) if safe(entry, request.purpose, c)]
+                if cells:
+                    request.cells.difference_update(cells)
+                    ready.append((request, tuple(cells)))
+            # Whoever waits for something that is no longer said waits for nothing.
+            if request.version != entry.version or not request.cells:
+                del waiting[place]
+        if not waiting:
+            del self._waiting[entry.key]
+        return ready
+
+    def forget(self, key: EntryKey) -> None:
+        """Forget who waits for a registration that is not kept here any more."""
+        self._waiting.pop(key, None)

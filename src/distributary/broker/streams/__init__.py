@@ -4,7 +4,3 @@
 `downlinks` are the two ends of a link between a parent and a child. `announcements` brings
 objects and their followers together.
 """
-
-from distributary.broker.streams.streams import Streams
-
-__all__ = ["Streams"]

@@ -4,6 +4,10 @@ The home of an object's publisher tells the root of the cell in which the object
 knows the subscriptions there, and tells their homes. What the root of the cell knows of
 objects is not kept: homes of publishers say it again now and then, and whenever brokers
 come or go.
+
+What a broker keeps about streams: its links, and the versions of its own clients' objects.
+
+The last update sent on each branch is kept as the message itself.
 """
 
 from __future__ import annotations
@@ -11,39 +15,35 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from distributary.broker.messages.client import Announced
-from distributary.broker.messages.streams import (
+from distributary.broker.client import Announced
+from distributary.broker.effects import Turn
+from distributary.broker.encoding import wire
+from distributary.broker.streams.messages import (
     Following,
     FollowObject,
     ObjectAnnounced,
     ObjectKnown,
+    Values,
+    Wanted,
+    read_object,
 )
 from distributary.broker.streams.stream import ObjectName, Stream
-from distributary.broker.turn import Turn
 from distributary.content.attributes import attribute_text
-from distributary.content.publication import Publication, parse_event
-from distributary.errors import BadInput
+from distributary.content.publication import Publication
 
 if TYPE_CHECKING:
     from distributary.broker.addresses import Address
     from distributary.broker.core import Core
-    from distributary.broker.messages.rendezvous import Registration
+    from distributary.broker.rendezvous.messages import Registration
 
-__all__ = ["Announcements", "name_of", "read_object"]
-
-
-def read_object(event: str) -> Publication:
-    """Return an object from the event that announces it.
-
-    Raises
-    ------
-    BadInput
-        When it is no event, or has no subject.
-    """
-    publication = parse_event(event)
-    if "subject" not in publication.attributes:
-        raise BadInput("subject", "is missing", hint="an object is a source and a subject")
-    return publication
+__all__ = [
+    "Announcements",
+    "ChildRecord",
+    "LinkCount",
+    "ObjectRecord",
+    "TreeRecord",
+    "name_of",
+]
 
 
 def name_of(publication: Publication) -> ObjectName:
@@ -140,3 +140,65 @@ class Announcements:
     def _tell(self, name: ObjectName, known: _Known, turn: Turn) -> None:
         if not known.waiting:
             self._core.links.send(known.home, ObjectKnown(*name), turn)
+
+
+@wire(610)
+@dataclass(frozen=True, slots=True)
+class TreeRecord:
+    """A place in a tree.
+
+    Attributes
+    ----------
+    events
+        What the versions of each object have in common that is followed here.
+    """
+
+    tree: str
+    root: str
+    parent: str | None
+    planted: bool
+    events: tuple[str, ...]
+
+
+@wire(611)
+@dataclass(frozen=True, slots=True)
+class ChildRecord:
+    """A link to a child, with what it demanded."""
+
+    tree: str
+    child: str
+    link: int
+    demand: int
+    wanted: tuple[Wanted, ...]
+
+
+@wire(612)
+@dataclass(frozen=True, slots=True)
+class ObjectRecord:
+    """An object of a client of this broker, with its last version.
+
+    Attributes
+    ----------
+    client
+        Who announced it; empty when a plan did.
+    since_ns
+        When it was announced here.
+    sequence
+        -1 as long as there is no version.
+    """
+
+    event: str
+    client: str
+    tree: str
+    since_ns: int
+    sequence: int
+    time_ns: int
+    values: Values
+
+
+@wire(613)
+@dataclass(frozen=True, slots=True)
+class LinkCount:
+    """How many links to parents this broker has asked for."""
+
+    count: int

@@ -6,7 +6,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from distributary.broker.addresses import Address
-from distributary.broker.messages.streams import (
+from distributary.broker.effects import Turn
+from distributary.broker.streams.messages import (
     Ask,
     Attach,
     Attached,
@@ -16,15 +17,12 @@ from distributary.broker.messages.streams import (
     Pulse,
     PulseAnswer,
 )
-from distributary.broker.streams.links import ChildLink
 from distributary.broker.streams.stream import Stream
-from distributary.broker.streams.tree import Tree
-from distributary.broker.turn import Turn
+from distributary.broker.streams.tree import ChildLink, Tree
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
-    from distributary.broker.streams.demands import Demands
-    from distributary.broker.streams.flow import Flow
+    from distributary.broker.streams.flow import Demands, Flow
     from distributary.broker.streams.forest import Forest
 
 __all__ = ["Downlinks"]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from distributary.broker.messages.streams import Update, Wanted
-from distributary.broker.streams.links import ChildLink, ParentLink
-from distributary.broker.streams.records import ChildRecord, TreeRecord
+from distributary.broker.effects import Turn
+from distributary.broker.streams.announcements import ChildRecord, TreeRecord
+from distributary.broker.streams.messages import Update, Wanted
 from distributary.broker.streams.stream import Branch, Copy, ObjectName, Stream
-from distributary.broker.streams.tree import Tree
-from distributary.broker.turn import Turn
+from distributary.broker.streams.tree import ChildLink, ParentLink, Tree
 
 __all__ = ["Forest", "tree_name"]
 

@@ -5,23 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from distributary.broker.addresses import Address
-from distributary.broker.messages.client import Changed
-from distributary.broker.messages.host import PlantTree
-from distributary.broker.messages.streams import FollowObject
-from distributary.broker.streams.amounts import amounts_of
-from distributary.broker.streams.announcements import name_of, read_object
+from distributary.broker.client import Changed
+from distributary.broker.effects import Turn
+from distributary.broker.host import PlantTree
+from distributary.broker.streams.announcements import ObjectRecord, TreeRecord, name_of
 from distributary.broker.streams.forest import tree_name
-from distributary.broker.streams.records import ObjectRecord, TreeRecord
-from distributary.broker.streams.stream import Copy, Follower, ObjectName, Stream
+from distributary.broker.streams.messages import FollowObject, read_object
+from distributary.broker.streams.stream import Copy, Follower, ObjectName, Stream, amounts_of
 from distributary.broker.telemetry import CopyChanged
-from distributary.broker.turn import Turn
 from distributary.content.publication import Publication
 from distributary.errors import BadInput, quoted
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
-    from distributary.broker.streams.demands import Demands
-    from distributary.broker.streams.flow import Flow
+    from distributary.broker.streams.flow import Demands, Flow
     from distributary.broker.streams.forest import Forest
     from distributary.broker.streams.tree import Tree
     from distributary.broker.streams.uplinks import Uplinks

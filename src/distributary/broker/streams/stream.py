@@ -1,20 +1,37 @@
-"""Stream objects as one broker sees them: its copy, and who is to have it."""
+"""Stream objects as one broker sees them: its copy, and who is to have it.
+
+Effective tolerances of brokers as plain data, and the rules that follow from them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from distributary.broker.addresses import Address
-from distributary.broker.messages.streams import Amounts, Values
-from distributary.broker.streams.amounts import NOTHING, Rules, smallest
+from distributary.broker.streams.messages import Amounts, Values
 from distributary.content.divergence import Version
 from distributary.content.publication import Publication
+from distributary.content.tolerance import EffectiveTolerance, ForwardingRule, Tolerance
 
 if TYPE_CHECKING:
-    from distributary.broker.streams.links import ChildLink
-    from distributary.broker.streams.tree import Tree
+    from distributary.broker.streams.tree import ChildLink, Tree
 
-__all__ = ["Branch", "Copy", "Follower", "ObjectName", "Stream", "needs"]
+__all__ = [
+    "NOTHING",
+    "Branch",
+    "Copy",
+    "Follower",
+    "ObjectName",
+    "Rules",
+    "Stream",
+    "amounts_of",
+    "kept_throughout",
+    "needs",
+    "rules_between",
+    "smallest",
+]
 
 ObjectName: TypeAlias = tuple[str, str]
 """(`source`, `subject`)."""
@@ -202,3 +219,81 @@ class Stream:
         """Return the smallest amounts of all who are to have it from here."""
         everybody: list[Follower | Branch] = [*self.followers, *self.branches]
         return smallest(receiver.amounts for receiver in everybody)
+
+
+NOTHING: Amounts = ()
+
+Rules = tuple[tuple[str, ForwardingRule], ...]
+"""For each pointer that a receiver asks about, when it needs another version."""
+
+# Pairs of a parent's and a child's amounts; children of one broker often want the same.
+_PAIRS_CACHED = 16_384
+
+
+def amounts_of(tolerance: Tolerance) -> Amounts:
+    """Return what one subscription asks for."""
+    return ((tolerance.value, ((tolerance.divergence, tolerance.amount),)),)
+
+
+def smallest(several: Iterable[Amounts]) -> Amounts:
+    """Return what keeps all of them: the smallest amount wherever one is asked for."""
+    distinct = list(dict.fromkeys(several))
+    if len(distinct) == 1:
+        return distinct[0]
+    found: dict[str, dict[str, float]] = {}
+    for amounts in distinct:
+        for pointer, kinds in amounts:
+            least = found.setdefault(pointer, {})
+            for kind, amount in kinds:
+                least[kind] = min(least.get(kind, amount), amount)
+    return _written(found)
+
+
+def kept_throughout(several: Sequence[Amounts]) -> Amounts:
+    """Return what is kept whichever of them is: the largest amount, of what all ask for."""
+    first, *others = dict.fromkeys(several)
+    if not others:
+        return first
+    found = {pointer: dict(kinds) for pointer, kinds in first}
+    for amounts in others:
+        other = {pointer: dict(kinds) for pointer, kinds in amounts}
+        found = {
+            pointer: {
+                kind: max(amount, other[pointer][kind])
+                for kind, amount in kinds.items()
+                if kind in other[pointer]
+            }
+            for pointer, kinds in found.items()
+            if pointer in other
+        }
+    return _written(found)
+
+
+@lru_cache(maxsize=_PAIRS_CACHED)
+def rules_between(parent: Amounts | None, child: Amounts) -> Rules:
+    """Return when a broker sends a version on.
+
+    Parameters
+    ----------
+    parent
+        What is kept for the broker itself; None at the source, which is never off.
+    child
+        What the receiver asks for.
+    """
+    kept = None if parent is None else {pointer: dict(kinds) for pointer, kinds in parent}
+    return tuple(
+        (
+            pointer,
+            ForwardingRule(
+                parent=None if kept is None else EffectiveTolerance(kept.get(pointer, {})),
+                child=EffectiveTolerance(dict(kinds)),
+            ),
+        )
+        for pointer, kinds in child
+    )
+
+
+def _written(found: dict[str, dict[str, float]]) -> Amounts:
+    return tuple(
+        (pointer, tuple(sorted(kinds.items()))) for pointer, kinds in sorted(found.items())
+    )

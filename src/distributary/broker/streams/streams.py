@@ -6,9 +6,24 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.messages.client import Announce, Changed, Refused
-from distributary.broker.messages.host import PlantTree, ServiceTimes
-from distributary.broker.messages.streams import (
+from distributary.broker.client import Announce, Changed, Refused
+from distributary.broker.core import Handler, Part
+from distributary.broker.effects import Turn
+from distributary.broker.host import PlantTree, ServiceTimes
+from distributary.broker.settings import ns
+from distributary.broker.streams.announcements import (
+    Announcements,
+    ChildRecord,
+    LinkCount,
+    ObjectRecord,
+    TreeRecord,
+    name_of,
+)
+from distributary.broker.streams.downlinks import Downlinks
+from distributary.broker.streams.flow import Demands, Flow
+from distributary.broker.streams.forest import Forest
+from distributary.broker.streams.messages import (
+    CHECKS,
     Ask,
     Attach,
     Attached,
@@ -24,26 +39,18 @@ from distributary.broker.messages.streams import (
     Pulse,
     PulseAnswer,
     Update,
+    read_object,
 )
-from distributary.broker.part import Handler, Part
-from distributary.broker.settings import ns
-from distributary.broker.streams.announcements import Announcements, name_of, read_object
-from distributary.broker.streams.demands import Demands
-from distributary.broker.streams.downlinks import Downlinks
-from distributary.broker.streams.flow import Flow
-from distributary.broker.streams.forest import Forest
 from distributary.broker.streams.objects import Objects
-from distributary.broker.streams.records import ChildRecord, LinkCount, ObjectRecord, TreeRecord
 from distributary.broker.streams.stream import ObjectName
 from distributary.broker.streams.tree import Tree
 from distributary.broker.streams.uplinks import Uplinks
-from distributary.broker.turn import Turn
 from distributary.errors import BadInput
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
-    from distributary.broker.membership import MembersChanged
-    from distributary.broker.messages.rendezvous import Registration
+    from distributary.broker.membership.roster import MembersChanged
+    from distributary.broker.rendezvous.messages import Registration
 
 __all__ = ["Streams"]
 
@@ -59,6 +66,8 @@ class Streams(Part):
     """
 
     name = "streams"
+    uses = ("membership", "links", "subscriptions", "rendezvous", "adaptation")
+    checks = CHECKS
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)

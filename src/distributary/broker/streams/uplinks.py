@@ -11,7 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from distributary.broker.addresses import Address
-from distributary.broker.messages.streams import (
+from distributary.broker.effects import Turn
+from distributary.broker.settings import ns
+from distributary.broker.streams.announcements import LinkCount
+from distributary.broker.streams.flow import ask
+from distributary.broker.streams.messages import (
     Attach,
     Attached,
     AttachRefused,
@@ -22,20 +26,14 @@ from distributary.broker.messages.streams import (
     PulseAnswer,
     Update,
 )
-from distributary.broker.settings import ns
-from distributary.broker.streams.flow import ask
-from distributary.broker.streams.links import ParentLink
-from distributary.broker.streams.records import LinkCount
 from distributary.broker.streams.stream import Copy
-from distributary.broker.streams.tree import Tree, TreeEvent
+from distributary.broker.streams.tree import ParentLink, Tree, TreeEvent
 from distributary.broker.telemetry import TreeLinked
-from distributary.broker.turn import Turn
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
-    from distributary.broker.streams.demands import Demands
     from distributary.broker.streams.downlinks import Downlinks
-    from distributary.broker.streams.flow import Flow
+    from distributary.broker.streams.flow import Demands, Flow
     from distributary.broker.streams.forest import Forest
 
 __all__ = ["Uplinks"]

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from distributary.broker.addresses import Address
+from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
-from distributary.broker.subscriptions.covering import Covering
-from distributary.broker.subscriptions.local_subscription import (
+from distributary.broker.subscriptions.matching import Covering, Matcher
+from distributary.broker.subscriptions.subscription import (
     LocalSubscription,
     SubscriptionRecord,
+    cell_mask_of,
+    cells_of,
 )
-from distributary.broker.subscriptions.matcher import Matcher
-from distributary.broker.subscriptions.reading import cell_mask_of, cells_of
-from distributary.broker.turn import Turn
 from distributary.content import ContentSpace, Publication
 
 __all__ = ["Ledger", "VersionRecord", "WithdrawalRecord"]

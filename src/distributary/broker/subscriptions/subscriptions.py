@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.encoding import wire
-from distributary.broker.membership import MembersChanged
-from distributary.broker.messages.client import (
+from distributary.broker.client import (
     Refused,
     Renew,
     Subscribe,
@@ -17,18 +15,21 @@ from distributary.broker.messages.client import (
     Unsubscribe,
     Unsubscribed,
 )
-from distributary.broker.messages.subscriptions import Registered, Withdrawn
-from distributary.broker.part import Handler, Part
+from distributary.broker.core import Handler, Part
+from distributary.broker.effects import Turn
+from distributary.broker.encoding import wire
+from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.ledger import Ledger
 from distributary.broker.subscriptions.lifecycle import Lifecycle
-from distributary.broker.subscriptions.local_subscription import (
+from distributary.broker.subscriptions.messages import Registered, Withdrawn
+from distributary.broker.subscriptions.subscription import (
     LocalSubscription,
+    Reading,
     State,
     SubscriptionRecord,
+    read,
 )
-from distributary.broker.subscriptions.reading import Reading, read
-from distributary.broker.turn import Turn
 from distributary.content import Publication
 from distributary.errors import BadInput
 
@@ -51,6 +52,7 @@ class Subscriptions(Part):
     """What the clients of this broker have asked for, registered and leased."""
 
     name = "subscriptions"
+    uses = ("membership", "links", "rendezvous", "streams", "migration")
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)

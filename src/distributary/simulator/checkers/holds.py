@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from distributary.broker.messages.adaptation import Hold, HoldAnswer, HoldRelease
+from distributary.broker.adaptation.messages import Hold, HoldAnswer, HoldRelease
 from distributary.simulator.checkers.violation import Checker
 
 __all__ = ["HoldsCheck"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from distributary.broker.membership import Membership
+from distributary.broker.membership.membership import Membership
 from distributary.simulator.checkers.violation import Checker
 from distributary.simulator.world import World
 from distributary.topology import shared_prefix_length

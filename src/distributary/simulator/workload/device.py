@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from distributary.broker.addresses import Address, client_address
-from distributary.broker.messages import migration
+from distributary.broker.migration import messages as migration
 from distributary.broker.settings import ns
 from distributary.simulator.world import World
 

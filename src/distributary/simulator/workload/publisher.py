@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from distributary.broker import client as messages
 from distributary.broker.blob import Blob
-from distributary.broker.messages import client as messages
 from distributary.content import Publication
 from distributary.simulator.checkers.ledger import Ledger
 from distributary.simulator.workload.device import Device

@@ -6,7 +6,7 @@ import json
 import random
 from dataclasses import dataclass
 
-from distributary.broker.messages import client as messages
+from distributary.broker import client as messages
 from distributary.broker.settings import ns
 from distributary.content import Publication, Version
 from distributary.simulator.checkers.fidelity import Fidelity

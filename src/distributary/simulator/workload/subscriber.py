@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
-from distributary.broker.messages import client as messages
-from distributary.broker.messages.migration import Connected, RegisterClient
+from distributary.broker import client as messages
+from distributary.broker.migration.messages import Connected, RegisterClient
 from distributary.broker.settings import ns
 from distributary.content import Publication, Subscription, parse_event
 from distributary.simulator.checkers.ledger import Ledger

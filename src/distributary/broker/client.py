@@ -1,0 +1,222 @@
+"""What clients and their home brokers say to each other.
+
+Clients repeat what is not answered. Brokers therefore take a subscription with a known `id`
+and a publication with a known (`source`, `id`) as the same one again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from distributary.broker.addresses import Speaker
+from distributary.broker.blob import Blob
+from distributary.broker.encoding import wire
+
+__all__ = [
+    "Accepted",
+    "Acknowledge",
+    "Advertise",
+    "Advertised",
+    "Announce",
+    "Announced",
+    "Changed",
+    "Delivery",
+    "Publish",
+    "Refused",
+    "Renew",
+    "Subscribe",
+    "Subscribed",
+    "Undeliverable",
+    "Unsubscribe",
+    "Unsubscribed",
+    "Updated",
+]
+
+
+@wire(200, Speaker.CLIENT)
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """Register a subscription: JSON as `content.Subscription.parse` reads it."""
+
+    subscription: str
+
+
+@wire(201, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """A subscription is registered everywhere it must be; publications from now on count."""
+
+    id: str
+
+
+@wire(202, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Something a client asked for breaks the rules: a subscription or a publication."""
+
+    what: str
+    reason: str
+
+
+@wire(203, Speaker.CLIENT)
+@dataclass(frozen=True, slots=True)
+class Renew:
+    """Keep the leases of subscriptions."""
+
+    ids: tuple[str, ...]
+
+
+@wire(204, Speaker.CLIENT)
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
+    """End a subscription."""
+
+    id: str
+
+
+@wire(205, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Unsubscribed:
+    """A subscription has ended, or was never there; nothing published from now on counts."""
+
+    id: str
+
+
+@wire(206, Speaker.CLIENT)
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Publish an event.
+
+    Attributes
+    ----------
+    event
+        JSON of a CloudEvent. Content that is not JSON travels beside it, in `blob`.
+    blob
+        The content, if there is any that is not JSON.
+    """
+
+    event: str
+    blob: Blob | None = None
+
+
+@wire(207, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A publication is stored, and will reach everybody who is registered."""
+
+    source: str
+    id: str
+
+
+@wire(208, Speaker.CLIENT)
+@dataclass(frozen=True, slots=True)
+class Advertise:
+    """Say what will be published: cells of the content space with events per second."""
+
+    source: str
+    rates: tuple[tuple[int, float], ...]
+
+
+@wire(209, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Advertised:
+    """An advertisement is known at the rendezvous brokers concerned."""
+
+    source: str
+
+
+@wire(210, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A publication for a subscription.
+
+    Attributes
+    ----------
+    number
+        Counts the deliveries of the subscription from 1.
+    event
+        JSON of the CloudEvent as delivered.
+    blob
+        Its content in the format chosen for the device, if there is any beside the event.
+    """
+
+    subscription: str
+    number: int
+    event: str
+    blob: Blob | None = None
+
+
+@wire(211, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Undeliverable:
+    """A publication that could not be made in any format that the device takes."""
+
+    subscription: str
+    number: int
+    source: str
+    id: str
+    reason: str
+
+
+@wire(212, Speaker.CLIENT)
+@dataclass(frozen=True, slots=True)
+class Acknowledge:
+    """Everything of a subscription up to a number has arrived."""
+
+    subscription: str
+    number: int
+
+
+@wire(213, Speaker.CLIENT)
+@dataclass(frozen=True, slots=True)
+class Announce:
+    """Open a stream object; its publisher's home broker becomes the root of its tree.
+
+    `event` is JSON of a CloudEvent without data: what its versions have in common.
+    """
+
+    event: str
+
+
+@wire(214, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """A stream object is known to those whose subscriptions follow it."""
+
+    source: str
+    subject: str
+
+
+@wire(215, Speaker.CLIENT)
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A stream object has a new version.
+
+    Attributes
+    ----------
+    sequence
+        How often it has changed.
+    time_ns
+        When, in nanoseconds since 1970.
+    values
+        What stands at each pointer of its data now.
+    """
+
+    source: str
+    subject: str
+    sequence: int
+    time_ns: int
+    values: tuple[tuple[str, float | str | None], ...]
+
+
+@wire(216, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """A version of a stream object for a subscription with a tolerance."""
+
+    subscription: str
+    source: str
+    subject: str
+    sequence: int
+    time_ns: int
+    values: tuple[tuple[str, float | str | None], ...]

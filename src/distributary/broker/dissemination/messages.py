@@ -1,0 +1,251 @@
+"""What brokers say to each other about content: from a publisher's home to subscribers' homes.
+
+The publisher's home offers an item to the root of its cell. The root sends portions of it
+along a tree, and every home on the tree tells the root that it has been served. When all
+have, the root tells the publisher's home that the item is settled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from distributary.broker.addresses import Speaker
+from distributary.broker.blob import Blob
+from distributary.broker.encoding import wire
+from distributary.broker.plan_part import PlanPart
+
+__all__ = [
+    "AskOwed",
+    "AskServed",
+    "ConversionLost",
+    "Item",
+    "Offer",
+    "Owed",
+    "Portion",
+    "Probe",
+    "ProbeAnswer",
+    "Served",
+    "Settled",
+    "Taken",
+]
+
+
+class Item(NamedTuple):
+    """A publication on its way.
+
+    Attributes
+    ----------
+    source, id
+        Its identity.
+    cell
+        Where it lies in the content space.
+    series, number
+        The publisher's home numbers what a source publishes in a cell from 1. A series is
+        one such count, named after the time at which it began: a home that has forgotten
+        how far it was begins another.
+    home
+        The publisher's home.
+    published_ns
+        When it was accepted, by the home's clock.
+    event
+        JSON of the event as published.
+    media_type, size_bytes
+        The format and the size of its content.
+    inline
+        Whether the content is in the event itself, and not in a blob beside it.
+    """
+
+    source: str
+    id: str
+    cell: int
+    series: int
+    number: int
+    home: str
+    published_ns: int
+    event: str
+    media_type: str
+    size_bytes: int
+    inline: bool
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """(`source`, `id`)."""
+        return self.source, self.id
+
+    @property
+    def sequence(self) -> tuple[str, int, int]:
+        """What its number counts in: (`source`, `cell`, `series`)."""
+        return self.source, self.cell, self.series
+
+
+@wire(70, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An item for the root of its cell.
+
+    Attributes
+    ----------
+    blob
+        Its content, if that is not in the event.
+    root
+        Whom the home takes for the root. Where brokers do not agree, another may get it.
+    first
+        The lowest number of the series that this root has not settled: everything from there
+        on is offered to it.
+    served
+        The registrations, (home, id), that another root is known to have served.
+    """
+
+    item: Item
+    blob: Blob | None
+    root: str
+    first: int
+    served: tuple[tuple[str, str], ...]
+
+
+@wire(71, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A root has stored an item, and will see to it."""
+
+    source: str
+    id: str
+
+
+@wire(72, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Everybody who is to get an item has got it: these registrations, (home, id)."""
+
+    source: str
+    id: str
+    served: tuple[tuple[str, str], ...]
+
+
+@wire(73, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """What one hop needs of an item: the formats that it gets, and the plan for its subtree.
+
+    Attributes
+    ----------
+    root, attempt
+        Who planned it, and how often that broker had planned the item by then.
+    lost
+        (format, reason): what could not be made of the item, and is not tried again.
+    plan
+        Its first node is the broker that the portion is for.
+    blobs
+        The formats that the first node receives, in their order; None for the one that is
+        in the event.
+    """
+
+    item: Item
+    root: str
+    attempt: int
+    lost: tuple[tuple[str, str], ...]
+    plan: PlanPart
+    blobs: tuple[Blob | None, ...]
+
+
+@wire(74, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A home has stored an item for its clients, as an attempt asked it to.
+
+    Attributes
+    ----------
+    unknown
+        The registrations that it was asked for and does not have: their clients have moved
+        or have unsubscribed, and the root has not heard of it.
+    """
+
+    source: str
+    id: str
+    attempt: int
+    unknown: tuple[str, ...] = ()
+
+
+@wire(75, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class AskServed:
+    """A root asks a home from which it has not heard whether an attempt has reached it."""
+
+    source: str
+    id: str
+    attempt: int
+
+
+@wire(79, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class AskOwed:
+    """A home asks about an item that has come so late that it may have had and forgotten it."""
+
+    source: str
+    id: str
+    attempt: int
+
+
+@wire(80, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """The registrations of a home for which the root still waits; none, when it does not."""
+
+    source: str
+    id: str
+    attempt: int
+    registrations: tuple[str, ...]
+
+
+@wire(76, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Finds the way to some homes, splitting up where their ways part.
+
+    Attributes
+    ----------
+    steps
+        The brokers passed after the root: (broker, link cost of the hop to it, node cost).
+    padding
+        Makes it as large as probes are agreed to be.
+    """
+
+    source: str
+    id: str
+    attempt: int
+    root: str
+    homes: tuple[str, ...]
+    steps: tuple[tuple[str, float, float], ...]
+    padding: bytes
+
+
+@wire(77, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class ProbeAnswer:
+    """The way on which a probe came to a home."""
+
+    source: str
+    id: str
+    attempt: int
+    steps: tuple[tuple[str, float, float], ...]
+
+
+@wire(78, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class ConversionLost:
+    """Formats of an item cannot be made, and some homes do not get what they should.
+
+    Attributes
+    ----------
+    lost
+        (format, reason).
+    homes
+        Those that an attempt leaves without.
+    """
+
+    source: str
+    id: str
+    attempt: int
+    lost: tuple[tuple[str, str], ...]
+    homes: tuple[str, ...]

@@ -1,0 +1,98 @@
+"""What a host tells its broker about the surroundings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from distributary.broker.addresses import Speaker
+from distributary.broker.encoding import wire
+
+__all__ = ["Leave", "Neighbour", "PlantTree", "ServiceTimes", "Surroundings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Another broker as the network sees it.
+
+    Attributes
+    ----------
+    delay_ns
+        The delay to it, as first measured.
+    link_cost
+        What a unit of size costs on the link to it, as a factor.
+    """
+
+    identity: str
+    delay_ns: int
+    link_cost: float = 1.0
+
+
+@wire(3, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where a broker stands: to be told once before `start`, and again when it changes.
+
+    Attributes
+    ----------
+    neighbours
+        Every broker that can be reached; not all of them need be there.
+    members
+        Those that are part of the overlay already, for a broker that starts with it; empty
+        for one that joins later.
+    contact
+        The broker to join by, for one that joins later.
+    node_cost
+        What a unit of conversion costs at this broker, as a factor.
+    """
+
+    neighbours: tuple[Neighbour, ...]
+    members: tuple[str, ...] = ()
+    contact: str | None = None
+    node_cost: float = 1.0
+
+
+@wire(4, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Leave the overlay in good order."""
+
+
+@wire(5, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class ServiceTimes:
+    """How long the broker's processor takes on average, as measured by its host.
+
+    Attributes
+    ----------
+    filter_s, send_s
+        Finding out whether one child needs a version, and sending it.
+    """
+
+    filter_s: float
+    send_s: float
+
+
+@wire(6, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class PlantTree:
+    """The broker's place in a stream tree that was planned beforehand.
+
+    A broker that knows the tree already, as one does that is restored, ignores it.
+
+    Attributes
+    ----------
+    tree
+        The tree's name, the same for everybody in it.
+    objects
+        JSON of a CloudEvent without data for each object, as a publisher announces it.
+    parent
+        None at the root.
+    children
+        Those for whom there is room in any case.
+    """
+
+    tree: str
+    objects: tuple[str, ...]
+    root: str
+    parent: str | None
+    children: tuple[str, ...]

@@ -1,0 +1,99 @@
+"""What brokers say to each other so that nothing gets lost on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from distributary.broker.addresses import Speaker
+from distributary.broker.encoding import wire
+from distributary.broker.validation import Check, Rules
+from distributary.errors import PeerMisbehaved
+
+__all__ = ["CHECKS", "Hop", "HopAck", "Routed", "Step"]
+
+
+@wire(30, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A message that is sent until it is acknowledged.
+
+    Attributes
+    ----------
+    number
+        Tells it from others of the same sender to the same receiver; later ones are larger.
+    lowest
+        Nothing with a smaller number is on its way any more.
+    message
+        The message itself, encoded.
+    """
+
+    number: int
+    lowest: int
+    message: bytes
+
+
+@wire(31, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class HopAck:
+    """A message has arrived, and all that came of it is durable."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One broker on the way of a message.
+
+    Attributes
+    ----------
+    link_cost
+        The cost of the link over which the message came to it; 0 where it began.
+    node_cost
+        The cost of converting there.
+    """
+
+    broker: str
+    link_cost: float
+    node_cost: float
+
+
+@wire(32, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """A message on its way to the root of a key.
+
+    Attributes
+    ----------
+    origin
+        Who sent it.
+    message
+        The message itself, encoded.
+    path
+        The brokers that it has passed, the origin first.
+    """
+
+    key: str
+    origin: str
+    message: bytes
+    path: tuple[Step, ...]
+
+
+def check_path(path: tuple[Step, ...], rules: Rules) -> None:
+    if not path:
+        raise PeerMisbehaved("a way that begins nowhere")
+    rules.brokers(step.broker for step in path)
+    for step in path:
+        rules.amounts((step.link_cost, step.node_cost))
+
+
+def _check_routed(message: Routed, rules: Rules) -> None:
+    """Refuse a message that comes from nowhere."""
+    rules.brokers((message.key, message.origin))
+    check_path(message.path, rules)
+
+
+CHECKS: Mapping[type, Check] = {
+    Routed: _check_routed,
+}
+"""What must hold of messages beyond the types of their fields."""

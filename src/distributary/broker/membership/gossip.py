@@ -1,0 +1,279 @@
+"""Gossip: what brokers tell each other about each other, what comes of it, and what to pass on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from heapq import nsmallest
+from typing import TYPE_CHECKING
+
+from distributary.broker.addresses import is_broker
+from distributary.broker.effects import Turn
+from distributary.broker.membership.messages import Gossip, Members, News, Status
+from distributary.broker.membership.roster import LIFE, MembersChanged, Roster, digest_of_one
+from distributary.broker.settings import ns
+from distributary.broker.timers import Timer
+from distributary.errors import PeerMisbehaved
+
+if TYPE_CHECKING:
+    from distributary.broker.core import Core
+
+__all__ = ["GossipExchange", "GossipQueue"]
+
+# As many as fit in a datagram beside everything else.
+_NEWS_PER_PING = 16
+
+
+class _Rumour:
+    __slots__ = ("left", "news")
+
+    def __init__(self, news: News, left: int) -> None:
+        self.news = news
+        self.left = left
+
+
+class GossipQueue:
+    """The latest news of each broker, as long as they have to be passed on.
+
+    News are passed on twice over: at once, to a few others, which reaches most of an overlay
+    within a few delays; and with pings and their answers, some logarithm of times, which
+    reaches those that were left out.
+    """
+
+    def __init__(self) -> None:
+        self._rumours: dict[str, _Rumour] = {}
+        self._fresh: dict[str, News] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._rumours)
+
+    @property
+    def has_fresh(self) -> bool:
+        """Whether there are news that have not been passed on at all."""
+        return bool(self._fresh)
+
+    def add(self, news: News, *, member_count: int) -> None:
+        """Pass on news, in place of older ones of the same broker."""
+        self._rumours[news.identity] = _Rumour(news, 3 * (member_count + 1).bit_length())
+        self._fresh[news.identity] = news
+
+    def take(self) -> tuple[News, ...]:
+        """Return what goes with the next ping or answer: what has gone out least often."""
+        if not self._rumours:
+            return ()
+        chosen = nsmallest(
+            _NEWS_PER_PING,
+            self._rumours.values(),
+            key=lambda rumour: (-rumour.left, rumour.news.identity),
+        )
+        for rumour in chosen:
+            rumour.left -= 1
+            if not rumour.left:
+                del self._rumours[rumour.news.identity]
+        return tuple(rumour.news for rumour in chosen)
+
+    def take_fresh(self) -> tuple[News, ...]:
+        """Return the news that have not been passed on at all, which then have been."""
+        fresh = tuple(news for _, news in sorted(self._fresh.items()))
+        self._fresh.clear()
+        return fresh
+
+
+# To so many others news are passed on at once. With three, one in twenty is left out.
+_FANOUT = 3
+
+# Suspects are asked a last time before they count as down, unless there are many.
+_ASKED_LAST_MAX = 8
+
+_INCARNATION_MAX = 1 << 62
+
+_AWAY = (Status.DOWN, Status.LOST)
+
+
+class GossipExchange:
+    """All that one broker hears about others and tells about itself.
+
+    Parameters
+    ----------
+    changed
+        Called with what has changed about the members: nothing, if it is the own life.
+    ask
+        Pings a broker.
+
+    Attributes
+    ----------
+    incarnation
+        How often the broker was restarted, and had to deny that it is down.
+    leaving
+        Whether it has said goodbye.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        founders: tuple[str, ...],
+        incarnation: int,
+        *,
+        changed: Callable[[MembersChanged, Turn], None],
+        ask: Callable[[str, Turn], None],
+    ) -> None:
+        settings = core.settings.membership
+        self.roster = Roster(
+            core.identity,
+            founders,
+            suspicion_ns=ns(settings.suspicion_s),
+            lost_ns=ns(settings.lost_s),
+        )
+        self.incarnation = incarnation
+        self.leaving = False
+        self._core = core
+        self._changed = changed
+        self._ask = ask
+        self._period_ns = ns(settings.period_s)
+        self._answer_ns = ns(settings.answer_s)
+        self._gossip_ns = ns(settings.gossip_s)
+        self._rumours = GossipQueue()
+        self._own_digest = digest_of_one(core.identity, incarnation)
+        self._gossiping = False
+        self._compared_ns: int | None = None
+        self._expiry: Timer | None = None
+
+    @property
+    def digest(self) -> int:
+        """A digest of everybody who is there."""
+        return self.roster.digest if self.leaving else self.roster.digest ^ self._own_digest
+
+    def own_news(self) -> News:
+        """Return what this broker says of itself."""
+        status = Status.LEFT if self.leaving else Status.ALIVE
+        return News(self._core.identity, self.incarnation, status)
+
+    def all_news(self) -> tuple[News, ...]:
+        """Return everything that this broker knows."""
+        news_of = self.roster.news_of
+        return (self.own_news(), *(news_of(one) for one in self.roster.known()))
+
+    def news_for(self, peer: str) -> tuple[News, ...]:
+        """Return what goes with a ping or an answer.
+
+        What is thought of the peer itself comes first, so that it can deny it.
+        """
+        news = self._rumours.take()
+        if self.roster.get(peer).status not in (Status.ALIVE, Status.UNKNOWN):
+            news = (self.roster.news_of(peer), *news)
+        return (self.own_news(), *news) if self.leaving else news
+
+    def hear_from(
+        self, sender: str, incarnation: int, turn: Turn, news: tuple[News, ...] = ()
+    ) -> None:
+        """Take news that come with a ping or an answer, which is news of the sender too."""
+        if news or not self.roster.is_plain(sender, incarnation):
+            before = self.roster.get(sender).status
+            # In this order: one that is leaving answers, which does not mean that it stays.
+            self.hear((*news, News(sender, incarnation, Status.ALIVE)), turn)
+            if before in _AWAY and self.roster.get(sender).status is Status.ALIVE:
+                # It may not be alone in coming back: the network may have been in two.
+                self._exchange(sender, turn)
+
+    def hear(self, news: Iterable[News], turn: Turn) -> None:
+        """Take news, if they are in order; otherwise none of them."""
+        self.check(news)
+        life = self.incarnation // LIFE
+        for one in news:
+            if one.identity == self._core.identity:
+                self._hear_of_self(one)
+            else:
+                self.roster.hear(one, now_ns=turn.now_ns)
+        if self.incarnation // LIFE != life:
+            self._changed(MembersChanged(), turn)
+        self._settle(turn)
+
+    def suspect(self, peer: str, turn: Turn) -> None:
+        """Hold a broker suspect that does not answer."""
+        self.roster.doubt(peer, now_ns=turn.now_ns)
+        self._settle(turn)
+
+    def compare(self, digest: int, peer: str, turn: Turn) -> None:
+        """Exchange everything with a broker that disagrees although no news are about."""
+        if digest != self.digest and not self._rumours:
+            self._exchange(peer, turn)
+
+    def some_others(self, count: int, *, without: str) -> list[str]:
+        """Return some others that are there, at random."""
+        there = self.roster.there
+        drawn = self._core.rng.sample(there, min(count + 2, len(there)))
+        return [one for one in drawn if one not in (without, self._core.identity)][:count]
+
+    def check(self, news: Iterable[News]) -> None:
+        """Refuse news that nobody can have."""
+        for one in news:
+            self.check_identity(one.identity)
+            if one.status in (Status.UNKNOWN, Status.LOST) or not (
+                0 <= one.incarnation < _INCARNATION_MAX
+            ):
+                raise PeerMisbehaved(f"impossible news of {one.identity}")
+
+    def check_identity(self, identity: str) -> None:
+        """Refuse what cannot be the name of a broker of this overlay."""
+        if not is_broker(identity, len(self._core.identity)):
+            raise PeerMisbehaved(f"{identity!r} is not the name of a broker")
+
+    def _exchange(self, peer: str, turn: Turn) -> None:
+        since_ns = self._compared_ns
+        if since_ns is not None and 0 <= turn.now_ns - since_ns < self._period_ns:
+            return
+        self._compared_ns = turn.now_ns
+        turn.send(peer, Members(self.all_news(), answer=True))
+
+    def _hear_of_self(self, news: News) -> None:
+        """Deny what is said about this broker, unless it is true."""
+        if news.incarnation < self.incarnation or news == self.own_news():
+            return
+        if not self.leaving:
+            self.incarnation = news.incarnation + 1
+            self._own_digest = digest_of_one(self._core.identity, self.incarnation)
+        self._spread(self.own_news())
+
+    def _settle(self, turn: Turn) -> None:
+        """Draw the consequences of what has been heard."""
+        change, names = self.roster.take_changes()
+        for name in names:
+            self._spread(self.roster.news_of(name))
+        if self._rumours.has_fresh and not self._gossiping:
+            self._gossiping = True
+            self._core.timers.at(turn.now_ns + self._gossip_ns, self._gossip)
+        self._set_expiry()
+        if change.came or change.down or change.gone:
+            self._changed(change, turn)
+
+    def _spread(self, news: News) -> None:
+        self._rumours.add(news, member_count=len(self.roster.there))
+
+    def _gossip(self, turn: Turn) -> None:
+        self._gossiping = False
+        news = self._rumours.take_fresh()
+        for peer in self.some_others(_FANOUT, without=self._core.identity):
+            turn.send(peer, Gossip(news))
+
+    def _set_expiry(self) -> None:
+        deadline_ns = self.roster.next_deadline_ns()
+        if self._expiry is not None:
+            if self._expiry.at_ns == deadline_ns:
+                return
+            self._expiry.cancel()
+            self._expiry = None
+        if deadline_ns is not None:
+            self._expiry = self._core.timers.at(deadline_ns, self._expire)
+
+    def _expire(self, turn: Turn) -> None:
+        self._expiry = None
+        roster = self.roster
+        due = roster.due(turn.now_ns)
+        for peer in due:
+            member = roster.get(peer)
+            spared = member.status is Status.SUSPECT and not member.warned
+            if spared and len(due) <= _ASKED_LAST_MAX:
+                roster.spare(peer, until_ns=turn.now_ns + 2 * self._answer_ns)
+                self._ask(peer, turn)
+            else:
+                roster.expire(peer, now_ns=turn.now_ns)
+        self._settle(turn)

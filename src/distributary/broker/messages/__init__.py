@@ -1,1 +1,0 @@
-"""The messages between brokers, clients and hosts: one file for each concern."""

@@ -1,0 +1,258 @@
+"""Publications that their home keeps: until everybody has got them, and for a while after.
+
+Intake: what is checked when a client publishes, and what becomes of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from distributary.broker.blob import Blob
+from distributary.broker.client import Publish
+from distributary.broker.dissemination.messages import Item
+from distributary.broker.encoding import MESSAGE_BYTES_MAX, wire
+from distributary.broker.formats import publication_of
+from distributary.broker.transitions import Transitions
+from distributary.content import Publication
+from distributary.content.attributes import DATA_SIZE, declared_bytes
+from distributary.content.payload import CONTENT_BYTES_MAX
+from distributary.errors import BadInput
+
+__all__ = [
+    "PUBLICATION",
+    "CountRecord",
+    "DroppedRecord",
+    "Event",
+    "Kept",
+    "KeptRecord",
+    "State",
+    "checked",
+    "item_of",
+]
+
+
+class State(Enum):
+    """How far a publication is."""
+
+    OFFERED = "offered"
+    TAKEN = "taken"
+    SETTLED = "settled"
+
+
+class Event(Enum):
+    """What can happen to a publication at its home."""
+
+    TAKEN = "taken"
+    SETTLED = "settled"
+    ROOT_CHANGED = "root changed"
+
+
+# A publication is offered to the root of its cell, again and again, until the root has taken
+# it. Then it is kept in case that the root is lost, until all who are to get it have got it.
+# Should the cell have another root by then, it is offered to that one too, which may know of
+# subscribers that the first did not.
+PUBLICATION: Transitions[State, Event] = Transitions(
+    "publication at its home",
+    State.OFFERED,
+    {
+        (State.OFFERED, Event.TAKEN): State.TAKEN,
+        (State.OFFERED, Event.SETTLED): State.SETTLED,
+        (State.TAKEN, Event.SETTLED): State.SETTLED,
+        (State.TAKEN, Event.ROOT_CHANGED): State.OFFERED,
+        (State.SETTLED, Event.SETTLED): State.SETTLED,
+        (State.SETTLED, Event.ROOT_CHANGED): State.OFFERED,
+    },
+)
+
+
+@wire(600)
+@dataclass(frozen=True, slots=True)
+class CountRecord:
+    """How many items of a source in a cell have been numbered, as it is kept."""
+
+    client: str
+    source: str
+    cell: int
+    series: int
+    last: int
+
+
+@wire(601)
+@dataclass(frozen=True, slots=True)
+class KeptRecord:
+    """A publication as it is kept.
+
+    Attributes
+    ----------
+    settled_by
+        The root that has settled it, if one has.
+    served
+        The registrations that are known to have got it.
+    """
+
+    client: str
+    item: Item
+    blob: Blob | None
+    settled_by: str | None
+    served: tuple[tuple[str, str], ...]
+
+
+@wire(602)
+@dataclass(frozen=True, slots=True)
+class DroppedRecord:
+    """A publication that nobody wanted, as it is remembered."""
+
+    client: str
+    source: str
+    id: str
+
+
+class Kept:
+    """A publication that is kept.
+
+    Attributes
+    ----------
+    client
+        Whose it is.
+    item, blob
+        What was published.
+    answered_by
+        The root that has taken or settled it.
+    settled
+        Whether some root has settled it, this one or an earlier one.
+    served
+        The registrations that are known to have got it.
+    repeats
+        How often it was offered without an answer.
+    """
+
+    __slots__ = (
+        "answered_by",
+        "blob",
+        "client",
+        "item",
+        "repeats",
+        "served",
+        "settled",
+        "state",
+    )
+
+    def __init__(self, client: str, item: Item, blob: Blob | None) -> None:
+        self.client = client
+        self.item = item
+        self.blob = blob
+        self.state = PUBLICATION.initial
+        self.answered_by: str | None = None
+        self.settled = False
+        self.served: tuple[tuple[str, str], ...] = ()
+        self.repeats = 0
+
+    @classmethod
+    def from_record(cls, record: KeptRecord) -> Kept:
+        """Return a publication as it was kept."""
+        kept = cls(record.client, record.item, record.blob)
+        if record.settled_by is not None:
+            kept.answered(record.settled_by, Event.SETTLED)
+            kept.served = record.served
+        return kept
+
+    def record(self) -> KeptRecord:
+        """Return it as it is kept."""
+        settled_by = self.answered_by if self.state is State.SETTLED else None
+        return KeptRecord(self.client, self.item, self.blob, settled_by, self.served)
+
+    def answered(self, root: str, event: Event) -> None:
+        """Note what a root has said."""
+        following = PUBLICATION.step(self.state, event)
+        if following is None:
+            return
+        self.state = following
+        self.answered_by = root
+        self.settled = self.settled or event is Event.SETTLED
+
+    def root_is(self, root: str) -> None:
+        """Offer it again if it was another root that has answered."""
+        if self.answered_by is not None and self.answered_by != root:
+            following = PUBLICATION.step(self.state, Event.ROOT_CHANGED)
+            if following is not None:
+                self.state = following
+                self.answered_by = None
+                self.repeats = 0
+
+
+# Content in several formats fits into one message, with room for the plan.
+_CONTENT_BYTES_MAX = MESSAGE_BYTES_MAX // 4
+_NO_CONTENT = "application/json"
+
+
+def checked(message: Publish) -> Publication:
+    """Return the event that a client publishes.
+
+    Raises
+    ------
+    BadInput
+        When it is none, or does not go with the content beside it, or that is too large.
+    """
+    publication = publication_of(message.event)
+    blob = message.blob
+    if blob is None:
+        _check_size(len(publication.content))
+        return publication
+    if blob.data is not None:
+        _check_size(len(blob.data))
+        if blob.size_bytes != len(blob.data):
+            raise BadInput("content", f"has {len(blob.data):,} bytes, not {blob.size_bytes:,}")
+        if blob != Blob.of(blob.media_type, blob.data):
+            # Conversions are shared by digest: it would stand in for somebody else's content.
+            raise BadInput("content", "is not what its digest says")
+    if not 0 <= blob.size_bytes <= CONTENT_BYTES_MAX:
+        raise BadInput("content", f"has {blob.size_bytes:,} bytes; at most {CONTENT_BYTES_MAX:,}")
+    declared = declared_bytes(publication.attributes)
+    if declared not in (None, blob.size_bytes):
+        raise BadInput(DATA_SIZE, f"is {declared:,}, and the content has {blob.size_bytes:,} bytes")
+    if publication.data is not None:
+        raise BadInput("data", "is in the event and beside it")
+    if publication.media_type not in (None, blob.media_type):
+        raise BadInput(
+            "datacontenttype", f"is {publication.media_type}, and the content {blob.media_type}"
+        )
+    return publication
+
+
+def item_of(
+    message: Publish,
+    publication: Publication,
+    *,
+    cell: int,
+    series: int,
+    number: int,
+    home: str,
+    now_ns: int,
+) -> Item:
+    """Return a publication with its number, as it goes on its way."""
+    media_type, size_bytes = _content(publication, message.blob)
+    return Item(
+        publication.source,
+        publication.id,
+        cell,
+        series,
+        number,
+        home,
+        now_ns,
+        message.event,
+        media_type,
+        size_bytes,
+        message.blob is None,
+    )
+
+
+def _content(publication: Publication, blob: Blob | None) -> tuple[str, int]:
+    if blob is None:
+        return publication.media_type or _NO_CONTENT, len(publication.content)
+    return blob.media_type, blob.size_bytes
+
+
+def _check_size(size_bytes: int) -> None:
+    if size_bytes > _CONTENT_BYTES_MAX:
+        raise BadInput("content", f"has {size_bytes:,} bytes; at most {_CONTENT_BYTES_MAX:,}")

@@ -1,0 +1,81 @@
+"""What home brokers and rendezvous brokers say about registrations.
+
+A home routes `Register` and `Withdraw` to the roots of its subscription's cells, and repeats
+them until every cell has been answered for. A version orders what is said about one
+registration, so that what arrives late changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from distributary.broker.addresses import Speaker
+from distributary.broker.encoding import wire
+
+__all__ = ["Register", "Registered", "Withdraw", "Withdrawn"]
+
+
+@wire(40, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Register:
+    """Keep a registration in some cells, whose root is the same as far as the home knows.
+
+    Attributes
+    ----------
+    id
+        The subscription's; together with the home it names the registration.
+    version
+        Counts what the home has said about registrations.
+    filters, profile
+        JSON; a subscriber without a profile takes the original.
+    tolerance
+        Whether it follows streams rather than content.
+    since_ns
+        From when on publications are owed, by the home's clock: when it was first confirmed,
+        or when it was asked for while it has not been.
+    confirmed
+        Whether it has been confirmed to its client.
+    claim
+        Orders homes from which the same subscription is registered: when it was asked for,
+        less one for every time that its client has moved since. The highest is served.
+    """
+
+    id: str
+    version: int
+    filters: str
+    profile: str | None
+    tolerance: bool
+    since_ns: int
+    confirmed: bool
+    cells: tuple[int, ...]
+    claim: int = 0
+
+
+@wire(41, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A registration is kept in some cells, at their root and at the next surrogate."""
+
+    id: str
+    version: int
+    cells: tuple[int, ...]
+
+
+@wire(42, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """Forget a registration, and whatever was said about it before this version."""
+
+    id: str
+    version: int
+    cells: tuple[int, ...]
+
+
+@wire(43, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """A registration is forgotten in some cells, at their root and at the next surrogate."""
+
+    id: str
+    version: int
+    cells: tuple[int, ...]
