@@ -11,7 +11,17 @@ from typing import TypeAlias
 
 from distributary.errors import BadInput, quoted
 
-__all__ = ["HOST", "Address", "Speaker", "client_address", "is_broker", "is_client", "speaker_at"]
+__all__ = [
+    "HOST",
+    "Address",
+    "Speaker",
+    "client_address",
+    "is_broker",
+    "is_client",
+    "is_tenant",
+    "speaker_at",
+    "tenant_of",
+]
 
 Address: TypeAlias = str
 
@@ -21,6 +31,8 @@ HOST: Address = "!"
 _CLIENT = "@"
 _NAME_CHARACTERS_MAX = 200
 _DIGITS = frozenset("0123456789abcdef")
+_TENANT_CHARACTERS_MAX = 64
+_TENANT_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 
 class Speaker(Enum):
@@ -31,14 +43,40 @@ class Speaker(Enum):
     HOST = "hosts"
 
 
-def client_address(name: str) -> Address:
-    """Return the address of a client."""
-    if not 1 <= len(name) <= _NAME_CHARACTERS_MAX:
+def client_address(name: str, tenant: str = "") -> Address:
+    """Return the address of a client.
+
+    Parameters
+    ----------
+    name
+        Any text without the sign that begins addresses.
+    tenant
+        Whose client it is: small letters, digits and dashes. Nothing that tenants publish,
+        want or keep is ever seen by another; where nobody tells tenants apart there is one
+        without a name.
+    """
+    if not 1 <= len(name) <= _NAME_CHARACTERS_MAX or _CLIENT in name:
         raise BadInput(
             f"client {quoted(name)}",
-            f"must have 1 to {_NAME_CHARACTERS_MAX} characters in its name",
+            f"must have 1 to {_NAME_CHARACTERS_MAX} characters in its name, none of them {_CLIENT}",
         )
-    return _CLIENT + name
+    if not is_tenant(tenant):
+        raise BadInput(
+            f"tenant {quoted(tenant)}",
+            f"must have at most {_TENANT_CHARACTERS_MAX} small letters, digits and dashes",
+        )
+    return f"{_CLIENT}{tenant}{_CLIENT}{name}" if tenant else f"{_CLIENT}{name}"
+
+
+def is_tenant(tenant: str) -> bool:
+    """Whether a text can be the name of a tenant, or is that of the only one."""
+    return len(tenant) <= _TENANT_CHARACTERS_MAX and _TENANT_CHARACTERS.issuperset(tenant)
+
+
+def tenant_of(client: Address) -> str:
+    """Return whose client has an address; "" where nobody tells tenants apart."""
+    tenant, sign, _ = client.removeprefix(_CLIENT).partition(_CLIENT)
+    return tenant if sign else ""
 
 
 def is_client(address: Address) -> bool:

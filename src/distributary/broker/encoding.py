@@ -9,6 +9,7 @@ bytes come from other machines and from disks.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ __all__ = [
     "VERSION",
     "decode",
     "encode",
+    "journal_key",
     "kind_name",
     "kinds",
     "speaker_of",
@@ -153,3 +155,16 @@ def _decoder(number: int) -> msgspec.msgpack.Decoder[Any]:
     hints = get_type_hints(cls)
     types = tuple(hints[field.name] for field in dataclasses.fields(cls))
     return msgspec.msgpack.Decoder(tuple[types] if types else tuple[()])  # type: ignore[valid-type]
+
+
+def journal_key(*texts: str) -> str:
+    """Return what stands for texts of clients in the key of a record.
+
+    A store may limit how long keys are and what they contain, and clients write what they
+    like. Records themselves say what they are about.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "big") + data)
+    return digest.hexdigest()

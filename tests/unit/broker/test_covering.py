@@ -22,6 +22,7 @@ from tests.broker_subscribers import (
 )
 from tests.filter_pairs import Document, any_filter, derived_pair, events
 
+from distributary.broker.encoding import journal_key
 from distributary.broker.subscriptions.subscription import TRANSITIONS, State, SubscriptionRecord
 from distributary.content import ContentSpace, Publication
 from distributary.content.dimensions import TextBuckets
@@ -132,7 +133,7 @@ def test_a_home_torn_down_while_it_lets_the_covered_go_goes_on_with_it() -> None
     torn: list[int] = []
 
     def torn_down() -> None:
-        local = overlay.world.nodes[home].journal["subscriptions/s/d"]
+        local = overlay.world.nodes[home].journal[f"subscriptions/s/{journal_key('d')}"]
         torn.append(cast("SubscriptionRecord", local).state)
         overlay.world.at(overlay.world.now_ns, overlay.restart, home)
 

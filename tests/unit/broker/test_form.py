@@ -79,7 +79,7 @@ OBJECT = ObjectFigures("/s", "x", 1.0, 1.0, 1, 1.0)
 FIGURES = Figures((OBJECT,), (LAST,), 1.0, 1.0, 0.001, 0.001, 0.0, 0.0, 0.0)
 HOLD_ANSWER = HoldAnswer("t", 1, FIGURES, ((LAST, FIGURES),), ((LAST, 10**10),))
 STATISTICS = Statistics((("t", FIGURES),))
-QUEUED = Queued("@c", 0, "/s", "1", EVENT, BLOB, PDF, None)
+QUEUED = Queued("@c", "s", 0, "/s", "1", EVENT, BLOB, PDF, None)
 REDIRECT = Redirect("@c", 1, "s", encode(QUEUED), 0, 1, 2)
 PARTS: dict[str, Any] = {
     "advertisements": ClientAdvertisements("@c", ()),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
+from tests.content_worlds import ContentWorld
 
 import distributary.broker
 from distributary.broker.broker import PARTS
@@ -28,3 +30,18 @@ def called_by(part: str) -> set[str]:
 @pytest.mark.parametrize("part", PARTS)
 def test_a_part_calls_those_that_it_says_it_uses(part: str) -> None:
     assert sorted(PARTS[part].uses) == sorted(called_by(part))
+
+
+def test_no_text_of_a_client_is_in_a_key() -> None:
+    """A store may limit what keys contain; clients write what they like."""
+    names = ("a b", "x/y", "../..", "é" * 200, "*.>")
+    world = ContentWorld(4)
+    for place, name in enumerate(names):
+        world.subscribe(name, home=world.members[place % 4])
+    world.run_s(5)
+    for name in names:
+        world.publish(name, world.members[0])
+    world.run_s(30)
+    keys = [key for node in world.world.nodes.values() for key in node.journal]
+    assert any(key.startswith("deliveries/") for key in keys)
+    assert [key for key in keys if not re.fullmatch(r"[a-z0-9/]{1,120}", key)] == []

@@ -19,7 +19,7 @@ from distributary.broker.deliveries.finished import Arrival, Finished, FinishedI
 from distributary.broker.deliveries.queues import Acknowledged, Queued, Queues
 from distributary.broker.dissemination.messages import AskOwed, AskServed, Item, Owed, Served
 from distributary.broker.effects import Turn
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import journal_key, wire
 from distributary.broker.formats import (
     choice,
     delivered_event,
@@ -92,7 +92,7 @@ class Deliveries(Part):
             self._items.put(record)
         else:
             assert isinstance(record, Queued | Acknowledged)
-            self._queues.load(key, record)
+            self._queues.load(record)
 
     def start(self, turn: Turn) -> None:
         """Send again what was not acknowledged."""
@@ -240,7 +240,9 @@ class Deliveries(Part):
             blob = arrival.blobs.get(formats.own)
             if blob is None:
                 return None
-        return Queued(local.client, 0, item.source, item.id, event, blob, media_type, reason)
+        return Queued(
+            local.client, local.id, 0, item.source, item.id, event, blob, media_type, reason
+        )
 
     def _put(
         self,
@@ -422,4 +424,4 @@ def _served(finished: Finished) -> Served:
 
 
 def _item_key(item: Item | Finished) -> str:
-    return f"deliveries/item/{item.source}\n{item.id}"
+    return f"deliveries/item/{journal_key(item.source, item.id)}"

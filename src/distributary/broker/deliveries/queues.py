@@ -13,7 +13,7 @@ from distributary.broker.addresses import Address
 from distributary.broker.blob import Blob
 from distributary.broker.client import Acknowledge, Delivery, Undeliverable
 from distributary.broker.effects import Turn
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import journal_key, wire
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import Delivered
 from distributary.broker.timers import Backoff, Timer
@@ -42,6 +42,7 @@ class Queued:
     """
 
     client: str
+    subscription: str
     number: int
     source: str
     id: str
@@ -55,11 +56,11 @@ class Queued:
         """(`source`, `id`)."""
         return self.source, self.id
 
-    def message(self, subscription: str) -> Delivery | Undeliverable:
+    def message(self) -> Delivery | Undeliverable:
         """Return it as the client is told."""
         if self.reason is None:
-            return Delivery(subscription, self.number, self.event, self.blob)
-        return Undeliverable(subscription, self.number, self.source, self.id, self.reason)
+            return Delivery(self.subscription, self.number, self.event, self.blob)
+        return Undeliverable(self.subscription, self.number, self.source, self.id, self.reason)
 
 
 @wire(572)
@@ -68,6 +69,7 @@ class Acknowledged:
     """How far a client has acknowledged a subscription, as it is kept."""
 
     client: str
+    subscription: str
     number: int
 
 
@@ -144,13 +146,13 @@ class Queues:
         """Return the queues of a client's subscriptions, in order."""
         return [(name, queue) for name, queue in self if queue.client == client]
 
-    def load(self, key: str, record: Queued | Acknowledged) -> None:
-        """Take back what was kept under a key of `put` or `acknowledge`."""
-        rest = key.partition("/")[2]
+    def load(self, record: Queued | Acknowledged) -> None:
+        """Take back what was kept by `put` or `acknowledge`."""
+        queue = self._queue(record.subscription, record.client)
         if isinstance(record, Acknowledged):
-            self._queue(rest, record.client).acknowledge(record.number)
+            queue.acknowledge(record.number)
         else:
-            self._queue(rest.rpartition("/")[0], record.client).put(record)
+            queue.put(record)
 
     def start(self, turn: Turn) -> None:
         """Send again what was not acknowledged."""
@@ -168,7 +170,7 @@ class Queues:
     def transmit(self, entries: list[tuple[str, Queued]], turn: Turn) -> None:
         """Send clients what was put into their queues."""
         for subscription, entry in entries:
-            turn.send(entry.client, entry.message(subscription))
+            turn.send(entry.client, entry.message())
             self._arm(subscription, self._queues[subscription], turn)
             if entry.reason is None:
                 turn.report(
@@ -208,7 +210,8 @@ class Queues:
             self.drop(subscription, turn)
         queue = self._queue(subscription, client)
         queue.acknowledge(acknowledged)
-        turn.persist(_cursor_key(subscription), Acknowledged(client, queue.acknowledged))
+        cursor = Acknowledged(client, subscription, queue.acknowledged)
+        turn.persist(_cursor_key(subscription), cursor)
         for entry in waiting:
             if entry.number > queue.acknowledged:
                 self._keep(subscription, queue, entry, turn)
@@ -244,7 +247,7 @@ class Queues:
     def _advance(self, subscription: str, queue: Queue, number: int, turn: Turn) -> None:
         if number <= queue.acknowledged:
             return
-        turn.persist(_cursor_key(subscription), Acknowledged(queue.client, number))
+        turn.persist(_cursor_key(subscription), Acknowledged(queue.client, subscription, number))
         for done in queue.acknowledge(number):
             turn.erase(_entry_key(subscription, done))
         queue.attempts = 0
@@ -269,14 +272,14 @@ class Queues:
             # Its new home would not know what it has got from here.
             return
         for number in sorted(queue.waiting)[:_REPEATED_MAX]:
-            turn.send(queue.client, queue.waiting[number].message(subscription))
+            turn.send(queue.client, queue.waiting[number].message())
         queue.attempts += 1
         self._arm(subscription, queue, turn)
 
 
 def _entry_key(subscription: str, number: int) -> str:
-    return f"deliveries/entry/{subscription}/{number}"
+    return f"deliveries/entry/{journal_key(subscription)}/{number}"
 
 
 def _cursor_key(subscription: str) -> str:
-    return f"deliveries/cursor/{subscription}"
+    return f"deliveries/cursor/{journal_key(subscription)}"

@@ -38,6 +38,7 @@ from distributary.broker.dissemination.task import (
 )
 from distributary.broker.dissemination.validation import CHECKS
 from distributary.broker.effects import Turn
+from distributary.broker.encoding import journal_key
 from distributary.broker.formats import formats_of, publication_of
 from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
@@ -91,8 +92,7 @@ class Dissemination(Part):
             self._enter(Task(record.item, record.blob))
             return
         assert isinstance(record, ProgressRecord)
-        source, _, identifier = key.partition("/")[2].partition("\n")
-        task = self._tasks[source, identifier]
+        task = self._tasks[record.source, record.id]
         task.item = task.item._replace(home=record.home)
         task.attempt = record.attempt
         task.served = set(record.served)
@@ -394,4 +394,4 @@ class Dissemination(Part):
 
 
 def _key(what: str, item: Item) -> str:
-    return f"dissemination/{what}/{item.source}\n{item.id}"
+    return f"dissemination/{what}/{journal_key(item.source, item.id)}"

@@ -113,6 +113,8 @@ class PendingRecord:
 class ProgressRecord:
     """How far a root is with an item, as it is kept."""
 
+    source: str
+    id: str
     home: str
     attempt: int
     pending: tuple[PendingRecord, ...]
@@ -227,6 +229,8 @@ class Task:
     def progress(self) -> ProgressRecord:
         """Return how far it is, as it is kept."""
         return ProgressRecord(
+            self.item.source,
+            self.item.id,
             self.item.home,
             self.attempt,
             tuple(

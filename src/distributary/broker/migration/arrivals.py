@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from distributary.broker.addresses import Address
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.effects import Turn
-from distributary.broker.encoding import decode
+from distributary.broker.encoding import decode, journal_key
 from distributary.broker.migration.messages import (
     IDS,
     MOVING,
@@ -88,7 +88,7 @@ class Arrivals:
         number = max(arrival.held, default=0) + 1
         held = HeldRecord(client, subscription, parcel, *place, doubtful)
         arrival.held[number] = held
-        turn.persist(f"migration/held/{client}/{number:09d}", held)
+        turn.persist(f"migration/held/{journal_key(client)}/{number:09d}", held)
 
     # The steps.
 
@@ -175,7 +175,7 @@ class Arrivals:
         if arrival is None or number <= arrival.taken:
             return
         arrival.early[number] = record
-        turn.persist(f"migration/early/{client}/{number:09d}", record)
+        turn.persist(f"migration/early/{journal_key(client)}/{number:09d}", record)
         while arrival.taken + 1 in arrival.early:
             self._take_redirected(arrival, arrival.taken + 1, turn)
         self._settle(arrival, turn)
@@ -190,11 +190,11 @@ class Arrivals:
         self._hand(record, turn)
         arrival.taken = number
         self._keep(arrival, turn)
-        turn.erase(f"migration/early/{arrival.client}/{number:09d}")
+        turn.erase(f"migration/early/{journal_key(arrival.client)}/{number:09d}")
 
     def _take_held(self, arrival: Arrival, number: int, turn: Turn) -> None:
         self._hand(arrival.held.pop(number), turn)
-        turn.erase(f"migration/held/{arrival.client}/{number:09d}")
+        turn.erase(f"migration/held/{journal_key(arrival.client)}/{number:09d}")
 
     def ended(self, client: Address, count: int, turn: Turn) -> None:
         """Know how much the old home has redirected in all."""
@@ -235,7 +235,7 @@ class Arrivals:
         for number in sorted(arrival.held):
             self._take_held(arrival, number, turn)
         del self._by_client[arrival.client]
-        turn.erase(f"migration/arriving/{arrival.client}")
+        turn.erase(f"migration/arriving/{journal_key(arrival.client)}")
         turn.report(Migrated(arrival.client, self._core.identity))
 
     def _look_later(self, client: Address, turn: Turn) -> None:
@@ -258,7 +258,7 @@ class Arrivals:
             self._look_later(client, turn)
 
     def _keep(self, arrival: Arrival, turn: Turn) -> None:
-        turn.persist(f"migration/arriving/{arrival.client}", arrival.record())
+        turn.persist(f"migration/arriving/{journal_key(arrival.client)}", arrival.record())
 
     def _step(self, arrival: Arrival, event: Coming) -> bool:
         following = ARRIVING.step(arrival.state, event)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from distributary.broker.addresses import Address
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.effects import Turn
-from distributary.broker.encoding import encode
+from distributary.broker.encoding import encode, journal_key
 from distributary.broker.migration.choice import Summary
 from distributary.broker.migration.messages import (
     MoveNow,
@@ -71,7 +71,7 @@ class Departures:
             self._look_later(client, turn)
 
     def _keep(self, departure: Departure, turn: Turn) -> None:
-        turn.persist(f"migration/leaving/{departure.client}", departure.record())
+        turn.persist(f"migration/leaving/{journal_key(departure.client)}", departure.record())
 
     # What other parts ask.
 
@@ -321,7 +321,7 @@ class Departures:
         if following in (Leaving.STAYING, Leaving.FORGOTTEN):
             del self._by_client[departure.client]
             if durable:
-                turn.erase(f"migration/leaving/{departure.client}")
+                turn.erase(f"migration/leaving/{journal_key(departure.client)}")
             if kept:
                 self._core.deliveries.resume_client(departure.client, turn)
         elif self.has_left(departure.client):

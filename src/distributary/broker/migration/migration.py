@@ -15,7 +15,7 @@ from distributary.broker.addresses import Address
 from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.effects import Turn
-from distributary.broker.encoding import decode, wire
+from distributary.broker.encoding import decode, journal_key, wire
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.migration.arrivals import Arrivals
 from distributary.broker.migration.choice import PublishingRates, Summary, best_home, total, traffic
@@ -57,6 +57,7 @@ __all__ = ["Migration"]
 class PricesRecord:
     """What a unit of traffic costs a client at each broker, as it is kept."""
 
+    client: str
     prices: tuple[tuple[str, float], ...]
 
 
@@ -105,7 +106,7 @@ class Migration(Part):
     def load(self, key: str, record: Any) -> None:
         """Take back what was kept."""
         if isinstance(record, PricesRecord):
-            self._prices[key.partition("/")[2]] = dict(record.prices)
+            self._prices[record.client] = dict(record.prices)
         elif isinstance(record, DepartureRecord):
             self._departures.load(record)
         else:
@@ -247,7 +248,7 @@ class Migration(Part):
 
     def _register(self, message: RegisterClient, sender: Address, turn: Turn) -> None:
         self._prices[sender] = dict(message.prices)
-        turn.persist(f"migration/prices/{sender}", PricesRecord(message.prices))
+        turn.persist(_prices_key(sender), PricesRecord(sender, message.prices))
 
     def _summarize(self, message: Summarize, sender: Address, turn: Turn) -> None:
         self._summaries[sender] = Summary(
@@ -275,7 +276,7 @@ class Migration(Part):
         if self._arrivals.replicate(message, sender, turn):
             self._rates.bring(message.client, dict(message.rates))
             self._prices[message.client] = dict(message.prices)
-            turn.persist(f"migration/prices/{message.client}", PricesRecord(message.prices))
+            turn.persist(_prices_key(message.client), PricesRecord(message.client, message.prices))
 
     def _replicated(self, message: Replicated, sender: Address, turn: Turn) -> None:
         self._departures.replicated(message.client, sender, message.stored, turn)
@@ -283,7 +284,7 @@ class Migration(Part):
             self._full.pop(message.client, None)
             self._rates.drop(message.client)
             self._prices.pop(message.client, None)
-            turn.erase(f"migration/prices/{message.client}")
+            turn.erase(_prices_key(message.client))
 
     def _arrived(self, message: Arrived, sender: Address, turn: Turn) -> None:
         self._departures.arrived(message.client, sender, turn)
@@ -305,3 +306,7 @@ class Migration(Part):
 
     def _redirect_end(self, message: RedirectEnd, sender: Address, turn: Turn) -> None:
         self._arrivals.ended(message.client, message.count, turn)
+
+
+def _prices_key(client: Address) -> str:
+    return f"migration/prices/{journal_key(client)}"

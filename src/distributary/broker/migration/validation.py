@@ -80,7 +80,7 @@ def _check_redirect(message: Redirect, rules: Rules) -> None:
         raise PeerMisbehaved(f"a redirected {type(parcel).__name__}")
     _check_client(message, rules)
     _check_owners((parcel.client,), message.client)
-    _check_queued(parcel, rules)
+    _check_queued(parcel, message.subscription, rules)
     rules.numbers((message.number, message.place))
     rules.cells((message.cell,))
     rules.times((message.series,))
@@ -140,18 +140,20 @@ def _check_owners(owners: Iterable[str], client: str) -> None:
         raise PeerMisbehaved(f"{quoted(client)} was sent others' belongings")
 
 
-def _check_queued(queued: Queued, rules: Rules) -> None:
+def _check_queued(queued: Queued, subscription: str, rules: Rules) -> None:
+    if queued.subscription != subscription:
+        raise PeerMisbehaved(f"something for {quoted(queued.subscription)} among what is another's")
     rules.numbers((queued.number,))
     if queued.blob is not None:
         check_blob(queued.blob)
 
 
 def _check_deliveries(record: ClientDeliveries, rules: Rules) -> None:
-    for _, last, acknowledged, waiting in record.queues:
+    for subscription, last, acknowledged, waiting in record.queues:
         rules.numbers((last, acknowledged))
         _check_owners((queued.client for queued in waiting), record.client)
         for queued in waiting:
-            _check_queued(queued, rules)
+            _check_queued(queued, subscription, rules)
     for finished in record.finished:
         rules.cells((finished.cell,))
         rules.times((finished.series,))

@@ -17,7 +17,7 @@ from distributary.broker.client import Accepted, Publish, Refused
 from distributary.broker.core import Handler, Part
 from distributary.broker.dissemination.messages import Item, Offer, Settled, Taken
 from distributary.broker.effects import Turn
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import journal_key, wire
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.publishing.publications import (
     CountRecord,
@@ -317,12 +317,12 @@ class Publishing(Part):
 
 
 def _kept_key(identity: _Identity) -> str:
-    return "publishing/kept/{}\n{}".format(*identity)
+    return f"publishing/kept/{journal_key(*identity)}"
 
 
 def _dropped_key(identity: _Identity) -> str:
-    return "publishing/dropped/{}\n{}".format(*identity)
+    return f"publishing/dropped/{journal_key(*identity)}"
 
 
 def _count_key(source: str, cell: int) -> str:
-    return f"publishing/count/{source}\n{cell}"
+    return f"publishing/count/{journal_key(source)}/{cell}"

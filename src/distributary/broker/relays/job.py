@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from distributary.broker.blob import Blob
 from distributary.broker.dissemination.messages import Portion
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import journal_key, wire
 from distributary.broker.formats import Formats
 from distributary.broker.plan_part import RELAY, PlanPart, Route
 from distributary.broker.planning import Planning, along_hop, plan_tree, tree_along
@@ -93,7 +93,8 @@ class Job:
         self.lost: list[tuple[str, str]] = []
         item = portion.item
         homes = sorted(portion.plan.homes())
-        self.key = f"{item.source}\n{item.id}\n{portion.root}\n{portion.attempt}\n{homes[0]}"
+        what = journal_key(item.source, item.id)
+        self.key = f"{what}/{portion.root}/{portion.attempt}/{homes[0]}"
 
     def startable(self) -> list[tuple[str, str]]:
         """Return the conversions that can begin, (from, to), which count as begun."""

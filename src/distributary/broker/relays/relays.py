@@ -18,7 +18,7 @@ from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.finished import Arrival
 from distributary.broker.dissemination.messages import ConversionLost, Portion, Probe, ProbeAnswer
 from distributary.broker.effects import ConversionRefused, Converted, Turn
-from distributary.broker.encoding import encode
+from distributary.broker.encoding import encode, journal_key
 from distributary.broker.formats import formats_of, inline_blob
 from distributary.broker.plan_part import PlanPart
 from distributary.broker.relays.job import HandledRecord, Job, JobRecord, other_hops, refined
@@ -263,4 +263,5 @@ def _attempt(portion: Portion) -> _Attempt:
 
 
 def _handled_key(attempt: _Attempt) -> str:
-    return "relays/handled/{}\n{}\n{}\n{}".format(*attempt)
+    source, identifier, root, number = attempt
+    return f"relays/handled/{journal_key(source, identifier)}/{root}/{number}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from distributary.broker.addresses import Address
 from distributary.broker.client import Advertise, Advertised, Refused
 from distributary.broker.effects import Turn
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import journal_key, wire
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.rendezvous.messages import AdvertiseCells, Interest, InterestTaken
 from distributary.broker.settings import ns
@@ -210,4 +210,4 @@ def _question(cells: tuple[int, ...], turn: Turn) -> AdvertiseCells:
 
 def _key(client: Address, source: str) -> str:
     # Both may contain anything: the length says where one ends.
-    return f"rendezvous/p/{len(client)}/{client}/{source}"
+    return f"rendezvous/p/{journal_key(client, source)}"

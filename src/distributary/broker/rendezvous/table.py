@@ -18,7 +18,7 @@ from enum import Enum, auto
 
 from distributary.broker.addresses import Address
 from distributary.broker.effects import Turn
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import journal_key, wire
 from distributary.broker.rendezvous.messages import Copy, Held, Registration
 from distributary.broker.subscriptions.matching import Matcher
 from distributary.broker.subscriptions.messages import Registered, Withdrawn
@@ -155,7 +155,8 @@ class Table:
 
     def keep(self, entry: Entry, turn: Turn) -> None:
         """Make durable what is known of a registration now."""
-        key = "rendezvous/r/{}/{}".format(*entry.key)
+        home, subscription = entry.key
+        key = f"rendezvous/r/{home}/{journal_key(subscription)}"
         if entry.cells:
             turn.persist(key, EntryRecord(entry.copy()))
         else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from distributary.broker.addresses import Address
 from distributary.broker.client import Changed
 from distributary.broker.effects import Turn
+from distributary.broker.encoding import journal_key
 from distributary.broker.host import PlantTree
 from distributary.broker.streams.announcements import ObjectRecord, TreeRecord, name_of
 from distributary.broker.streams.forest import tree_name
@@ -250,7 +251,7 @@ class Objects:
 
 
 def _key(stream: Stream) -> str:
-    return f"streams/object/{stream.name[0]} {stream.name[1]}"
+    return f"streams/object/{journal_key(*stream.name)}"
 
 
 def _per_second(count: int, elapsed_ns: int) -> float:

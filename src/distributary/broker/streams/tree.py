@@ -18,6 +18,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from distributary.broker.encoding import journal_key
 from distributary.broker.streams.messages import Amounts, Attach, Wanted
 from distributary.broker.streams.stream import NOTHING, ObjectName, Stream, kept_throughout
 from distributary.broker.timers import Timer
@@ -261,7 +262,7 @@ class Tree:
     @property
     def key(self) -> str:
         """Under which the place is kept."""
-        return f"streams/tree/{self.name}"
+        return f"streams/tree/{journal_key(self.name)}"
 
     def step(self, event: TreeEvent) -> None:
         """Change the state; the caller has set the links."""

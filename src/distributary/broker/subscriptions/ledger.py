@@ -8,7 +8,7 @@ from typing import Any
 
 from distributary.broker.addresses import Address
 from distributary.broker.effects import Turn
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import journal_key, wire
 from distributary.broker.subscriptions.matching import Covering, Matcher
 from distributary.broker.subscriptions.subscription import (
     LocalSubscription,
@@ -169,4 +169,4 @@ class Ledger:
 
 
 def _key(local: LocalSubscription) -> str:
-    return f"subscriptions/s/{local.id}"
+    return f"subscriptions/s/{journal_key(local.id)}"
