@@ -37,6 +37,8 @@ class PlaneNetwork:
         than it could a message arrives at most, by which it is overtaken.
     apart
         Brokers that the others cannot reach, nor they the others.
+    byte_ns
+        How long a link is busy with each byte; what is sent meanwhile stands in line.
     """
 
     def __init__(self, identities: Sequence[str], *, seed: int) -> None:
@@ -48,7 +50,9 @@ class PlaneNetwork:
         self.repeats = 0.0
         self.spread_ns = 0
         self.apart: frozenset[str] = frozenset()
+        self.byte_ns = 0
         self.sent = 0
+        self._free_ns: dict[tuple[str, str], int] = {}
 
     def delay_ns(self, one: str, other: str) -> int:
         distance = abs(self._places.get(one, 0j) - self._places.get(other, 0j))
@@ -56,6 +60,8 @@ class PlaneNetwork:
 
     def arrivals(self, sender: str, to: str, size_bytes: int, now_ns: int) -> tuple[int, ...]:
         self.sent += 1
+        now_ns = max(now_ns, self._free_ns.get((sender, to), 0)) + size_bytes * self.byte_ns
+        self._free_ns[sender, to] = now_ns
         if (sender in self.apart) != (to in self.apart) or self._rng.random() < self.loss:
             return ()
         copies = 2 if self._rng.random() < self.repeats else 1

@@ -26,11 +26,12 @@ Step = tuple[str, float, float]
 Route = tuple[Step, ...]
 """The way to a home, without the broker at which it begins."""
 
-After = tuple[int, int]
-"""An item that must be done before: its number, and the first attempt that was for everybody."""
+After = tuple[int, int, int]
+"""An item of the same source and cell that must be done before: its series, its number, and the
+first attempt that was for everybody."""
 
-NOTHING_BEFORE: After = (0, 0)
-RELAY: After = (-1, 0)
+NOTHING_BEFORE: After = (0, 0, 0)
+RELAY: After = (-1, 0, 0)
 
 
 class Home(NamedTuple):

@@ -16,6 +16,7 @@ from distributary.simulator.tables import bounded, fraction, one_of, pair
 __all__ = [
     "FAULT_KINDS",
     "PERIOD_S_MIN",
+    "REPEAT_S_MAX",
     "SMALL_BROKERS_MAX",
     "AdaptationTable",
     "ContentTable",
@@ -34,6 +35,8 @@ _MILLISECONDS_MAX = 1e6
 # Factors that something is divided by, and times after which something happens again.
 _FACTOR_MIN = 1e-6
 PERIOD_S_MIN = 0.001
+# The longest that a client waits for an answer before it asks again.
+REPEAT_S_MAX = 8.0
 
 FAULT_KINDS = (
     "drop",

@@ -27,6 +27,7 @@ from distributary.media.graphs import GRAPHS, default_graph
 from distributary.placement import METHODS
 from distributary.simulator.scenario import (
     PERIOD_S_MIN,
+    REPEAT_S_MAX,
     SMALL_BROKERS_MAX,
     AdaptationTable,
     ContentTable,
@@ -126,6 +127,15 @@ def _check_workload(workload: WorkloadTable) -> None:
 
 
 def _check_content(content: ContentTable, settings: Settings) -> None:
+    retention_s = settings.content.retention_s
+    if retention_s <= REPEAT_S_MAX:
+        # A home forgot what it had accepted before the client, which had not heard so, said it
+        # again: that was another publication then, and came twice to who had moved meanwhile.
+        raise BadInput(
+            "settings.content.retention_s",
+            f"is {retention_s:g}, and clients repeat what is not answered after {REPEAT_S_MAX:g} s",
+            hint="keep publications for longer than that",
+        )
     if content.formats and content.graph == _NO_GRAPH:
         raise BadInput("content.formats", "is given without a graph", hint="write graph beside it")
     names, source = settings.graph_for(1_000_000).names, content.source

@@ -188,7 +188,7 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (plan({}, {"broker": OWN}), "stands twice"),
         (plan({}, {"depth": 3}), "not in order"),
         (plan({}, {"depth": 1}), "not in order"),
-        (plan({}, {"after": (-2, 0)}), "after number -2"),
+        (plan({}, {"after": (1, -2, 0)}), "after number -2"),
         (plan({"node_cost": math.nan}), "an amount of nan"),
         (plan({"link_cost": -1.0}), "an amount of -1"),
         (plan({"wait_s": math.inf}), "an amount of inf"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -282,20 +283,40 @@ def test_what_a_crash_has_left_in_a_queue_counts_as_got() -> None:
 
 def test_who_has_got_what_is_known_for_longer_than_roots_send_it() -> None:
     world, client = slow_world()
-    home, root = world.members[0], world.root_of()
+    home = world.members[0]
     world.publish("map", world.members[1])
     world.run_s(3)
     client.say(Acknowledge("s", 1))
-    retention_s = SETTINGS.content.retention_s
-    world.run_s(1.5 * retention_s)
+    kept_s = SETTINGS.membership.lost_s + 2 * SETTINGS.content.retention_s
+    world.run_s(kept_s - 5)
     assert part_of(world, home)._items.get(("/maps", "map")) is not None
-    if root != home:
-        # A root that is away may not know that it has been served.
-        world.world.crash(root)
-        world.run_s(10)
-        assert world.overlay.membership(home).status(root).name == "DOWN"
-    world.run_s(4 * retention_s)
+    world.run_s(5)
     assert part_of(world, home)._items.get(("/maps", "map")) is None
+
+
+@pytest.mark.parametrize("away_s", [10.0, 40.0, 55.0])
+def test_a_root_that_comes_back_does_not_serve_again_what_another_has_seen_to(
+    away_s: float,
+) -> None:
+    """However long it was away, if it was not lost. Seen with `lost-root.toml`, seed 70308."""
+    membership = replace(SETTINGS.membership, lost_s=60.0)
+    content = replace(SETTINGS.content, retention_s=5.0)
+    world = ContentWorld(6, settings=replace(SETTINGS, membership=membership, content=content))
+    root = world.root_of()
+    home, publisher = [name for name in world.members if name != root][:2]
+    world.subscribe("s", home)
+    world.run_s(3)
+    world.publish("map", publisher)
+    while part_of(world, home)._items.get(("/maps", "map")) is None:
+        world.run_s(0.0005)
+    # What the home says to the root is still on its way.
+    world.world.crash(root)
+    world.run_s(away_s)
+    assert world.root_of() != root
+    world.overlay.restart(root)
+    world.run_s(30)
+    assert world.got("s") == [("map", PDF)]
+    assert world.violations() == []
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 9])

@@ -14,7 +14,15 @@ from distributary.broker.encoding import encode
 from distributary.broker.host import Leave
 from distributary.broker.links.deduplication import Deduplication
 from distributary.broker.links.messages import Hop, HopAck, Routed, Step
-from distributary.broker.links.outbox import LINK, SPAN, LinkEvent, LinkState, Outbox, link_state
+from distributary.broker.links.outbox import (
+    LINK,
+    SPAN,
+    Envelope,
+    LinkEvent,
+    LinkState,
+    Outbox,
+    link_state,
+)
 from distributary.broker.membership.messages import Status
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
@@ -389,15 +397,15 @@ def test_an_outbox_keeps_order_and_knows_the_lowest_on_its_way() -> None:
     numbers = [outbox.put(b"x")[0].number for _ in range(300)]
     assert numbers == list(range(1, 301))
     assert outbox.lowest == 1
-    assert outbox.pop(1, now_ns=0) is not None
-    assert outbox.pop(1, now_ns=0) is None
-    assert outbox.pop(3, now_ns=0) is not None
+    assert outbox.pop(1, sent_ns=0, now_ns=0) is not None
+    assert outbox.pop(1, sent_ns=0, now_ns=0) is None
+    assert outbox.pop(3, sent_ns=0, now_ns=0) is not None
     assert outbox.lowest == 2
     following = outbox.following()
     assert following is not None
     assert following.number == 257
     letters = list(outbox)
-    assert [letter.number for letter in letters] == [2, *range(4, 301)]
+    assert [envelope.number for envelope in letters] == [2, *range(4, 301)]
     assert outbox.take(letters[:10]) == 10
     assert len(outbox) == len(letters) - 10
     assert outbox.lowest == letters[10].number
@@ -412,10 +420,10 @@ def test_an_outbox_sends_nothing_far_above_what_has_not_arrived() -> None:
     for number in range(1, SPAN + 1):
         assert outbox.put(b"x")[1]
         if number > 1:
-            outbox.pop(number, now_ns=0)
+            outbox.pop(number, sent_ns=0, now_ns=0)
     assert [outbox.put(b"x")[1] for _ in range(3)] == [False] * 3
     assert outbox.following() is None
-    outbox.pop(1, now_ns=0)
+    outbox.pop(1, sent_ns=0, now_ns=0)
     left = [outbox.following() for _ in range(4)]
     assert [None if one is None else one.number for one in left] == [
         SPAN + 1,
@@ -436,24 +444,88 @@ def test_more_messages_than_may_be_apart_all_arrive_under_loss() -> None:
     assert not outbox_keys(overlay, one)
 
 
+def sent(outbox: Outbox, at_ms: int) -> Envelope:
+    """A message that is sent at a time, and looked after half a second later."""
+    envelope, _ = outbox.put(b"x")
+    envelope.posted_ns = envelope.sent_ns = envelope.looked_ns = at_ms * MS
+    envelope.due_ns = envelope.sent_ns + 500 * MS
+    return envelope
+
+
+def arrives(outbox: Outbox, envelope: Envelope, *, sent_ms: int, at_ms: int) -> None:
+    assert outbox.pop(envelope.number, sent_ns=sent_ms * MS, now_ns=at_ms * MS) is envelope
+
+
 def test_an_outbox_learns_how_long_acknowledgements_take() -> None:
-    """What was sent twice teaches nothing: it may be the first that is acknowledged."""
     outbox = Outbox(LinkState.OPEN, first_number=1, timeout_ns=100 * MS)
     for start_ms in range(0, 30_000, 3_000):
-        letter, _ = outbox.put(b"x")
-        letter.attempts, letter.sent_ns = 1, start_ms * MS
-        assert outbox.pop(letter.number, now_ns=(start_ms + 2_000) * MS) is letter
+        arrives(outbox, sent(outbox, start_ms), sent_ms=start_ms, at_ms=start_ms + 2_000)
     assert 2_000 * MS < outbox.timeout_ns < 2_500 * MS
-    letter, _ = outbox.put(b"x")
-    letter.attempts, letter.sent_ns, letter.due_ns = 1, 0, 2_500 * MS
-    outbox.wait_longer(letter, longest_ns=8_000 * MS)
-    assert outbox.timeout_ns == 5_000 * MS
-    letter.attempts = 2
-    outbox.pop(letter.number, now_ns=9_000 * MS)
-    assert outbox.timeout_ns == 5_000 * MS
+    envelope = sent(outbox, 30_000)
+    envelope.due_ns = 32_500 * MS
     for _ in range(3):
-        outbox.wait_longer(letter, longest_ns=8_000 * MS)
+        outbox.wait_longer(envelope, longest_ns=8_000 * MS)
     assert outbox.timeout_ns == 5_000 * MS, "many that were sent together count as one"
+    # Sent again, it is acknowledged as it was sent first, and then says how long that took.
+    envelope.sent_ns = 32_500 * MS
+    arrives(outbox, envelope, sent_ms=30_000, at_ms=32_600)
+    assert 2_000 * MS < outbox.timeout_ns < 3_500 * MS
+
+
+def test_an_outbox_waits_in_vain_no_shorter_than_acknowledgements_take() -> None:
+    """The longest wait is for peers that are silent, not for links that are slow."""
+    outbox = Outbox(LinkState.OPEN, first_number=1, timeout_ns=100 * MS)
+    arrives(outbox, sent(outbox, 0), sent_ms=0, at_ms=30_000)
+    timeout_ns = outbox.timeout_ns
+    assert timeout_ns > 30_000 * MS
+    outbox.wait_longer(sent(outbox, 30_000), longest_ns=8_000 * MS)
+    assert outbox.timeout_ns == timeout_ns
+
+
+@pytest.mark.parametrize("claimed_ms", [-(2**62), 2**62])
+def test_a_peer_that_says_nonsense_about_when_a_message_was_sent_changes_little(
+    claimed_ms: int,
+) -> None:
+    outbox = Outbox(LinkState.OPEN, first_number=1, timeout_ns=100 * MS)
+    envelope, later = sent(outbox, 1_000), sent(outbox, 2_000)
+    arrives(outbox, envelope, sent_ms=claimed_ms, at_ms=3_000)
+    assert outbox.timeout_ns == 3 * 2_000 * MS
+    assert outbox.stands_in_line(later)
+
+
+def test_of_what_stands_in_line_only_the_first_is_sent_again_when_nothing_is_heard() -> None:
+    outbox = Outbox(LinkState.OPEN, first_number=1, timeout_ns=100 * MS)
+    first, second, third = (sent(outbox, at_ms) for at_ms in (0, 100, 200))
+    assert [outbox.stands_in_line(one) for one in (first, second, third)] == [False, True, True]
+    # The first arrives as it was sent first: the others may be behind it.
+    first.sent_ns = 500 * MS
+    arrives(outbox, first, sent_ms=0, at_ms=600)
+    assert outbox.stands_in_line(second)
+    second.looked_ns = 700 * MS
+    assert not outbox.stands_in_line(second), "nothing was heard since, and it is the first"
+    assert outbox.stands_in_line(third)
+    # The second arrives as it was sent again: the third, sent before that, is lost.
+    second.sent_ns = 700 * MS
+    arrives(outbox, second, sent_ms=700, at_ms=800)
+    assert not outbox.stands_in_line(third)
+
+
+def test_content_that_stands_in_line_both_ways_is_hardly_ever_sent_again() -> None:
+    """Acknowledgements stand in line too: a line of seconds once became one of minutes."""
+    overlay = overlay_of(3)
+    one, other, _ = overlay.members
+    overlay.network.byte_ns = 100_000
+    texts = [f"note {number}".ljust(10_000) for number in range(60)]
+    for text in texts:
+        overlay.run_s(0.9)
+        post(overlay, one, other, text)
+        post(overlay, other, one, text)
+    overlay.run_s(60)
+    assert letters(overlay, other).received == {(one, text): 1 for text in texts}
+    assert letters(overlay, one).received == {(other, text): 1 for text in texts}
+    assert not outbox_keys(overlay, one)
+    assert not outbox_keys(overlay, other)
+    assert overlay.world.message_counts["Note"] < 1.2 * 2 * len(texts)
 
 
 def test_the_state_of_a_link_follows_what_is_thought_of_the_peer() -> None:

@@ -9,14 +9,16 @@ from tests.content_worlds import JPEG, PDF, ContentWorld
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
 from distributary.broker.dissemination.messages import Item, Offer
 from distributary.broker.dissemination.task import Pending, Sequence, Task
+from distributary.broker.dissemination.unsettled import Unsettled
 from distributary.broker.plan_part import NOTHING_BEFORE
 
 ROOT = "root"
 MAPS = ({"exact": {"type": "map"}},)
 
 
-def item(number: int) -> Item:
-    return Item("/s", str(number), 0, 1, number, "home", 0, "{}", PDF, 1, inline=False)
+def item(number: int, series: int = 1) -> Item:
+    name = f"{series}/{number}"
+    return Item("/s", name, 0, series, number, "home", 0, "{}", PDF, 1, inline=False)
 
 
 def taken(sequence: Sequence, offer: Offer) -> list[int]:
@@ -51,28 +53,31 @@ def test_a_root_does_not_wait_for_what_is_not_offered_any_more() -> None:
 
 
 def test_an_item_follows_the_last_one_that_its_home_has_not_confirmed() -> None:
-    sequence = Sequence()
-    tasks = [Task(item(number), None) for number in range(1, 5)]
-    for task in tasks:
-        sequence.add(task)
-        sequence.open(task)
+    """Also when that is of an earlier series, but never what another cell or source has sent."""
+    unsettled = Unsettled()
+    places = [(1, 1), (1, 2), (5, 1), (5, 2)]
+    tasks = [Task(item(number, series), None) for series, number in places]
+    stranger = Task(item(1, 3)._replace(cell=1), None)
+    for task in [*reversed(tasks), stranger]:
+        unsettled.add(task)
         task.pending["home"] = Pending(0)
-        task.pending["home"].attempt = 10 + task.item.number
-    assert [sequence.before(task, "home") for task in tasks] == [
-        NOTHING_BEFORE, (1, 11), (2, 12), (3, 13)
+        task.pending["home"].attempt = 10 * task.item.series + task.item.number
+    unsettled.add(tasks[0])
+    assert [unsettled.before(task, "home") for task in [*tasks, stranger]] == [
+        NOTHING_BEFORE, (1, 1, 11), (1, 2, 12), (5, 1, 51), NOTHING_BEFORE
     ]  # fmt: skip
     del tasks[2].pending["home"]
-    assert sequence.before(tasks[3], "home") == (2, 12)
-    assert sequence.before(tasks[3], "other") == NOTHING_BEFORE
+    assert unsettled.before(tasks[3], "home") == (1, 2, 12)
+    assert unsettled.before(tasks[3], "other") == NOTHING_BEFORE
     for task in tasks[:3]:
-        sequence.settle(task)
-    assert sequence.before(tasks[3], "home") == NOTHING_BEFORE
-    sequence.remove(tasks[3])
-    assert sorted(sequence.tasks) == [1, 2, 3]
+        unsettled.remove(task)
+    assert unsettled.before(tasks[3], "home") == NOTHING_BEFORE
+    assert unsettled.get(tasks[0].item.identity) is None
+    assert list(unsettled) == [tasks[3], stranger]
 
 
 def arrival(number: int, after: int, *, attempt: int = 1, after_attempt: int = 1) -> Arrival:
-    before = (after, after_attempt) if after else NOTHING_BEFORE
+    before = (1, after, after_attempt) if after else NOTHING_BEFORE
     return Arrival(item(number), ROOT, attempt, (), before, ("s",), {})
 
 
@@ -137,8 +142,9 @@ def test_a_subscription_is_past_what_came_before_something_that_it_has_got() -> 
     sequence = item(1).sequence
     assert items.is_past("s", sequence, 1)
     assert not items.is_past("other", sequence, 1)
-    assert not items.is_past("s", sequence, 2)
-    assert not items.is_past("s", sequence, 3), "number 7 is of another series"
+    assert items.is_past("s", sequence, 3), "number 7 of the next series came later"
+    assert not items.is_past("s", item(1, 3).sequence, 1)
+    assert not items.is_past("s", ("/s", 1, 1), 1), "in another cell"
 
 
 def test_what_a_client_has_got_elsewhere_is_not_done_here() -> None:
@@ -160,6 +166,25 @@ def test_an_item_that_takes_longer_is_not_overtaken() -> None:
     assert world.got("s") == [("large", JPEG), ("small", JPEG)]
     assert world.violations() == []
     assert world.once.made == 2
+
+
+def test_what_is_published_at_the_next_home_does_not_overtake_what_the_lost_one_had_sent() -> None:
+    """The next home numbers anew. Seen with `lost-root.toml`, seed 70303."""
+    world = ContentWorld(6)
+    root = world.root_of()
+    home, lost, following = [name for name in world.members if name != root][:3]
+    world.subscribe("s", home, MAPS, accept=[JPEG])
+    world.run_s(3)
+    world.publish("large", lost, megabytes=50.0)
+    world.run_s(1)
+    world.world.crash(lost)
+    world.publishers["/maps"].reattach(following)
+    world.publish("small", following, megabytes=0.01)
+    world.run_s(10)
+    assert world.got("s") == []
+    world.run_s(30)
+    assert world.got("s") == [("large", JPEG), ("small", JPEG)]
+    assert world.violations() == []
 
 
 def test_sources_and_cells_do_not_wait_for_each_other() -> None:

@@ -126,6 +126,24 @@ def test_a_publication_is_kept_until_its_whole_tree_has_confirmed() -> None:
     assert kept(world, client.home) == {}
 
 
+def test_what_the_root_there_is_now_has_not_settled_is_not_forgotten() -> None:
+    """An earlier one has, which may not know all. Seen with `lost-root.toml`, seed 81031."""
+    world, client = client_of()
+    world.subscribe("s", client.home, MAPS)
+    world.run_s(3)
+    client.publish()
+    world.run_s(5)
+    part, root = part_of(world, client.home), world.root_of()
+    publication = part._kept["/p", "1"]
+    assert publication.state is State.SETTLED
+    publication.root_is("another")
+    world.run_s(SETTINGS.content.retention_s + 5)
+    assert part._kept == {("/p", "1"): publication}
+    part._settled(Settled("/p", "1", ()), root, Turn(world.world.now_ns))
+    world.run_s(SETTINGS.content.retention_s)
+    assert part._kept == {}
+
+
 def test_a_new_root_is_offered_what_is_kept_and_serves_nobody_twice() -> None:
     world, client = client_of(12)
     for place, home in enumerate(world.members):

@@ -93,7 +93,7 @@ def test_a_plan_part_says_what_the_plan_does(problem: PlacementProblem) -> None:
     """The property: nothing is lost on the way to parts and back, on wires neither."""
     plan = place(problem).plan
     homes = {
-        name: Home((v, 1), (name,))
+        name: Home((1, v, 1), (name,))
         for v, name in enumerate(problem.tree.names)
         if problem.wants[v].any()
     }

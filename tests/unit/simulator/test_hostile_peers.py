@@ -157,7 +157,7 @@ def planned_after(*lies: ConversionLost) -> tuple[int, ContentWorld]:
     world.run_s(0.05)
     running = world.world.nodes[root].broker
     assert running is not None
-    (task,) = running.core.dissemination._open.values()
+    (task,) = running.core.dissemination._open
     before = len(world.reported(Planned))
     for lie in lies:
         concerned = tuple(homes[int(place)] for place in lie.homes)

@@ -152,6 +152,10 @@ def test_brokers_use_the_content_space_in_a_file(tmp_path: Path) -> None:
             r"settings.links.retry_s_max: is 0, and must be at least 0.001",
         ),
         (
+            SMALL + "[settings.content]\nretention_s = 8",
+            r"settings.content.retention_s: is 8, and clients repeat .* after 8 s; hint: keep",
+        ),
+        (
             SMALL + "[settings.content]\nmethod = 'luck'",
             r"settings.content.method: 'luck' is not a method of placement",
         ),

@@ -26,8 +26,6 @@ from distributary.broker.formats import (
     formats_of,
     publication_of,
 )
-from distributary.broker.membership.messages import Status
-from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.subscription import LocalSubscription
 from distributary.broker.timers import Retention
@@ -68,15 +66,18 @@ class Deliveries(Part):
         settings = core.settings
         self._queues = Queues(core)
         self._items = FinishedItems()
-        # Twice as long as roots keep an item, which is as long as they may send it again.
-        self._kept_ns = 2 * ns(settings.content.retention_s)
+        # Longer than anybody may send an item again. A root can go down before it hears that we
+        # have served the item; another takes over, and is told; the first comes back any time
+        # before it counts as lost, still waits for us, and sends it anew. So does a root to
+        # which a publisher's home offers what it could not while it was away. Each of the two
+        # keeps an item for so long after that.
+        self._kept_ns = ns(settings.membership.lost_s) + 2 * ns(settings.content.retention_s)
         self._forgetting = Retention(core.timers, self._forget)
         self._abandoning = Retention(core.timers, self._abandon)
         # What has come so late that it may have been had and forgotten: by item.
         self._doubted: dict[tuple[str, str], Arrival] = {}
         self._doubting = Retention(core.timers, self._stop_doubting)
         self._skew_ns = ns(settings.subscriptions.clock_skew_s)
-        self._changed_ns: dict[str, int] = {}
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return who handles which kind of message."""
@@ -112,11 +113,6 @@ class Deliveries(Part):
         if subscription not in known.subscriptions:
             self._items.put(replace(known, subscriptions=(*known.subscriptions, subscription)))
 
-    def members_changed(self, change: MembersChanged, turn: Turn) -> None:
-        """Remember who may have more to send than it has sent by now."""
-        for broker in (*change.came, *change.gone):
-            self._changed_ns[broker] = turn.now_ns
-
     # What comes for clients.
 
     def receive(self, arrival: Arrival, turn: Turn) -> None:
@@ -135,8 +131,7 @@ class Deliveries(Part):
             following = ready.pop()
             item = following.item
             if self._items.holds_back(following):
-                place = (item.sequence, following.after[0])
-                self._abandoning.keep(place, turn.now_ns + self._kept_ns)
+                self._abandoning.keep(following.awaited, turn.now_ns + self._kept_ns)
                 continue
             self._store(following, turn)
             ready.extend(reversed(self._items.released(item)))
@@ -344,12 +339,6 @@ class Deliveries(Part):
     def _forget(self, identity: tuple[str, str], turn: Turn) -> None:
         known = self._items.get(identity)
         if known is None:
-            return
-        changed_ns = self._changed_ns.get(known.root)
-        away = self.core.membership.status(known.root) is Status.DOWN
-        if away or (changed_ns is not None and turn.now_ns < changed_ns + self._kept_ns):
-            # The root, or whoever comes after it, may not know yet that we have served it.
-            self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
             return
         self._items.forget(identity)
         turn.erase(_item_key(known))

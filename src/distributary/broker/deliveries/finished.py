@@ -45,6 +45,12 @@ class Arrival(NamedTuple):
     registrations: tuple[str, ...]
     blobs: Mapping[str, Blob | None]
 
+    @property
+    def awaited(self) -> tuple[Sequence, int]:
+        """The sequence and the number of what must be done before."""
+        series, number, _ = self.after
+        return (self.item.source, self.item.cell, series), number
+
 
 @wire(570)
 @dataclass(frozen=True, slots=True)
@@ -121,10 +127,11 @@ class FinishedItems:
                 del self._numbers[finished.sequence]
 
     def is_past(self, subscription: str, sequence: Sequence, number: int) -> bool:
-        """Whether a subscription has got something that comes later in a sequence."""
+        """Whether a subscription has got something that comes later, in this series or another."""
+        *place, series = sequence
         return any(
-            finished.number > number
-            and finished.sequence == sequence
+            (finished.series, finished.number) > (series, number)
+            and [finished.source, finished.cell] == place
             and subscription in finished.subscriptions
             for finished in self._finished.values()
         )
@@ -136,8 +143,8 @@ class FinishedItems:
         """
         if arrival.after == NOTHING_BEFORE:
             return False
-        sequence = arrival.item.sequence
-        number, attempt = arrival.after
+        sequence, number = arrival.awaited
+        attempt = arrival.after[2]
         done = self._numbers.get(sequence, {}).get(number)
         if done is not None and done.root == arrival.root and done.attempt >= attempt:
             return False

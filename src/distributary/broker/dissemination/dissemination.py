@@ -36,6 +36,7 @@ from distributary.broker.dissemination.task import (
     Supervision,
     Task,
 )
+from distributary.broker.dissemination.unsettled import Unsettled
 from distributary.broker.dissemination.validation import CHECKS
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key
@@ -68,7 +69,7 @@ class Dissemination(Part):
         settings = core.settings
         self._tasks: dict[_Identity, Task] = {}
         self._sequences: dict[tuple[str, int, int], Sequence] = {}
-        self._open: dict[_Identity, Task] = {}
+        self._open = Unsettled()
         self._probes = Probes(core, self._found)
         self._planner = Planner(core)
         self._supervision = Supervision(core, self._try_anew)
@@ -110,7 +111,7 @@ class Dissemination(Part):
             if task.settled:
                 self._forgetting.keep(task.item.identity, turn.now_ns + self._kept_ns)
                 continue
-            self._reopen(task)
+            self._open.add(task)
             for pending in task.pending.values():
                 pending.since_ns = turn.now_ns
             # The ways to homes were not kept; registrations that are still there tell them.
@@ -149,7 +150,7 @@ class Dissemination(Part):
         task = Task(item, offer.blob)
         task.served.update(offer.served)
         self._enter(task)
-        self._reopen(task)
+        self._open.add(task)
         turn.persist(_key("content", item), ContentRecord(item, offer.blob))
         self._send(task, self._match(task, turn), turn)
         self._tell_taken(task, turn)
@@ -175,7 +176,7 @@ class Dissemination(Part):
 
     def owes(self, home: str, cell: int) -> bool:
         """Whether a home has yet to confirm something in a cell."""
-        return any(task.item.cell == cell and home in task.pending for task in self._open.values())
+        return any(task.item.cell == cell and home in task.pending for task in self._open)
 
     def _match(
         self,
@@ -219,7 +220,7 @@ class Dissemination(Part):
             known.registrations[name] = (registration.profile, route)
         if homes and task.settled:
             task.step(Event.WANTED)
-            self._reopen(task)
+            self._open.add(task)
         return tuple(sorted(homes))
 
     # Sending.
@@ -248,8 +249,7 @@ class Dissemination(Part):
     def _send_along(
         self, task: Task, homes: tuple[str, ...], routes: Mapping[str, Route], turn: Turn
     ) -> None:
-        sequence = self._sequences[task.item.sequence]
-        after = {home: sequence.before(task, home) for home in homes}
+        after = {home: self._open.before(task, home) for home in homes}
         planning = self._planner.plan(task, after, routes, turn.now_ns)
         turn.report(self._planner.report(task, planning))
         task.step(Event.SENT)
@@ -319,7 +319,7 @@ class Dissemination(Part):
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
         """Serve homes that have come back, find ways around brokers that are away."""
         came, down, gone = set(change.came), set(change.down), set(change.gone)
-        for task in self._in_order(self._open.values()):
+        for task in self._in_order(self._open):
             for home in sorted(gone & task.pending.keys()):
                 del task.pending[home]
             again: set[str] = set()
@@ -341,8 +341,7 @@ class Dissemination(Part):
         item = task.item
         task.step(Event.ALL_SERVED)
         self._supervision.end(task)
-        del self._open[item.identity]
-        self._sequences[item.sequence].settle(task)
+        self._open.remove(task)
         self._keep(task, turn)
         self._forgetting.keep(item.identity, turn.now_ns + self._kept_ns)
         self._tell_settled(item, tuple(sorted(task.served)), turn)
@@ -378,10 +377,6 @@ class Dissemination(Part):
     def _enter(self, task: Task) -> None:
         self._tasks[task.item.identity] = task
         self._sequence(task.item).add(task)
-
-    def _reopen(self, task: Task) -> None:
-        self._open[task.item.identity] = task
-        self._sequences[task.item.sequence].open(task)
 
     def _sequence(self, item: Item) -> Sequence:
         return self._sequences.setdefault(item.sequence, Sequence())

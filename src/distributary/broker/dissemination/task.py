@@ -7,7 +7,6 @@ Supervision: how long a root waits for homes to confirm, and what it does then.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -18,7 +17,7 @@ from distributary.broker.dissemination.messages import AskServed, Item, Offer
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
 from distributary.broker.membership.messages import Status
-from distributary.broker.plan_part import NOTHING_BEFORE, After, Route
+from distributary.broker.plan_part import Route
 from distributary.broker.settings import ns
 from distributary.broker.timers import Backoff, Timer
 from distributary.broker.transitions import Transitions
@@ -261,13 +260,12 @@ class Sequence:
         By number, what has been taken and is not forgotten.
     """
 
-    __slots__ = ("_early", "_open", "following", "tasks")
+    __slots__ = ("_early", "following", "tasks")
 
     def __init__(self) -> None:
         self.following: int | None = None
         self.tasks: dict[int, Task] = {}
         self._early: dict[int, Offer] = {}
-        self._open: list[int] = []
 
     def is_new(self, offer: Offer) -> bool:
         """Whether an item has not been taken yet; if so it will be `ready` in its turn."""
@@ -297,30 +295,7 @@ class Sequence:
 
     def remove(self, task: Task) -> None:
         """Forget an item."""
-        self.settle(task)
         del self.tasks[task.item.number]
-
-    def open(self, task: Task) -> None:
-        """Note that an item is not settled, or not any more."""
-        number = task.item.number
-        place = bisect_left(self._open, number)
-        if place == len(self._open) or self._open[place] != number:
-            insort(self._open, number)
-
-    def settle(self, task: Task) -> None:
-        """Note that an item is settled."""
-        number = task.item.number
-        place = bisect_left(self._open, number)
-        if place < len(self._open) and self._open[place] == number:
-            del self._open[place]
-
-    def before(self, task: Task, home: str) -> After:
-        """Return the last earlier item that a home has not confirmed, if there is one."""
-        for number in reversed(self._open[: bisect_left(self._open, task.item.number)]):
-            pending = self.tasks[number].pending.get(home)
-            if pending is not None:
-                return number, pending.attempt
-        return NOTHING_BEFORE
 
 
 # Each time that nobody answers the root waits twice as long, up to so many times.

@@ -142,7 +142,7 @@ def _check_tree(part: PlanPart, rules: Rules) -> None:
     for node in nodes:
         rules.amounts((node.link_cost, node.node_cost, node.wait_s))
         if min(node.after) < 0 and node.after != RELAY:
-            raise PeerMisbehaved(f"an item after number {node.after[0]}")
+            raise PeerMisbehaved(f"an item after number {node.after[1]} of series {node.after[0]}")
     if all(node.after == RELAY for node in nodes):
         raise PeerMisbehaved("a plan that serves nobody")
 

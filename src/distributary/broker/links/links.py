@@ -198,12 +198,15 @@ class Links(Part):
         envelope.attempts += 1
         envelope.sent_ns = turn.now_ns
         self._look_later(peer, outbox, envelope, turn)
-        turn.send(peer, Hop(envelope.number, outbox.lowest, envelope.message))
+        turn.send(peer, Hop(envelope.number, outbox.lowest, envelope.message, turn.now_ns))
 
     def _look_later(self, peer: str, outbox: Outbox, envelope: Envelope, turn: Turn) -> None:
         envelope.looked_ns = turn.now_ns
-        envelope.due_ns = turn.now_ns + max(self._retry_ns, outbox.timeout_ns)
+        envelope.due_ns = turn.now_ns + self._wait_ns(outbox)
         self._retries.push(envelope.due_ns, peer, envelope.number)
+
+    def _wait_ns(self, outbox: Outbox) -> int:
+        return max(self._retry_ns, outbox.timeout_ns)
 
     def _is_due(self, peer: str, number: int, at_ns: int) -> bool:
         outbox = self._outboxes[peer]
@@ -228,11 +231,19 @@ class Links(Part):
 
     def _acknowledged(self, message: HopAck, sender: Address, turn: Turn) -> None:
         outbox = self._outboxes.get(sender)
-        envelope = None if outbox is None else outbox.pop(message.number, now_ns=turn.now_ns)
-        if outbox is None or envelope is None:
+        if outbox is None:
+            return
+        envelope = outbox.pop(message.number, sent_ns=message.sent_ns, now_ns=turn.now_ns)
+        if envelope is None:
             return
         turn.erase(_key(sender, envelope))
         self._flying -= 1
+        if envelope.attempts > 1:
+            # What waited for it may have to wait long: it was sent again and again.
+            for other in outbox.flight.values():
+                sooner = turn.now_ns + self._wait_ns(outbox) < other.due_ns
+                if sooner and not outbox.stands_in_line(other):
+                    self._look_later(sender, outbox, other, turn)
         self._leave_following(sender, outbox, turn)
         if not self._flying:
             self._retries.clear()
@@ -249,7 +260,7 @@ class Links(Part):
             self._take(message.message, sender, (), turn)
             seen.add(number, lowest=message.lowest)
             turn.persist(f"links/seen/{sender}", seen.record())
-        turn.send(sender, HopAck(number))
+        turn.send(sender, HopAck(number, message.sent_ns))
 
     def _routed(self, message: Routed, sender: Address, turn: Turn) -> None:
         membership = self.core.membership

@@ -26,19 +26,29 @@ class Hop:
         Nothing with a smaller number is on its way any more.
     message
         The message itself, encoded.
+    sent_ns
+        When it was sent this time, by the sender's clock.
     """
 
     number: int
     lowest: int
     message: bytes
+    sent_ns: int = 0
 
 
 @wire(31, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class HopAck:
-    """A message has arrived, and all that came of it is durable."""
+    """A message has arrived, and all that came of it is durable.
+
+    Attributes
+    ----------
+    sent_ns
+        As the `Hop` said: it tells which of several sendings is acknowledged.
+    """
 
     number: int
+    sent_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,9 +127,8 @@ class Outbox:
 
     How long it waits for an acknowledgement follows the time that acknowledgements take, as
     Jacobson (1988) has it: large content on a slow link would else be sent many times over.
-    Only what was sent once tells that time. After waiting in vain it waits twice as long,
-    until something that was sent once is acknowledged. What stands in line behind other
-    content, which is arriving, is not sent again: that would make the line longer.
+    After waiting in vain it waits twice as long, until something is acknowledged. What stands
+    in line behind other content is not sent again: that would make the line longer.
 
     Attributes
     ----------
@@ -191,19 +190,28 @@ class Outbox:
         self.flight[envelope.number] = envelope
         return True
 
-    def pop(self, number: int, *, now_ns: int) -> Envelope | None:
-        """Remove a message that has arrived; None if it is not on its way."""
+    def pop(self, number: int, *, sent_ns: int, now_ns: int) -> Envelope | None:
+        """Remove a message that has arrived as it was sent at a time; None if there is none."""
         envelope = self.flight.pop(number, None)
         self._heard_ns = now_ns
         if envelope is not None:
-            self._arrived_sent_ns = max(self._arrived_sent_ns, envelope.sent_ns)
-            if envelope.attempts == 1:
-                self._measure(now_ns - envelope.sent_ns)
+            # The peer may say anything, and before a crash it may have been sent earlier.
+            sent_ns = max(envelope.posted_ns, min(sent_ns, envelope.sent_ns))
+            self._arrived_sent_ns = max(self._arrived_sent_ns, sent_ns)
+            self._measure(now_ns - sent_ns)
         return envelope
 
     def stands_in_line(self, envelope: Envelope) -> bool:
-        """Whether others keep arriving that were sent before a message, and none sent later."""
-        return self._heard_ns > envelope.looked_ns and self._arrived_sent_ns <= envelope.sent_ns
+        """Whether a message may still arrive as it was sent last.
+
+        It does not if something that was sent later has arrived. For the first in line it
+        does not either if nothing is heard. Then the others wait for what becomes of the first:
+        where content stood in line both ways, and acknowledgements behind it, to send all of
+        it again at each silence made a line of minutes out of one of seconds.
+        """
+        if self._arrived_sent_ns > envelope.sent_ns:
+            return False
+        return self._heard_ns > envelope.looked_ns or envelope.number != self.lowest
 
     def following(self) -> Envelope | None:
         """Return the next message that may leave, now that one has arrived."""
@@ -215,8 +223,9 @@ class Outbox:
 
     def wait_longer(self, envelope: Envelope, *, longest_ns: int) -> None:
         """Have a longer timeout, after waiting for one message in vain."""
-        timeout_ns = 2 * (envelope.due_ns - envelope.sent_ns)
-        self.timeout_ns = min(max(self.timeout_ns, timeout_ns), longest_ns)
+        # On a slow link acknowledgements may take longer than that: what is measured stays.
+        timeout_ns = min(2 * (envelope.due_ns - envelope.looked_ns), longest_ns)
+        self.timeout_ns = max(self.timeout_ns, timeout_ns)
 
     def take(self, envelopes: list[Envelope]) -> int:
         """Remove some messages; return how many of them were on their way."""

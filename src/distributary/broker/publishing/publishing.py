@@ -242,6 +242,12 @@ class Publishing(Part):
         kept = self._kept.get(identity)
         if kept is None:
             return
+        if kept.state is not State.SETTLED:
+            # Another root has settled it, and the one there is now has not. That one may have
+            # come back just before, and alone know of a subscriber; and who was root meanwhile
+            # may have answered the offer that was meant for it, so that it takes a while.
+            self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
+            return
         self._remove(kept, turn)
         item = kept.item
         count = self._counts[item.source, item.cell]

@@ -8,12 +8,12 @@ from typing import Any
 from distributary.broker.addresses import Address, client_address
 from distributary.broker.migration import messages as migration
 from distributary.broker.settings import ns
+from distributary.simulator.scenario import REPEAT_S_MAX
 from distributary.simulator.world import World
 
 __all__ = ["Device"]
 
 _REPEAT_S = 1.0
-_REPEAT_S_MAX = 8.0
 
 
 class Device:
@@ -81,7 +81,7 @@ class Device:
     def _repeat(self, send: Callable[[], bool], wait_s: float = _REPEAT_S) -> None:
         """Send something again and again, with exponential backoff, until it is not sent."""
         if send():
-            following_s = min(2.0 * wait_s, _REPEAT_S_MAX)
+            following_s = min(2.0 * wait_s, REPEAT_S_MAX)
             self.world.at(self.world.now_ns + ns(wait_s), self._repeat, send, following_s)
 
     def _asked_to_move(self, message: migration.RequestToMove) -> None:

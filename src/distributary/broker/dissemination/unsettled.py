@@ -1,0 +1,65 @@
+"""The items that a root has not settled, and which of them a home must have before another."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+
+from distributary.broker.dissemination.task import Task
+from distributary.broker.plan_part import NOTHING_BEFORE, After
+
+__all__ = ["Unsettled"]
+
+_Place = tuple[int, int, str]
+"""(series, number, id) among what a source publishes in a cell."""
+
+
+class Unsettled:
+    """The items that a root has not settled.
+
+    A series follows the one that began before it. A publisher whose home is lost goes on at
+    another, which numbers anew; what a home that was away has yet to get of the first series
+    must not be overtaken by the second, although nothing in their numbers says so.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: dict[tuple[str, str], Task] = {}
+        self._places: dict[tuple[str, int], list[_Place]] = {}
+
+    def __iter__(self) -> Iterator[Task]:
+        """Go through all of them, in the order in which they came."""
+        return iter(self._tasks.values())
+
+    def get(self, identity: tuple[str, str]) -> Task | None:
+        """Return an item, if it is not settled."""
+        return self._tasks.get(identity)
+
+    def add(self, task: Task) -> None:
+        """Note that an item is not settled, or not any more."""
+        item = task.item
+        if item.identity not in self._tasks:
+            self._tasks[item.identity] = task
+            insort(self._places.setdefault((item.source, item.cell), []), _place(task))
+
+    def remove(self, task: Task) -> None:
+        """Note that an item is settled."""
+        item = task.item
+        del self._tasks[item.identity]
+        places = self._places[item.source, item.cell]
+        del places[bisect_left(places, _place(task))]
+        if not places:
+            del self._places[item.source, item.cell]
+
+    def before(self, task: Task, home: str) -> After:
+        """Return the last earlier item that a home has not confirmed, if there is one."""
+        source = task.item.source
+        places = self._places.get((source, task.item.cell), [])
+        for series, number, identifier in reversed(places[: bisect_left(places, _place(task))]):
+            pending = self._tasks[source, identifier].pending.get(home)
+            if pending is not None:
+                return series, number, pending.attempt
+        return NOTHING_BEFORE
+
+
+def _place(task: Task) -> _Place:
+    return task.item.series, task.item.number, task.item.id
