@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from typing import Any
 
 from distributary.broker.adaptation.adaptation import Adaptation
 from distributary.broker.addresses import HOST, Address, is_client
@@ -17,7 +18,7 @@ from distributary.broker.migration.migration import Migration
 from distributary.broker.publishing.publishing import Publishing
 from distributary.broker.relays.relays import Relays
 from distributary.broker.rendezvous.rendezvous import Rendezvous
-from distributary.broker.settings import Settings
+from distributary.broker.settings import Settings, ns
 from distributary.broker.streams.streams import Streams
 from distributary.broker.subscriptions.subscriptions import Subscriptions
 from distributary.errors import LocalMisuse, PeerMisbehaved
@@ -110,7 +111,16 @@ class Broker:
         turn = Turn(now_ns)
         for part in self.core.parts.values():
             part.start(turn)
+        self.core.measured.start(now_ns)
+        self._measure_later(turn)
         return turn.effects
+
+    def _measure_later(self, turn: Turn) -> None:
+        self.core.timers.at(turn.now_ns + ns(self.core.settings.telemetry_s), self._measured)
+
+    def _measured(self, turn: Turn) -> None:
+        turn.report(self.core.measured.end_window(turn.now_ns))
+        self._measure_later(turn)
 
     def receive(self, message: object, *, sender: Address, now_ns: int) -> list[Effect]:
         """Take a message from a broker or a client, or an event from the host."""
@@ -137,6 +147,15 @@ class Broker:
         turn = Turn(now_ns)
         self.core.timers.run(turn)
         return turn.effects
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what there is to see of the broker, by part, as plain data.
+
+        For consoles and operators; nothing in the protocol depends on it. The time that it
+        takes grows with what the broker has, so it is for once a second, not once a message.
+        """
+        parts = {name: part.snapshot() for name, part in self.core.parts.items()}
+        return {"broker": self.identity, "measured": self.core.measured.snapshot(), **parts}
 
     def wake_at_ns(self) -> int | None:
         """Return when the broker wants to be woken next."""

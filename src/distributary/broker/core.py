@@ -10,6 +10,7 @@ from distributary.broker.addresses import Address, speaker_at
 from distributary.broker.blob import Blob
 from distributary.broker.effects import ConversionRefused, Convert, Converted, Serve, Turn
 from distributary.broker.encoding import speaker_of
+from distributary.broker.measurements import Measurements
 from distributary.broker.settings import Settings
 from distributary.broker.timers import Timers
 from distributary.broker.validation import Check, Rules
@@ -72,6 +73,10 @@ class Part:
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
         """Learn that brokers have come, gone quiet, come back or are lost for ever."""
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return what is to be seen of it from outside, as plain data that JSON can hold."""
+        return {}
+
     def undeliverable(self, message: Any, peer: Address, turn: Turn) -> None:
         """Take back a message that `Links` could not bring to a peer that is lost for ever."""
 
@@ -106,6 +111,7 @@ class Core:
         self.settings = settings
         self.rng = rng
         self.timers = Timers()
+        self.measured = Measurements()
         self.parts: dict[str, Part] = {}
         """Every part by name, in the order in which they hear of changes."""
         self._handlers: dict[type, Handler] = {}
@@ -162,6 +168,7 @@ class Core:
 
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
         """Tell every part who has come, gone quiet, come back or is lost for ever."""
+        self.measured.members(came=len(change.came), down=len(change.down), gone=len(change.gone))
         for part in self.parts.values():
             part.members_changed(change, turn)
 

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from distributary.broker.addresses import Speaker
 from distributary.broker.encoding import wire
 
-__all__ = ["Leave", "Neighbour", "PlantTree", "ServiceTimes", "Surroundings"]
+__all__ = [
+    "Leave",
+    "Neighbour",
+    "OrderMove",
+    "OrderTree",
+    "PlantTree",
+    "ServiceTimes",
+    "Surroundings",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +104,38 @@ class PlantTree:
     root: str
     parent: str | None
     children: tuple[str, ...]
+
+
+@wire(400, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class OrderMove:
+    """Move a client of this broker to another, as if migration had found that it pays.
+
+    It goes the way of every migration: there must be room, and the client may decline. What
+    becomes of it is reported as `telemetry.Migrated` or `telemetry.MoveRefused`.
+    """
+
+    client: str
+    target: str
+
+
+@wire(401, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class OrderTree:
+    """Bring a stream tree whose root is this broker into a shape.
+
+    It goes the way of adaptation, step by step from the root down: whoever is told to move
+    asks first whether a cycle could come of it, and the old link stays until the new one is
+    up. What becomes of it is reported as `telemetry.TreeOrdered`. Adaptation, if it is
+    enabled, may change the tree again as soon as that pays.
+
+    Attributes
+    ----------
+    tree
+        The tree's name.
+    parents
+        (broker, parent): the wanted parent of each broker that is to have another one.
+    """
+
+    tree: str
+    parents: tuple[tuple[str, str], ...]

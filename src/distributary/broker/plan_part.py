@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -184,6 +184,28 @@ class PlanPart:
             if node.after != RELAY:
                 routes[node.broker] = tuple(way)
         return routes
+
+    def as_data(self) -> list[dict[str, Any]]:
+        """Return the nodes as plain data: who gets which formats from whom, and makes which."""
+        names = self.formats
+        above: list[str] = []
+        found = []
+        for node in self.nodes:
+            del above[node.depth - self.nodes[0].depth :]
+            found.append(
+                {
+                    "broker": node.broker,
+                    "parent": above[-1] if above else None,
+                    "link_cost": node.link_cost,
+                    "node_cost": node.node_cost,
+                    "receives": [names[k] for k in node.receives],
+                    "converts": [[names[a], names[b]] for a, b in node.made],
+                    "delivers": [names[k] for k in node.wants],
+                    "subscriptions": list(node.registrations),
+                }
+            )
+            above.append(node.broker)
+        return found
 
     def problem(
         self, graph: AdaptationGraph, *, alpha: float = 1.0, beta: float = 1.0

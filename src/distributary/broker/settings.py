@@ -253,6 +253,8 @@ class Settings:
     graph
         The calibrated adaptation graph as JSON, see `content.calibrated_graph`; brokers
         that convert nothing have one without formats.
+    telemetry_s
+        How often a broker tells whoever watches what it has measured.
     """
 
     space: ContentSpace = field(default_factory=ContentSpace.default)
@@ -264,6 +266,7 @@ class Settings:
     streams: StreamSettings = field(default_factory=StreamSettings)
     adaptation: AdaptationSettings = field(default_factory=AdaptationSettings)
     migration: MigrationSettings = field(default_factory=MigrationSettings)
+    telemetry_s: float = 10.0
 
     def graph_for(self, content_bytes: int) -> AdaptationGraph:
         """Return the adaptation graph for content of this many bytes."""

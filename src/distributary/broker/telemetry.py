@@ -7,14 +7,19 @@ from typing import NamedTuple
 
 __all__ = [
     "Adapted",
+    "ConversionTime",
     "CopyChanged",
     "Delivered",
+    "HopTime",
+    "Measured",
     "Migrated",
     "Misbehaved",
     "MoveRefused",
     "Planned",
+    "PublishedShare",
     "Refined",
     "TreeLinked",
+    "TreeOrdered",
     "Worth",
 ]
 
@@ -121,3 +126,72 @@ class Misbehaved:
 
     peer: str
     problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class TreeOrdered:
+    """What became of an order to bring a tree into a shape.
+
+    Attributes
+    ----------
+    moved
+        How many brokers have the parent that was wanted.
+    refused
+        (broker, parent): those that have not, and could not go there or did not answer.
+    reason
+        Why nothing was tried at all; empty when it was.
+    """
+
+    tree: str
+    moved: int
+    refused: tuple[tuple[str, str], ...]
+    reason: str = ""
+
+
+class HopTime(NamedTuple):
+    """How long a peer took on average to acknowledge messages that were sent once."""
+
+    peer: str
+    messages: int
+    mean_s: float
+
+
+class ConversionTime(NamedTuple):
+    """How long conversions took altogether, from when they were asked for, and what came of it."""
+
+    origin: str
+    target: str
+    conversions: int
+    seconds: float
+    bytes: int
+
+
+class PublishedShare(NamedTuple):
+    """What a client has published in a cell."""
+
+    client: str
+    cell: int
+    publications: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a broker has measured in a window.
+
+    Attributes
+    ----------
+    window_s
+        How long that was.
+    delivered
+        (format, count) of what was queued for clients.
+    members
+        (`came`, `down` or `gone`, count) of brokers.
+    """
+
+    window_s: float
+    hops: tuple[HopTime, ...]
+    conversions: tuple[ConversionTime, ...]
+    published: tuple[PublishedShare, ...]
+    delivered: tuple[tuple[str, int], ...]
+    members: tuple[tuple[str, int], ...]

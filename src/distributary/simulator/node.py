@@ -33,6 +33,8 @@ class Node:
         How often it has gone down.
     service_ns
         The mean time of each kind of work, by its name.
+    measured_ns
+        (count, sum) of the times that each kind of work has taken in the present window.
     message_ns
         The mean time of taking a message; with 0 messages do not wait for the processor.
     slowness
@@ -52,6 +54,8 @@ class Node:
         self.life = 0
         self.wake_ns: int | None = None
         self.service_ns: dict[str, float] = {}
+        self.measured_ns: dict[str, tuple[int, int]] = {}
+        self._mean_s: dict[str, float] = {}
         self.message_ns = 0.0
         self.slowness = 1.0
         self.node_cost = 1.0
@@ -68,6 +72,16 @@ class Node:
         if own_ns > self._clock_ns:
             self._clock_ns = own_ns
         return self._clock_ns
+
+    def measured_s(self, work: str) -> float:
+        """Return the mean time of a kind of work in the window that ends now.
+
+        Where nothing of the kind was done, it is that of the last window in which it was.
+        """
+        count, sum_ns = self.measured_ns.pop(work, (0, 0))
+        if count:
+            self._mean_s[work] = sum_ns / count / 1e9
+        return self._mean_s.get(work, 0.0)
 
     def go_down(self) -> None:
         """Lose everything but the disk."""

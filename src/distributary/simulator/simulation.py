@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from distributary.arguments import checked
+from distributary.broker.addresses import HOST
 from distributary.broker.core import Part
 from distributary.broker.encoding import encode
 from distributary.broker.host import ServiceTimes
@@ -146,6 +147,7 @@ class Simulation:
         self.moves_refused: list[MoveRefused] = []
         self.world.watchers += [self.streams.watch, self.trees.watch, self._watch]
         self._service_s = self._service_times(rng)
+        self._window_ns = ns(scenario.settings.adaptation.window_s)
         self._start_brokers()
 
     @property
@@ -171,6 +173,7 @@ class Simulation:
         self.streams.schedule()
         self.faults.schedule()
         self._schedule_shift()
+        self.world.at(self._window_ns, self._measure)
         workload = self.scenario.workload
         active_ns = ns(max(workload.duration_s, self.faults.last_s))
         quiet_ns = min(active_ns + ns(_QUIET_S), self.end_ns)
@@ -258,7 +261,14 @@ class Simulation:
         if filter_s > 0.0 or send_s > 0.0:
             node = self.world.nodes[identity]
             node.service_ns = {"filter": filter_s * 1e9, "send": send_s * 1e9}
-            self.world.tell(identity, ServiceTimes(filter_s, send_s), sender="!")
+
+    def _measure(self) -> None:
+        """Tell brokers how long their processors take, as measured since the last time."""
+        for identity, node in sorted(self.world.nodes.items()):
+            if node.service_ns:
+                times = ServiceTimes(node.measured_s("filter"), node.measured_s("send"))
+                self.world.tell(identity, times, sender=HOST)
+        self.world.at(self.world.now_ns + self._window_ns, self._measure)
 
     def _schedule_shift(self) -> None:
         shift = self.scenario.workload.shift

@@ -294,7 +294,10 @@ class World:
             watch(node.identity, record, self.now_ns)
 
     def _spent_ns(self, node: Node, effect: Spend) -> int:
-        return self._drawn_ns(node, node.service_ns.get(effect.work, 0.0))
+        spent_ns = self._drawn_ns(node, node.service_ns.get(effect.work, 0.0))
+        count, sum_ns = node.measured_ns.get(effect.work, (0, 0))
+        node.measured_ns[effect.work] = (count + 1, sum_ns + spent_ns)
+        return spent_ns
 
     def _drawn_ns(self, node: Node, mean_ns: float) -> int:
         """Return an exponential time, as in the papers' queueing model."""

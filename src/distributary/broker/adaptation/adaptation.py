@@ -8,7 +8,7 @@ a tree, `statistics` and `knowledge` what it knows of it, `fidelity.local` which
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from distributary.broker.adaptation import machine, node
 from distributary.broker.adaptation.messages import (
@@ -26,9 +26,11 @@ from distributary.broker.adaptation.messages import (
 from distributary.broker.adaptation.mover import steps_of, with_children
 from distributary.broker.adaptation.movers import Movers
 from distributary.broker.adaptation.statistics import Collector, grandchildren_of, view_of
+from distributary.broker.adaptation.tree_orders import TreeOrders
 from distributary.broker.addresses import Address
 from distributary.broker.core import Handler, Part
 from distributary.broker.effects import Turn
+from distributary.broker.host import OrderTree
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import Adapted
 from distributary.broker.timers import Timer
@@ -58,6 +60,7 @@ class Adaptation(Part):
         self._node = node.Node(core.identity)
         self._collector = Collector(core)
         self._movers = Movers(core, lambda tree: self._node.obeys(tree))
+        self._orders = TreeOrders(core)
         self._among: dict[tuple[str, node.Round], tuple[str, ...]] = {}
         self._chosen: LocalMove | None = None
         self._wait_began_ns = 0
@@ -76,6 +79,7 @@ class Adaptation(Part):
             Question: self._movers.take_question,
             Answer: self._movers.take_answer,
             Statistics: self._statistics,
+            OrderTree: self._orders.take_order,
         }
 
     def start(self, turn: Turn) -> None:
@@ -103,6 +107,14 @@ class Adaptation(Part):
         if self._settings.enabled:
             self._collector.introduce(tree, turn)
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return whether a round is under way here."""
+        held, wait = self._node.held, self._node.wait
+        return {
+            "held_by": None if held is None else held.holder,
+            "round_of": None if wait is None else wait.round[0],
+        }
+
     # Messages
 
     def _token(self, message: Token, sender: Address, turn: Turn) -> None:
@@ -126,6 +138,8 @@ class Adaptation(Part):
         self._among.pop((sender, round_), None)
 
     def _moved(self, message: Moved, sender: Address, turn: Turn) -> None:
+        if self._orders.moved(message, sender, turn):
+            return
         self._step(node.Moved((message.tree, message.round), sender, message.done), turn)
 
     def _statistics(self, message: Statistics, sender: Address, turn: Turn) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from distributary.broker.addresses import Speaker
 from distributary.broker.encoding import wire
+from distributary.broker.host import OrderTree
 from distributary.broker.validation import COUNT_MAX, Check, Rules
 
 __all__ = [
@@ -254,7 +255,12 @@ def _check_figures(figures: Figures, rules: Rules) -> None:
         rules.numbers((entry.receivers,), COUNT_MAX)
 
 
+def _check_tree_order(message: OrderTree, rules: Rules) -> None:
+    rules.brokers(name for step in message.parents for name in step)
+
+
 CHECKS: Mapping[type, Check] = {
+    OrderTree: _check_tree_order,
     Token: _check_round,
     Hold: _check_hold,
     HoldAnswer: _check_hold_answer,

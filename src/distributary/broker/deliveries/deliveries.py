@@ -87,6 +87,22 @@ class Deliveries(Part):
             Owed: self._owed,
         }
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return how much waits for which client."""
+        return {
+            "queues": [
+                {
+                    "client": queue.client,
+                    "subscription": subscription,
+                    "waiting": len(queue.waiting),
+                    "bytes": sum(entry.size_bytes for entry in queue.waiting.values()),
+                    "acknowledged": queue.acknowledged,
+                    "last": queue.last,
+                }
+                for subscription, queue in self._queues
+            ]
+        }
+
     def load(self, key: str, record: Any) -> None:
         """Take back what was kept."""
         if isinstance(record, Finished):

@@ -56,6 +56,11 @@ class Queued:
         """(`source`, `id`)."""
         return self.source, self.id
 
+    @property
+    def size_bytes(self) -> int:
+        """How much of it there is to send."""
+        return len(self.event) + (0 if self.blob is None else self.blob.size_bytes)
+
     def message(self) -> Delivery | Undeliverable:
         """Return it as the client is told."""
         if self.reason is None:
@@ -173,6 +178,7 @@ class Queues:
             turn.send(entry.client, entry.message())
             self._arm(subscription, self._queues[subscription], turn)
             if entry.reason is None:
+                self._core.measured.delivered(entry.media_type)
                 turn.report(
                     Delivered(subscription, entry.number, entry.source, entry.id, entry.media_type)
                 )

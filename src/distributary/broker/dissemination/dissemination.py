@@ -8,6 +8,7 @@ settled, and for a while after that.
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -43,10 +44,11 @@ from distributary.broker.encoding import journal_key
 from distributary.broker.formats import formats_of, publication_of
 from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
-from distributary.broker.plan_part import Route
+from distributary.broker.plan_part import PlanPart, Route
 from distributary.broker.planning import reversed_route
 from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
+from distributary.broker.telemetry import Planned
 from distributary.broker.timers import Retention
 
 if TYPE_CHECKING:
@@ -55,6 +57,9 @@ if TYPE_CHECKING:
 __all__ = ["Dissemination"]
 
 _Identity = tuple[str, str]
+
+# As many plans are kept to be looked at.
+_RECENT_MAX = 100
 
 
 class Dissemination(Part):
@@ -72,6 +77,7 @@ class Dissemination(Part):
         self._open = Unsettled()
         self._probes = Probes(core, self._found)
         self._planner = Planner(core)
+        self._recent: deque[tuple[int, Planned, PlanPart]] = deque(maxlen=_RECENT_MAX)
         self._supervision = Supervision(core, self._try_anew)
         self._kept_ns = ns(settings.content.retention_s)
         self._skew_ns = ns(settings.subscriptions.clock_skew_s)
@@ -117,6 +123,28 @@ class Dissemination(Part):
             # The ways to homes were not kept; registrations that are still there tell them.
             self._match(task, turn)
             self._send(task, tuple(task.pending), turn)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what is not settled, and the plans that were made last, the newest first."""
+        pending = Counter(home for task in self._open for home in task.pending)
+        return {
+            "open": sum(1 for _ in self._open),
+            "kept": len(self._tasks),
+            "owed": dict(sorted(pending.items())),
+            "recent": [
+                {
+                    "at_ns": at_ns,
+                    "source": report.source,
+                    "id": report.id,
+                    "chosen": report.chosen,
+                    "cost": report.worth._asdict(),
+                    "all_in_root": report.all_in_root and report.all_in_root._asdict(),
+                    "all_in_leaves": report.all_in_leaves and report.all_in_leaves._asdict(),
+                    "plan": part.as_data(),
+                }
+                for at_ns, report, part in reversed(self._recent)
+            ],
+        }
 
     # What publishers' homes offer.
 
@@ -251,7 +279,9 @@ class Dissemination(Part):
     ) -> None:
         after = {home: self._open.before(task, home) for home in homes}
         planning = self._planner.plan(task, after, routes, turn.now_ns)
-        turn.report(self._planner.report(task, planning))
+        report = self._planner.report(task, planning)
+        turn.report(report)
+        self._recent.append((turn.now_ns, report, planning.part))
         task.step(Event.SENT)
         self._supervision.look_after(task, turn)
         self._keep(task, turn)

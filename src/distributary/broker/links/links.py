@@ -134,6 +134,21 @@ class Links(Part):
             routed = Routed(key, self.core.identity, encode(message), (own,))
             self._post(hop, encode(routed), turn)
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return what waits for which peer."""
+        return {
+            "outboxes": [
+                {
+                    "peer": peer,
+                    "state": outbox.state.name.lower(),
+                    "messages": sum(1 for _ in outbox),
+                    "bytes": sum(len(envelope.message) for envelope in outbox),
+                }
+                for peer, outbox in sorted(self._outboxes.items())
+                if outbox
+            ]
+        }
+
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
         """Pause, go on, or give up."""
         for peer in change.gone:
@@ -236,6 +251,8 @@ class Links(Part):
         envelope = outbox.pop(message.number, sent_ns=message.sent_ns, now_ns=turn.now_ns)
         if envelope is None:
             return
+        if envelope.attempts == 1:
+            self.core.measured.hop(sender, turn.now_ns - envelope.sent_ns)
         turn.erase(_key(sender, envelope))
         self._flying -= 1
         if envelope.attempts > 1:

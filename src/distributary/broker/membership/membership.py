@@ -157,6 +157,24 @@ class Membership(Part):
         if self.distances.refresh(turn.now_ns):
             self._find_routes()
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return everybody that is known, with what is thought of them."""
+        others = [one for one in self.gossip.roster.known() if one != self.core.identity]
+        return {
+            "life": self.life,
+            "leaving": self.leaving,
+            "node_cost": self.node_cost,
+            "members": [
+                {
+                    "broker": peer,
+                    "status": self.status(peer).name.lower(),
+                    "delay_ms": self.delay_ns_to(peer) / 1e6,
+                    "link_cost": self.link_cost_to(peer),
+                }
+                for peer in sorted(others)
+            ],
+        }
+
     def _surroundings(self, message: Surroundings, sender: Address, turn: Turn) -> None:
         self._founders = message.members
         self._contact = message.contact

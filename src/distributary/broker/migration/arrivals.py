@@ -65,6 +65,13 @@ class Arrivals:
         for client in sorted(self._by_client):
             self._look_later(client, turn)
 
+    def snapshot(self) -> list[dict[str, str]]:
+        """Return who comes, from where, and how far that is."""
+        return [
+            {"client": client, "from": one.home, "state": one.state.name.lower()}
+            for client, one in sorted(self._by_client.items())
+        ]
+
     # What other parts ask.
 
     def __len__(self) -> int:

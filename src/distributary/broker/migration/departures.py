@@ -73,6 +73,13 @@ class Departures:
     def _keep(self, departure: Departure, turn: Turn) -> None:
         turn.persist(f"migration/leaving/{journal_key(departure.client)}", departure.record())
 
+    def snapshot(self) -> list[dict[str, str]]:
+        """Return who leaves, for where, and how far that is."""
+        return [
+            {"client": client, "to": one.target, "state": one.state.name.lower()}
+            for client, one in sorted(self._by_client.items())
+        ]
+
     # What other parts ask.
 
     def busy(self, client: Address) -> bool:

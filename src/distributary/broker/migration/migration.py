@@ -16,6 +16,7 @@ from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, journal_key, wire
+from distributary.broker.host import OrderMove
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.migration.arrivals import Arrivals
 from distributary.broker.migration.choice import PublishingRates, Summary, best_home, total, traffic
@@ -44,6 +45,7 @@ from distributary.broker.migration.transfers import (
 from distributary.broker.migration.validation import CHECKS
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.subscription import LocalSubscription
+from distributary.broker.telemetry import MoveRefused
 from distributary.content import Publication
 
 if TYPE_CHECKING:
@@ -101,6 +103,7 @@ class Migration(Part):
             Connect: self._connect,
             Redirect: self._redirect,
             RedirectEnd: self._redirect_end,
+            OrderMove: self._ordered,
         }
 
     def load(self, key: str, record: Any) -> None:
@@ -129,6 +132,10 @@ class Migration(Part):
             self._summaries.pop(broker, None)
             self._departures.target_lost(broker, turn)
             self._arrivals.home_lost(broker, turn)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return who is on the move."""
+        return {"leaving": self._departures.snapshot(), "arriving": self._arrivals.snapshot()}
 
     # What other parts ask.
 
@@ -243,6 +250,30 @@ class Migration(Part):
             if peer != self.core.identity
         }
         return Summary(publishes, frozenset(interests), prices)
+
+    def _ordered(self, message: OrderMove, sender: Address, turn: Turn) -> None:
+        client, target = message.client, message.target
+        reason = self._objection(client, target)
+        if reason:
+            turn.report(MoveRefused(client, target, reason))
+            return
+        party = self._of_client(client)
+        published = total([*self._summaries.values(), self._crowd(None)])
+        self._departures.begin(client, target, party, traffic(party, published), turn)
+
+    def _objection(self, client: Address, target: str) -> str:
+        """Return why a client cannot be told to move, if it cannot."""
+        if self._departures.busy(client) or self._arrivals.holds(client):
+            return "it is moving already"
+        if client not in self._clients() and client not in self._prices:
+            return "it is no client of this broker"
+        if target == self.core.identity:
+            return "this broker is its home"
+        if not self.core.membership.is_alive(target):
+            return "the broker that it should go to is not there"
+        if not self._departures.movable(client):
+            return "it announces objects, or has a subscription that is not in force yet"
+        return ""
 
     # What clients and brokers say.
 

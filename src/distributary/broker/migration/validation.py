@@ -10,6 +10,7 @@ from distributary.broker.deliveries.deliveries import ClientDeliveries
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.dissemination.validation import check_blob, check_item, check_item_blob
 from distributary.broker.encoding import decode
+from distributary.broker.host import OrderMove
 from distributary.broker.migration.messages import (
     REFUSALS,
     Arrived,
@@ -186,7 +187,12 @@ def _check_publications(record: ClientPublications, rules: Rules) -> None:
             raise PeerMisbehaved("a publication in a series that is not there")
 
 
+def _check_move_order(message: OrderMove, rules: Rules) -> None:
+    rules.brokers((message.target,))
+
+
 CHECKS: Mapping[type, Check] = {
+    OrderMove: _check_move_order,
     RegisterClient: _check_prices,
     Summarize: _check_summarize,
     Reserve: _check_reserve,

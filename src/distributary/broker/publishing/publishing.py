@@ -8,6 +8,7 @@ cell has another root, as long as it is kept.
 from __future__ import annotations
 
 from bisect import insort
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -123,6 +124,11 @@ class Publishing(Part):
             if kept.state is State.OFFERED and before is not State.OFFERED:
                 self._offer(kept, turn)
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return how many publications are kept, by how far they are."""
+        states = Counter(kept.state.name.lower() for kept in self._kept.values())
+        return {"kept": dict(sorted(states.items())), "dropped": len(self._dropped)}
+
     # What clients publish.
 
     def _publish(self, message: Publish, sender: Address, turn: Turn) -> None:
@@ -149,6 +155,7 @@ class Publishing(Part):
         kept = Kept(sender, item, message.blob)
         self._enter(kept)
         self.core.migration.published(sender, cell, item.size_bytes)
+        self.core.measured.published(sender, cell, item.size_bytes)
         turn.persist(_kept_key(identity), kept.record())
         turn.send(sender, accepted)
         self._offer(kept, turn)

@@ -77,6 +77,11 @@ class Relays(Part):
         """How long the conversions under way should take, if none has begun."""
         return self.core.membership.node_cost * self._load
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return what is being converted, and for how long that should take."""
+        making = sorted(target for _, target in self._making)
+        return {"under_way": self._under_way.total(), "converting": making, "left_s": self.left_s}
+
     # Portions.
 
     def _portion(self, portion: Portion, sender: Address, turn: Turn) -> None:
@@ -203,7 +208,8 @@ class Relays(Part):
         places = formats.places
         work = float(formats.graph.costs[places[origin], places[target]])
         self._load += work
-        self.core.convert(turn, blob, target, self._converted, blob, target, work)
+        asked_ns = turn.now_ns
+        self.core.convert(turn, blob, target, self._converted, blob, target, work, asked_ns)
 
     def _converted(
         self,
@@ -212,8 +218,13 @@ class Relays(Part):
         blob: Blob,
         target: str,
         work: float,
+        asked_ns: int,
     ) -> None:
         self._load -= work
+        if isinstance(answer, Converted):
+            self.core.measured.conversion(
+                blob.media_type, target, turn.now_ns - asked_ns, answer.blob.size_bytes
+            )
         for job in self._making.pop((blob.digest, target)):
             job.making.discard(target)
             if isinstance(answer, Converted):

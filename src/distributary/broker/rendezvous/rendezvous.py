@@ -93,6 +93,12 @@ class Rendezvous(Part):
         self._upkeep.start(turn)
         self.advertisements.start(turn)
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return how many registrations there are, as a root and as a surrogate alike."""
+        entries = [entry for entry in self._table if entry.registration is not None]
+        cells = {cell for entry in entries for cell in entry.cells}
+        return {"registrations": len(entries), "cells": len(cells)}
+
     # What other parts ask.
 
     def key_of(self, cell: int) -> str:

@@ -180,6 +180,8 @@ class Objects:
         for stream in self._forest.streams.values():
             stream.rate = _per_second(stream.count, now_ns - since_ns)
             stream.count = 0
+            stream.loss = min(1.0, stream.late_ns / max(1, now_ns - since_ns))
+            stream.late_ns = 0
             for branch in stream.branches:
                 branch.rate = _per_second(branch.count, now_ns - branch.since_ns)
                 branch.count = 0

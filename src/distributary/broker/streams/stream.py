@@ -173,6 +173,9 @@ class Stream:
         Whether it is waiting for the processor.
     count, rate
         As for branches: versions that some follower needed.
+    late_ns, loss
+        How long versions had been on their way when they came, added up, and the share of the
+        last window that this was: how long the copy was older than it should have been.
     """
 
     __slots__ = (
@@ -183,6 +186,8 @@ class Stream:
         "event",
         "followers",
         "kept",
+        "late_ns",
+        "loss",
         "name",
         "number",
         "publication",
@@ -209,6 +214,8 @@ class Stream:
         self.waiting = False
         self.count = 0
         self.rate = 0.0
+        self.late_ns = 0
+        self.loss = 0.0
 
     @property
     def held(self) -> int:

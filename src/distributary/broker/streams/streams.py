@@ -168,6 +168,36 @@ class Streams(Part):
         measured = self._downlinks.delays_ns.get(peer)
         return self.core.membership.delay_ns_to(peer) if measured is None else measured
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return the trees that this broker is in, with rates and loss of the last window."""
+        return {
+            "filter_s": self.filter_time_s,
+            "send_s": self.send_time_s,
+            "trees": [
+                {
+                    "tree": name,
+                    "root": self.root(name),
+                    "parent": self.parent(name),
+                    "children": [
+                        {"broker": child, "rate": sum(self.rates(name, child).values())}
+                        for child in self.children(name)
+                    ],
+                    "objects": [
+                        {
+                            "source": stream.name[0],
+                            "subject": stream.name[1],
+                            "sequence": stream.held,
+                            "followers": len(stream.followers),
+                            "rate": stream.rate,
+                            "loss": stream.loss,
+                        }
+                        for _, stream in sorted(self._forest.trees[name].streams.items())
+                    ],
+                }
+                for name in self.trees()
+            ],
+        }
+
     # What subscriptions and rendezvous tell.
 
     def registered(self, cell: int, registration: Registration, turn: Turn) -> None:

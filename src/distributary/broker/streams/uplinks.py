@@ -141,6 +141,7 @@ class Uplinks:
                 link.believed[message.object] = sequence
             copy = stream.copy
             if copy is None or sequence > copy.sequence:
+                stream.late_ns += max(0, turn.now_ns - message.time_ns)
                 self._flow.take(stream, Copy(sequence, message.time_ns, message.values), turn)
             elif newest and sequence < copy.sequence and link is tree.parent and not gap:
                 ask(link, [stream], turn)

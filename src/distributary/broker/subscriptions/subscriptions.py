@@ -110,6 +110,24 @@ class Subscriptions(Part):
         """Return the subscriptions of a client that have not ended, by id."""
         return self._ledger.of_client(client)
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return the subscriptions of all clients."""
+        return {
+            "subscriptions": [
+                {
+                    "client": local.client,
+                    "id": local.id,
+                    "state": local.state.name.lower(),
+                    "confirmed": local.confirmed,
+                    "covered_by": local.coverer,
+                    "tolerance": local.subscription.tolerance is not None,
+                    "cells": len(local.cells),
+                }
+                for local in self._ledger
+                if local.live
+            ]
+        }
+
     # What clients ask.
 
     def _subscribe(self, message: Subscribe, sender: Address, turn: Turn) -> None:
