@@ -12,8 +12,11 @@ import numpy as np
 from distributary.arguments import checked
 from distributary.broker.addresses import HOST
 from distributary.broker.core import Part
-from distributary.broker.encoding import encode
+from distributary.broker.dissemination.messages import Offer
+from distributary.broker.encoding import decode, encode
 from distributary.broker.host import ServiceTimes
+from distributary.broker.links.messages import Routed
+from distributary.broker.links.outbox import Kept
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import (
     Adapted,
@@ -322,11 +325,17 @@ class Simulation:
             client.reattach(self._chance.choice(up))
 
     def _kept_elsewhere(self, broker: str) -> Callable[[tuple[str, str]], bool]:
+        """Return whether another broker has a publication from which all can be served.
+
+        Homes that have got it know that they have, and relays may have some formats for some
+        homes on their way: neither can serve the rest.
+        """
         disks = b"\n".join(
             encode(record)
             for identity, node in sorted(self.world.nodes.items())
             if identity != broker
-            for record in node.journal.values()
+            for key, record in node.journal.items()
+            if key.startswith(("publishing/kept/", "dissemination/content/")) or _is_offer(record)
         )
         return lambda identity: identity[1].encode() in disks
 
@@ -356,3 +365,9 @@ class Simulation:
 
     def _complain(self, checker: str, what: str) -> None:
         self.violations.append(Violation(checker, self.world.now_ns, what))
+
+
+def _is_offer(record: object) -> bool:
+    """Whether a record is an offer on its way to the root of its cell."""
+    carried = decode(record.message) if isinstance(record, Kept) else None
+    return isinstance(carried, Routed) and isinstance(decode(carried.message), Offer)
