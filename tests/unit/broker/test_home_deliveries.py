@@ -11,11 +11,13 @@ from tests.content_worlds import JPEG, PDF, SETTINGS, ContentWorld
 
 from distributary.broker.client import Acknowledge, Delivery, Subscribe, Unsubscribe
 from distributary.broker.deliveries.deliveries import Deliveries
+from distributary.broker.deliveries.finished import Arrival
 from distributary.broker.deliveries.queues import Queue, Queued
-from distributary.broker.dissemination.messages import AskServed, Served
-from distributary.broker.effects import Turn
+from distributary.broker.dissemination.messages import AskOwed, AskServed, Item, Owed, Served
+from distributary.broker.effects import Send, Turn
 from distributary.broker.encoding import decode, encode
 from distributary.broker.migration.messages import Connect, Connected
+from distributary.broker.plan_part import NOTHING_BEFORE, After
 from distributary.content import parse_event
 from distributary.content.publication import ORIGINAL_TYPE
 
@@ -317,6 +319,25 @@ def test_a_root_that_comes_back_does_not_serve_again_what_another_has_seen_to(
     world.run_s(30)
     assert world.got("s") == [("map", PDF)]
     assert world.violations() == []
+
+
+@pytest.mark.parametrize("after", [NOTHING_BEFORE, (1, 1, 1)])
+def test_what_comes_late_waits_only_for_what_the_root_still_waits_for(after: After) -> None:
+    """What it was to come after, when it was planned, may be done and forgotten by now.
+
+    Conversions that took longer than anything is remembered once held it up with each attempt.
+    """
+    world, _ = slow_world()
+    home, root = world.members[:2]
+    part = part_of(world, home)
+    event = '{"specversion": "1.0", "id": "late", "source": "/maps", "type": "map"}'
+    item = Item("/maps", "late", 0, 1, 2, root, world.world.now_ns, event, "text/plain", 0, True)
+    world.run_s(3 * SETTINGS.content.retention_s)
+    turn = Turn(world.world.now_ns)
+    part.receive(Arrival(item, root, 1, (), (1, 1, 1), ("s",), {}), turn)
+    assert turn.effects == [Send(root, AskOwed("/maps", "late", 1))]
+    part.core.handle(Owed("/maps", "late", 1, ("s",), after), root, turn)
+    assert (part._items.get(item.identity) is not None) == (after == NOTHING_BEFORE)
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 9])

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from tests.broker_overlays import MS, SECOND
 from tests.migration_worlds import MoveWorld
 
+from distributary.broker.deliveries.queues import Queued
+from distributary.broker.effects import Erase, Persist, Turn
+from distributary.broker.encoding import journal_key
+from distributary.broker.migration.arrivals import Arrivals
 from distributary.broker.migration.messages import (
+    MOVING,
     AcceptMove,
     Arrived,
     Connect,
@@ -21,6 +27,7 @@ from distributary.broker.migration.messages import (
     Reserve,
     Reserved,
 )
+from distributary.broker.migration.transfers import Arrival, HeldRecord
 from distributary.simulator.workload.subscriber import Subscriber
 
 STEPS = (
@@ -169,3 +176,37 @@ def test_a_client_that_is_long_in_coming_is_waited_for_through_a_crash() -> None
     assert device.home == world.new
     assert len(world.got("s")) == 16
     assert world.violations() == []
+
+
+def test_a_late_answer_to_a_reservation_does_not_refuse_what_is_replicated() -> None:
+    """A `Reserve` that is repeated and comes late finds the client there, and moving."""
+    world, device = moving()
+    late = Reserved("@s", MOVING)
+    world.on_first(Replicate, lambda: world.world.tell(world.old, late, sender=world.new))
+    world.run_s(3)
+    world.publish_for(8, every_s=0.5)
+    world.run_s(16)
+    assert device.home == world.new
+    assert world.arrivals() == [("@s", world.new)]
+    assert len(world.got("s")) == 16
+    assert world.violations() == []
+    assert world.leftovers() == []
+
+
+def test_what_was_redirected_early_is_taken_when_a_crash_has_come_in_between() -> None:
+    """The first is taken and on the disk; it comes again, as it was not acknowledged."""
+    world, _ = moving()
+    core = world.core(world.new)
+    arrivals = Arrivals(core)
+    first, second = (
+        HeldRecord("@s", "s", Queued("@s", "s", 0, "/s", name, "{}", None, "", None), 0, 1, place)
+        for place, name in enumerate(("first", "second"), start=1)
+    )
+    record = replace(Arrival("@s", world.old).record(), taken=1)
+    arrivals.load("arriving/@s", record)
+    arrivals.load("early/@s/000000002", second)
+    turn = Turn(world.world.now_ns)
+    arrivals.redirected(1, first, turn)
+    kept = [one.record for one in turn.effects if isinstance(one, Persist)]
+    assert kept == [replace(record, taken=2)]
+    assert turn.effects[-1] == Erase(f"migration/early/{journal_key('@s')}/000000002")

@@ -170,7 +170,9 @@ class Deliveries(Part):
         del self._doubted[identity]
         owed = tuple(name for name in arrival.registrations if name in message.registrations)
         if owed:
-            self._take(arrival._replace(registrations=owed), turn)
+            # What it was to come after may be done and forgotten, too, if conversions took
+            # long: it would wait in vain, and so would each attempt that was planned before.
+            self._take(arrival._replace(registrations=owed, after=message.after), turn)
 
     def _stop_doubting(self, identity: tuple[str, str], turn: Turn) -> None:
         self._doubted.pop(identity, None)

@@ -44,7 +44,7 @@ from distributary.broker.encoding import journal_key
 from distributary.broker.formats import formats_of, publication_of
 from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
-from distributary.broker.plan_part import PlanPart, Route
+from distributary.broker.plan_part import NOTHING_BEFORE, PlanPart, Route
 from distributary.broker.planning import reversed_route
 from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
@@ -320,8 +320,13 @@ class Dissemination(Part):
     def _asked_owed(self, message: AskOwed, sender: Address, turn: Turn) -> None:
         task = self._open.get((message.source, message.id))
         pending = None if task is None else task.pending.get(sender)
-        names = () if pending is None else tuple(sorted(pending.registrations))
-        self.core.tell(sender, Owed(message.source, message.id, message.attempt, names), turn)
+        names: tuple[str, ...] = ()
+        after = NOTHING_BEFORE
+        if task is not None and pending is not None:
+            names = tuple(sorted(pending.registrations))
+            after = self._open.before(task, sender)
+        owed = Owed(message.source, message.id, message.attempt, names, after)
+        self.core.tell(sender, owed, turn)
 
     def _conversion_lost(self, message: ConversionLost, sender: Address, turn: Turn) -> None:
         task = self._open.get((message.source, message.id))

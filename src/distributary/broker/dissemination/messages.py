@@ -13,7 +13,7 @@ from typing import NamedTuple
 from distributary.broker.addresses import Speaker
 from distributary.broker.blob import Blob
 from distributary.broker.encoding import wire
-from distributary.broker.plan_part import PlanPart
+from distributary.broker.plan_part import After, PlanPart
 
 __all__ = [
     "AskOwed",
@@ -190,12 +190,19 @@ class AskOwed:
 @wire(80, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """The registrations of a home for which the root still waits; none, when it does not."""
+    """The registrations of a home for which the root still waits; none, when it does not.
+
+    Attributes
+    ----------
+    after
+        As in `plan_part.Home`, and as it is by now.
+    """
 
     source: str
     id: str
     attempt: int
     registrations: tuple[str, ...]
+    after: After
 
 
 @wire(76, Speaker.BROKER)

@@ -179,10 +179,13 @@ class Arrivals:
         """Hand on what the old home has redirected, in its order."""
         client = record.client
         arrival = self._by_client.get(client)
-        if arrival is None or number <= arrival.taken:
+        if arrival is None:
             return
-        arrival.early[number] = record
-        turn.persist(f"migration/early/{journal_key(client)}/{number:09d}", record)
+        if number > arrival.taken:
+            arrival.early[number] = record
+            turn.persist(f"migration/early/{journal_key(client)}/{number:09d}", record)
+        # Also when it was here before: a crash may have come after it was taken, and before
+        # what had waited for it was.
         while arrival.taken + 1 in arrival.early:
             self._take_redirected(arrival, arrival.taken + 1, turn)
         self._settle(arrival, turn)

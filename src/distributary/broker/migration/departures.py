@@ -188,11 +188,12 @@ class Departures:
     def reserved(self, client: Address, target: str, refusal: str, turn: Turn) -> bool:
         """Go on when there is room; say whether the client stays because there is none."""
         departure = self._departing(client, target)
-        if departure is None:
+        # Who was asked again, and hears that late, when the client is there already, answers
+        # that it is moving. That does not refuse what was replicated meanwhile.
+        if departure is None or departure.state is not Leaving.RESERVING:
             return False
-        if not self._step(departure, Going.REFUSED if refusal else Going.GRANTED, turn):
-            return False
-        if departure.state is Leaving.ASKED:
+        self._step(departure, Going.REFUSED if refusal else Going.GRANTED, turn)
+        if not refusal:
             turn.send(client, RequestToMove(target))
             return False
         turn.report(MoveRefused(client, target, refusal))
