@@ -16,7 +16,6 @@ from distributary.broker.plan_part import PlanPart
 from distributary.broker.relays.relays import Relays
 from distributary.broker.settings import ContentSettings, Settings, SubscriptionSettings
 from distributary.content import Publication, Subscription
-from distributary.content.calibrated_graph import graph_for
 from distributary.placement import check
 from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
 from distributary.simulator.checkers.ledger import Ledger
@@ -56,10 +55,8 @@ class CheckedRelays(Relays):
     def _along_hops(self, portion: Portion, turn: Turn) -> PlanPart:
         part = super()._along_hops(portion, turn)
         for carried in (portion.plan, part):
-            graph = graph_for(json.loads(self.core.settings.graph), portion.item.size_bytes)
-            if carried.first.receives and set(carried.formats) <= set(graph.names):
-                graph = graph.restricted_to([graph.names.index(name) for name in carried.formats])
-                check(carried.problem(graph), carried.plan())
+            if carried.first.receives:
+                check(carried.problem(), carried.plan())
         assert part.first.broker == self.core.identity
         assert set(part.homes()) <= set(portion.plan.homes())
         return part
@@ -77,12 +74,14 @@ class ContentWorld:
         parts: Mapping[str, type[Part]] | None = None,
         failing: Sequence[str] = (),
         spare: int = 0,
+        settings_of: Mapping[int, Settings] | None = None,
     ) -> None:
         self.overlay = Overlay(
             count,
             seed=seed,
             settings=settings,
             spare=spare,
+            settings_of=settings_of,
             parts={"relays": CheckedRelays, **(parts or {})},
         )
         self.world = self.overlay.world

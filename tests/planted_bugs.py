@@ -339,9 +339,6 @@ class KnowsNoGhosts(Migration):
     def ghosts(self, *_: Any) -> list[LocalSubscription]:
         return []
 
-    def has_ghost(self, *_: Any) -> bool:
-        return False
-
 
 class _HoldsNothing(Arrivals):
     def holds(self, client: Address) -> bool:

@@ -63,11 +63,14 @@ BLOB = Blob.imagined(PDF, 1_000_000, "1")
 FORGED = replace(Blob.of(PDF, b"x"), digest=Blob.of(PDF, b"y").digest)
 OFFER = Offer(ITEM, BLOB, OWN, 1, ())
 NODES = (
-    PlanNode(OWN, 1, 1.0, 1.0, (), (0,), ((0, 2), (2, 3)), RELAY, ()),
-    PlanNode(PEER, 2, 1.0, 1.0, (2,), (2,), (), NOTHING_BEFORE, ("s",)),
-    PlanNode(LAST, 2, 1.0, 1.0, (3,), (3,), (), NOTHING_BEFORE, ("t",)),
+    PlanNode(OWN, 1, 1.0, 1.0, (0,), ((0, 2), (2, 3)), RELAY, ()),
+    PlanNode(PEER, 2, 1.0, 1.0, (2,), (), NOTHING_BEFORE, (("s", 2), ("u", "nothing"))),
+    PlanNode(LAST, 2, 1.0, 1.0, (3,), (), NOTHING_BEFORE, (("t", 3),)),
 )
-PORTION = Portion(ITEM, PEER, 1, (), PlanPart((PDF, JPEG, TEXT, SPEECH), NODES), (BLOB,))
+PLAN = PlanPart(
+    (PDF, JPEG, TEXT, SPEECH), (1.0, 0.4, 0.01, 0.3), ((0, 1, 0.4), (0, 2, 0.2), (2, 3, 0.2)), NODES
+)
+PORTION = Portion(ITEM, PEER, 1, PDF, PLAN, (BLOB,))
 REGISTER = Register("s", 1, "[]", None, False, 0, False, (0,))
 PATH = (Step(PEER, 0.0, 1.0),)
 COPY = Copy(
@@ -110,7 +113,11 @@ def plan(*changes: dict[str, Any]) -> Portion:
         tuple(node._replace(**change) for node, change in zip(NODES, changes, strict=False))
         + NODES[len(changes) :]
     )
-    return replace(PORTION, plan=replace(PORTION.plan, nodes=nodes))
+    return planned(nodes=nodes)
+
+
+def planned(**changes: Any) -> Portion:
+    return replace(PORTION, plan=replace(PLAN, **changes))
 
 
 def registered(**changes: Any) -> Copies:
@@ -177,11 +184,17 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (replace(OFFER, item=item(number=0)), "the number 0"),
         (replace(OFFER, blob=None), "nowhere"),
         (replace(OFFER, first=3), "offered from 3 on"),
-        (replace(PORTION, plan=replace(PORTION.plan, nodes=())), "for nobody"),
-        (replace(PORTION, plan=replace(PORTION.plan, nodes=NODES[:1])), "serves nobody"),
-        (replace(PORTION, plan=replace(PORTION.plan, nodes=NODES[1:2])), "a portion for"),
-        (replace(PORTION, plan=replace(PORTION.plan, formats=(PDF,))), "does not name"),
-        (replace(PORTION, plan=replace(PORTION.plan, formats=("a",) * 4)), "does not have"),
+        (planned(nodes=()), "for nobody"),
+        (planned(nodes=NODES[:1]), "serves nobody"),
+        (planned(nodes=NODES[1:2]), "a portion for"),
+        (planned(formats=(PDF,)), "without sizes"),
+        (planned(formats=(PDF,), sizes=(1.0,), conversions=()), "does not name"),
+        (planned(formats=("a",) * 4), "not told apart"),
+        (planned(sizes=(math.nan,) * 4), "an amount of nan"),
+        (planned(conversions=((0, 2, math.inf),)), "an amount of inf"),
+        (planned(conversions=((0, 4, 1.0),)), "that it does not name"),
+        (planned(conversions=((0, 0, 1.0),)), "that it does not name"),
+        (planned(conversions=()), "a conversion that there is not"),
         (replace(PORTION, blobs=()), "0 contents"),
         (replace(PORTION, blobs=(None,)), "without its content"),
         (replace(PORTION, root=""), "not the name of a broker"),
@@ -195,8 +208,11 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (plan({"made": ((0, 2), (0, 3))}), "a conversion that there is not"),
         (plan({"made": ((2, 3),)}), "wait for each other"),
         (plan({"made": ((0, 2),)}), "sends what it does not make"),
-        (plan({}, {"wants": (1,)}), "what is wanted"),
-        (plan({}, {"wants": (-1,)}), "does not name"),
+        (plan({}, {"grants": (("s", 1),)}), "what is wanted"),
+        (plan({}, {"grants": (("s", -1),)}), "does not name"),
+        (plan({"grants": (("s", 0),)}), "a relay with registrations"),
+        (replace(PORTION, item=item(home="@c")), "not the name of a broker"),
+        (replace(PORTION, item=item(inline=True), original=JPEG, blobs=(None,)), "its content"),
         (replace(REGISTER, filters="x"), "malformed JSON"),
         (replace(REGISTER, filters='[{"no": {}}]'), "a bad text"),
         (replace(REGISTER, profile="{}"), "a bad text"),

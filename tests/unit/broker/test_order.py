@@ -9,7 +9,7 @@ from tests.content_worlds import JPEG, PDF, ContentWorld
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
 from distributary.broker.dissemination.messages import Item, Offer
 from distributary.broker.dissemination.task import Pending, Sequence, Task
-from distributary.broker.plan_part import NOTHING_BEFORE
+from distributary.broker.plan_part import NOTHING_BEFORE, Grant
 
 ROOT = "root"
 MAPS = ({"exact": {"type": "map"}},)
@@ -73,7 +73,7 @@ def test_an_item_follows_the_last_one_that_its_home_has_not_confirmed() -> None:
 
 def arrival(number: int, after: int, *, attempt: int = 1, after_attempt: int = 1) -> Arrival:
     before = (after, after_attempt) if after else NOTHING_BEFORE
-    return Arrival(item(number), ROOT, attempt, (), before, ("s",), {})
+    return Arrival(item(number), ROOT, attempt, PDF, before, (Grant("s", PDF),), {})
 
 
 def finish(items: FinishedItems, number: int, *, root: str = ROOT, attempt: int = 1) -> list[int]:

@@ -31,6 +31,7 @@ from distributary.broker.plan_part import NOTHING_BEFORE, RELAY, PlanNode, PlanP
 from distributary.broker.relays.relays import Relays
 
 NAMES = (PDF, JPEG, TEXT, SPEECH)
+CONVERSIONS = ((0, 1, 0.4), (0, 2, 0.2), (2, 3, 0.2))
 
 
 def relays_of(world: ContentWorld, broker: str) -> Relays:
@@ -53,14 +54,19 @@ def node(
     made: tuple[tuple[int, int], ...] = (),
 ) -> PlanNode:
     after = NOTHING_BEFORE if wants else RELAY
-    return PlanNode(broker, depth, 1.0, 1.0, wants, receives, made, after, ("s",) if wants else ())
+    grants = tuple((f"s{k}", k) for k in wants)
+    return PlanNode(broker, depth, 1.0, 1.0, receives, made, after, grants)
+
+
+def plan_part(*nodes: PlanNode) -> PlanPart:
+    return PlanPart(NAMES, (1.0, 0.4, 0.01, 0.3), CONVERSIONS, nodes)
 
 
 def portion(*nodes: PlanNode, root: str, attempt: int = 1, name: str = "1") -> Portion:
     blobs = tuple(
         Blob.imagined(NAMES[k], 1_000_000, f"{name} in {NAMES[k]}") for k in nodes[0].receives
     )
-    return Portion(item(name), root, attempt, (), PlanPart(NAMES, nodes), blobs)
+    return Portion(item(name), root, attempt, PDF, plan_part(*nodes), blobs)
 
 
 def passed_on(effects: list[Effect], kind: type) -> list[tuple[str, object]]:
@@ -92,7 +98,7 @@ def test_a_child_gets_its_part_and_the_formats_that_it_is_to_receive() -> None:
     ((to, message),) = passed_on(turn.effects, Portion)
     assert isinstance(message, Portion)
     assert to == other
-    assert message.plan == PlanPart(NAMES, (below,))
+    assert message.plan == PlanPart(NAMES, plan_part().sizes, (), (below,))
     assert [blob.media_type for blob in message.blobs if blob is not None] == [JPEG]
     assert not any(
         isinstance(effect, Persist) and effect.key.startswith("relays/job/")

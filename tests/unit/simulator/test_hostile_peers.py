@@ -49,7 +49,9 @@ ITEM = Item(
     10,
     inline=False,
 )
-PORTION = Portion(ITEM, STRANGER, 1, (), PlanPart((), ()), (Blob.of("application/pdf", b"x"),))
+PORTION = Portion(
+    ITEM, STRANGER, 1, "", PlanPart((), (), (), ()), (Blob.of("application/pdf", b"x"),)
+)
 BAD: list[object] = [
     PORTION,
     Hop(1, 1, encode(PORTION)),

@@ -20,18 +20,13 @@ from distributary.broker.deliveries.queues import Acknowledged, Queued, Queues
 from distributary.broker.dissemination.messages import AskOwed, AskServed, Item, Owed, Served
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
-from distributary.broker.formats import (
-    choice,
-    delivered_event,
-    formats_of,
-    publication_of,
-)
+from distributary.broker.formats import delivered_event, publication_of
 from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
+from distributary.broker.plan_part import Grant
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.subscription import LocalSubscription
 from distributary.broker.timers import Retention
-from distributary.content.format_choice import NoFormat
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -157,26 +152,36 @@ class Deliveries(Part):
         if arrival is None or (arrival.root, arrival.attempt) != (sender, message.attempt):
             return
         del self._doubted[identity]
-        owed = tuple(name for name in arrival.registrations if name in message.registrations)
+        owed = tuple(one for one in arrival.grants if one.registration in message.registrations)
         if owed:
-            self._take(arrival._replace(registrations=owed), turn)
+            self._take(arrival._replace(grants=owed), turn)
 
     def _stop_doubting(self, identity: tuple[str, str], turn: Turn) -> None:
         self._doubted.pop(identity, None)
 
     def _store(self, arrival: Arrival, turn: Turn) -> None:
+        """Put an item into the queues that the root has named, and say which these are."""
         item = arrival.item
         known = self._items.get(item.identity)
         got = set() if known is None else set(known.subscriptions)
+        served = set() if known is None else set(known.served)
+        unknown: set[str] = set()
         entries: list[tuple[str, Queued]] = []
-        for local in self._locals(arrival):
-            if local.id in got or not self._is_for(local, arrival):
-                continue
-            parcel = self._parcel(arrival, local)
-            if parcel is not None and self._put(local, parcel, item, entries, turn):
-                got.add(local.id)
+        for grant in arrival.grants:
+            local, others = self._behind(grant.registration, item)
+            (unknown if local is None else served).add(grant.registration)
+            for one in others if local is None else (local, *others):
+                if one.id not in got and self._owes(one, item):
+                    parcel = _parcel(arrival, one, grant)
+                    if self._put(one, parcel, item, entries, turn):
+                        got.add(one.id)
         if known is None:
             self._forgetting.keep(item.identity, turn.now_ns + self._kept_ns)
+        attempt = arrival.attempt
+        if known is not None and known.root == arrival.root:
+            # An attempt that was overtaken by a later one takes nothing back.
+            attempt = max(attempt, known.attempt)
+            unknown.update(known.unknown)
         finished = Finished(
             item.source,
             item.id,
@@ -184,10 +189,11 @@ class Deliveries(Part):
             item.series,
             item.number,
             arrival.root,
-            arrival.attempt,
+            attempt,
             tuple(sorted(got)),
             done=True,
-            unknown=tuple(name for name in arrival.registrations if not self._knows(name)),
+            served=tuple(sorted(served)),
+            unknown=tuple(sorted(unknown - served)),
         )
         self._items.put(finished)
         # After the entries: a crash between them and this finds the entries again.
@@ -195,53 +201,44 @@ class Deliveries(Part):
         self._queues.transmit(entries, turn)
         self.core.tell(arrival.root, _served(finished), turn)
 
-    def _knows(self, subscription: str) -> bool:
-        """Whether a client of this broker has a subscription, or one that is leaving it had."""
-        if self.core.subscriptions.get(subscription) is not None:
-            return True
-        return self.core.migration.has_ghost(subscription)
+    def _behind(
+        self, registration: str, item: Item
+    ) -> tuple[LocalSubscription | None, list[LocalSubscription]]:
+        """Return the subscription that a registration is of, and those that it covers.
 
-    def _locals(self, arrival: Arrival) -> list[LocalSubscription]:
-        publication = publication_of(arrival.item.event)
-        return [
-            *self.core.subscriptions.matching(publication),
-            *self.core.migration.ghosts(publication),
-        ]
-
-    def _is_for(self, local: LocalSubscription, arrival: Arrival) -> bool:
-        """Whether the root meant a subscription, and owes it the item.
-
-        One that the root did not know of is left out even if the item matches: the root will
-        send it everything in order once it knows. What was published about when it came
-        it need not get: not from a new root that still has the item, after later ones.
+        Of a subscription that has a registration the root has said that the item matches, and
+        what it gets. Roots do not know those that are covered: whether the item matches them is
+        found out here. Their devices are alike, so that they get the same. A client that is
+        leaving, or has left, counts as long as something may be on its way to it.
         """
-        item = arrival.item
-        if local.since_ns > item.published_ns + self._skew_ns:
-            return False
-        if _is_doubtful(local, item) and self._items.is_past(local.id, item.sequence, item.number):
-            return False
-        return local.id in arrival.registrations or local.coverer in arrival.registrations
+        subscriptions = self.core.subscriptions
+        ghosts = self.core.migration.ghosts(registration)
+        own = subscriptions.get(registration)
+        if own is not None and own.subscription.tolerance is not None:
+            own = None
+        if own is None:
+            own = next((ghost for ghost in ghosts if ghost.id == registration), None)
+        covered = [*subscriptions.covered_by(registration), *ghosts]
+        if covered:
+            publication = publication_of(item.event)
+            covered = [
+                one
+                for one in covered
+                if one.coverer == registration and one.filter.matches(publication)
+            ]
+        return own, covered
 
-    def _parcel(self, arrival: Arrival, local: LocalSubscription) -> Queued | None:
-        """Return what a device gets; None when it is not there."""
-        item = arrival.item
-        lost = tuple(sorted({name for name, _ in arrival.lost}))
-        formats = formats_of(self.core.settings, item, lost)
-        chosen = choice(formats, local.reading.profile)
-        event, blob, media_type, reason = item.event, None, item.media_type, None
-        if isinstance(chosen, NoFormat):
-            event, media_type, reason = "", "", _reason(arrival, chosen)
-        elif chosen != formats.held:
-            media_type = formats.graph.names[chosen]
-            event, blob = delivered_event(item.event, media_type), arrival.blobs.get(media_type)
-            if blob is None:
-                return None
-        elif not item.inline:
-            blob = arrival.blobs.get(formats.own)
-            if blob is None:
-                return None
-        return Queued(
-            local.client, local.id, 0, item.source, item.id, event, blob, media_type, reason
+    def _owes(self, local: LocalSubscription, item: Item) -> bool:
+        """Whether an item is owed to a subscription that the root means.
+
+        What was published about when it came it need not get: not from a new root that still
+        has the item, after later ones. While its client does not know that it is in force,
+        everything that comes was published before that.
+        """
+        if not local.confirmed or local.since_ns > item.published_ns + self._skew_ns:
+            return False
+        return not (
+            _is_doubtful(local, item) and self._items.is_past(local.id, item.sequence, item.number)
         )
 
     def _put(
@@ -376,7 +373,8 @@ class Deliveries(Part):
             common = tuple(s for s in known.subscriptions if s in own)
             if common:
                 # What this home was sent in an attempt, the next one was not.
-                finished.append(replace(known, done=False, attempt=0, subscriptions=common))
+                told = replace(known, done=False, attempt=0, subscriptions=common)
+                finished.append(replace(told, served=(), unknown=()))
         return ClientDeliveries(client, tuple(queues), tuple(finished))
 
     def adopt_client(self, record: ClientDeliveries, turn: Turn) -> None:
@@ -412,15 +410,22 @@ def _is_doubtful(local: LocalSubscription, item: Item) -> bool:
     return local.since_ns > item.published_ns
 
 
-def _reason(arrival: Arrival, nothing: NoFormat) -> str:
-    if arrival.lost:
-        name, reason = arrival.lost[0]
-        return f"{name} could not be made: {reason}"
-    return nothing.reason
+def _parcel(arrival: Arrival, local: LocalSubscription, grant: Grant) -> Queued:
+    """Return what a subscription gets, as the root has decided."""
+    item, format_ = arrival.item, grant.format
+    event, blob, media_type, reason = item.event, None, item.media_type, None
+    if format_ is None:
+        event, media_type, reason = "", "", grant.reason
+    elif format_ != arrival.original:
+        event, media_type = delivered_event(item.event, format_), format_
+        blob = arrival.blobs[format_]
+    elif not item.inline:
+        blob = arrival.blobs[format_]
+    return Queued(local.client, local.id, 0, item.source, item.id, event, blob, media_type, reason)
 
 
 def _served(finished: Finished) -> Served:
-    return Served(finished.source, finished.id, finished.attempt, finished.unknown)
+    return Served(finished.source, finished.id, finished.attempt, finished.served, finished.unknown)
 
 
 def _item_key(item: Item | Finished) -> str:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from distributary.broker.blob import Blob
 from distributary.broker.dissemination.messages import Item
 from distributary.broker.encoding import wire
-from distributary.broker.plan_part import NOTHING_BEFORE, After
+from distributary.broker.plan_part import NOTHING_BEFORE, After, Grant
 
 __all__ = ["Arrival", "Finished", "FinishedItems"]
 
@@ -29,9 +29,9 @@ class Arrival(NamedTuple):
     ----------
     item
         The item.
-    root, attempt, lost
-        As in `messages.content.Portion`.
-    after, registrations
+    root, attempt, original
+        As in `Portion`.
+    after, grants
         As in `plan_part.Home`.
     blobs
         Its content by format; None for the format that is in the event.
@@ -40,9 +40,9 @@ class Arrival(NamedTuple):
     item: Item
     root: str
     attempt: int
-    lost: tuple[tuple[str, str], ...]
+    original: str
     after: After
-    registrations: tuple[str, ...]
+    grants: tuple[Grant, ...]
     blobs: Mapping[str, Blob | None]
 
 
@@ -62,8 +62,8 @@ class Finished:
     done
         Whether all of this broker's clients have that are to get it. Of what a client has got
         elsewhere, or what a crash has left of it, that is not known.
-    unknown
-        As in `messages.content.Served`.
+    served, unknown
+        As in `Served`.
     """
 
     source: str
@@ -75,6 +75,7 @@ class Finished:
     attempt: int
     subscriptions: tuple[str, ...]
     done: bool = False
+    served: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
 
     @property

@@ -255,10 +255,9 @@ class Dissemination(Part):
         task.step(Event.SENT)
         self._supervision.look_after(task, turn)
         self._keep(task, turn)
-        lost = tuple(sorted(task.lost.items()))
-        own = self.core.identity
+        own, original = self.core.identity, formats_of(self.core.settings, task.item).own
         self.core.relays.carry_out(
-            Portion(task.item, own, task.attempt, lost, planning.part, (task.blob,)), turn
+            Portion(task.item, own, task.attempt, original, planning.part, (task.blob,)), turn
         )
 
     def _try_anew(self, task: Task, turn: Turn) -> None:
@@ -277,9 +276,10 @@ class Dissemination(Part):
     def _served(self, message: Served, sender: Address, turn: Turn) -> None:
         task = self._open.get((message.source, message.id))
         pending = None if task is None else task.pending.get(sender)
-        if task is None or pending is None or message.attempt < pending.attempt:
+        if task is None or pending is None:
             return
-        task.confirmed(sender, message.unknown)
+        # What it does not name is sent again when its time is up: at once would be no better.
+        task.confirmed(sender, message.served, message.unknown)
         # Where their clients are now, another home may have registered them.
         elsewhere = self._match(task, turn) if message.unknown else ()
         if elsewhere:

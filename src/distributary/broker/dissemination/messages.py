@@ -132,8 +132,8 @@ class Portion:
     ----------
     root, attempt
         Who planned it, and how often that broker had planned the item by then.
-    lost
-        (format, reason): what could not be made of the item, and is not tried again.
+    original
+        The format, as the plan calls it, in which the item was published.
     plan
         Its first node is the broker that the portion is for.
     blobs
@@ -144,7 +144,7 @@ class Portion:
     item: Item
     root: str
     attempt: int
-    lost: tuple[tuple[str, str], ...]
+    original: str
     plan: PlanPart
     blobs: tuple[Blob | None, ...]
 
@@ -156,6 +156,9 @@ class Served:
 
     Attributes
     ----------
+    served
+        The registrations that the item was kept for, in this attempt or before, and those to
+        which it is not owed: they are younger than it. What is not named here is not served.
     unknown
         The registrations that it was asked for and does not have: their clients have moved
         or have unsubscribed, and the root has not heard of it.
@@ -164,6 +167,7 @@ class Served:
     source: str
     id: str
     attempt: int
+    served: tuple[str, ...]
     unknown: tuple[str, ...] = ()
 
 

@@ -7,7 +7,7 @@ Probes: how a root finds the ways on which content will go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
@@ -15,7 +15,7 @@ from distributary.broker.dissemination.messages import Probe, ProbeAnswer
 from distributary.broker.dissemination.task import Task
 from distributary.broker.effects import Turn
 from distributary.broker.formats import Formats, choice, formats_of
-from distributary.broker.plan_part import After, Home, Route
+from distributary.broker.plan_part import After, Grant, Home, Route
 from distributary.broker.planning import (
     Planning,
     along_hop,
@@ -27,6 +27,7 @@ from distributary.broker.planning import (
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import Planned, Worth
 from distributary.broker.timers import Timer
+from distributary.content.format_choice import NoFormat
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -60,12 +61,10 @@ class Planner:
         core = self._core
         formats = formats_of(core.settings, task.item, task.lost_formats)
         homes: dict[str, Home] = {}
-        wants: dict[str, tuple[int, ...]] = {}
         ways: dict[str, Route] = {}
         for home, before in after.items():
             pending = task.pending[home]
-            homes[home] = Home(before, tuple(sorted(pending.registrations)))
-            wants[home] = _wanted(formats, pending.registrations.values())
+            homes[home] = Home(before, _grants(formats, task, pending.registrations))
             ways[home] = self._way(home, routes.get(home), pending.registrations)
         self._along_own_hops(ways)
         for home, way in ways.items():
@@ -79,7 +78,6 @@ class Planner:
             formats,
             tree,
             held=(formats.held,),
-            wants=wants,
             homes=homes,
             waits_s=waits_s,
             settings=core.settings.content,
@@ -134,14 +132,25 @@ def _worth(planning: Planning, name: str) -> Worth:
     return Worth(found.cost.transmission, found.cost.conversion, found.delay_s)
 
 
-def _wanted(formats: Formats, registrations: Iterable[tuple[str | None, Route]]) -> tuple[int, ...]:
-    """Return the formats that the devices behind some registrations get."""
-    wanted: set[int] = set()
-    for profile, _ in registrations:
+def _grants(
+    formats: Formats, task: Task, registrations: Mapping[str, tuple[str | None, Route]]
+) -> tuple[Grant, ...]:
+    """Return what the devices behind some registrations get."""
+    grants: list[Grant] = []
+    for name, (profile, _) in sorted(registrations.items()):
         chosen = choice(formats, profile)
         if isinstance(chosen, int):
-            wanted.add(chosen)
-    return tuple(sorted(wanted))
+            grants.append(Grant(name, formats.graph.names[chosen]))
+        else:
+            grants.append(Grant(name, None, _reason(task, chosen)))
+    return tuple(grants)
+
+
+def _reason(task: Task, nothing: NoFormat) -> str:
+    if task.lost:
+        name, reason = min(task.lost.items())
+        return f"{name} could not be made: {reason}"
+    return nothing.reason
 
 
 _NS_PER_SECOND = 1e9

@@ -8,7 +8,7 @@ Supervision: how long a root waits for homes to confirm, and what it does then.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -220,11 +220,18 @@ class Task:
         assert following is not None, f"{event.value} while {self.state.value}"
         self.state = following
 
-    def confirmed(self, home: str, unknown: tuple[str, ...] = ()) -> None:
-        """Note that a home has been served, but for registrations that it does not have."""
-        registrations = self.pending.pop(home).registrations
-        self.unknown.update((home, name) for name in unknown if name in registrations)
-        self.served.update((home, name) for name in registrations if name not in unknown)
+    def confirmed(self, home: str, served: Iterable[str], unknown: Iterable[str] = ()) -> None:
+        """Note which registrations a home has served, and which it does not have.
+
+        It is waited for as long as it has not spoken of all.
+        """
+        registrations = self.pending[home].registrations
+        for told, names in ((self.served, served), (self.unknown, unknown)):
+            for name in names:
+                if registrations.pop(name, None) is not None:
+                    told.add((home, name))
+        if not registrations:
+            del self.pending[home]
 
     def progress(self) -> ProgressRecord:
         """Return how far it is, as it is kept."""

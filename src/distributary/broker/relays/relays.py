@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
@@ -19,7 +20,7 @@ from distributary.broker.deliveries.finished import Arrival
 from distributary.broker.dissemination.messages import ConversionLost, Portion, Probe, ProbeAnswer
 from distributary.broker.effects import ConversionRefused, Converted, Turn
 from distributary.broker.encoding import encode, journal_key
-from distributary.broker.formats import formats_of, inline_blob
+from distributary.broker.formats import inline_blob
 from distributary.broker.plan_part import PlanPart
 from distributary.broker.relays.job import HandledRecord, Job, JobRecord, other_hops, refined
 from distributary.broker.settings import ns
@@ -116,11 +117,9 @@ class Relays(Part):
         other = other_hops(part, next_hop)
         if not other:
             return part
-        lost = tuple(sorted({name for name, _ in portion.lost}))
         planning = refined(
             part,
             other,
-            formats=formats_of(self.core.settings, portion.item, lost),
             link_cost_to=membership.link_cost_to,
             own_cost=membership.node_cost,
             own_wait_s=self.left_s,
@@ -142,9 +141,9 @@ class Relays(Part):
                     portion.item,
                     portion.root,
                     portion.attempt,
-                    portion.lost,
+                    portion.original,
                     first.after,
-                    first.registrations,
+                    job.part.grants_of(first),
                     job.in_hand,
                 ),
                 turn,
@@ -153,7 +152,7 @@ class Relays(Part):
             blobs = tuple(job.in_hand[child.formats[k]] for k in child.first.receives)
             self.core.links.send(
                 child.first.broker,
-                Portion(portion.item, portion.root, portion.attempt, portion.lost, child, blobs),
+                replace(portion, plan=child, blobs=blobs),
                 turn,
             )
         if not job.making:
@@ -199,9 +198,7 @@ class Relays(Part):
             waiting.append(job)
             return
         self._making[blob.digest, target] = [job]
-        formats = formats_of(self.core.settings, item)
-        places = formats.places
-        work = float(formats.graph.costs[places[origin], places[target]])
+        work = job.seconds[origin, target]
         self._load += work
         self.core.convert(turn, blob, target, self._converted, blob, target, work)
 
