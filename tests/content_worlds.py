@@ -109,12 +109,13 @@ class ContentWorld:
         filters: Sequence[object] = (),
         accept: Sequence[str] | None = None,
         client: str | None = None,
+        tenant: str = "",
     ) -> Subscriber:
         """Have a client subscribe; without filters to everything."""
         client = client or name
         device = self.subscribers.get(client)
         if device is None:
-            device = Subscriber(self.world, client, home, self.ledger)
+            device = Subscriber(self.world, client, home, self.ledger, tenant=tenant)
             self.subscribers[client] = device
         document: dict[str, object] = {"id": name, "filters": list(filters)}
         if accept is not None:
@@ -132,12 +133,14 @@ class ContentWorld:
         megabytes: float = 1.0,
         source: str = "/maps",
         level: int = 0,
+        tenant: str = "",
     ) -> None:
         """Have the client of a source publish something."""
-        device = self.publishers.get(source)
+        device = self.publishers.get(tenant + source)
         if device is None:
-            device = Publisher(self.world, f"publisher of {source}", home, source, self.ledger)
-            self.publishers[source] = device
+            client = f"publisher of {source}"
+            device = Publisher(self.world, client, home, source, self.ledger, tenant=tenant)
+            self.publishers[tenant + source] = device
         document: dict[str, object] = {
             "specversion": "1.0",
             "id": name,
@@ -167,7 +170,7 @@ class ContentWorld:
     def got(self, subscription: str) -> list[tuple[str, str | None]]:
         """What a subscription has got: ids and formats."""
         return [
-            (identity[1], copy.media_type)
+            (identity.id, copy.media_type)
             for (wish, identity), copy in self.ledger.got.items()
             if wish == subscription
         ]

@@ -47,7 +47,7 @@ from distributary.broker.streams.stream import rules_between
 from distributary.broker.streams.streams import Streams
 from distributary.broker.subscriptions.ledger import VersionRecord, WithdrawalRecord
 from distributary.broker.subscriptions.lifecycle import Lifecycle
-from distributary.broker.subscriptions.matching import Covering
+from distributary.broker.subscriptions.matching import Covering, _alike
 from distributary.broker.subscriptions.subscription import LocalSubscription, SubscriptionRecord
 from distributary.broker.subscriptions.subscriptions import Subscriptions
 
@@ -269,8 +269,8 @@ class HandsOutAtOnce(Deliveries):
 
 class _CoversAnything(Covering):
     def find(self, narrow: LocalSubscription) -> LocalSubscription | None:
-        alike = (narrow.reading.profile, narrow.subscription.tolerance is not None)
-        return next((w for w in self._wide.get(alike, {}).values() if w is not narrow), None)
+        alike = self._wide.get(_alike(narrow), {})
+        return next((wide for wide in alike.values() if wide is not narrow), None)
 
 
 class CoversTooEagerly(Subscriptions):

@@ -51,6 +51,7 @@ class Planned:
     worth: Worth
     all_in_root: Worth | None
     all_in_leaves: Worth | None
+    tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Refined:
 
     source: str
     id: str
+    tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True)

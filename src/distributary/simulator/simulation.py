@@ -11,6 +11,7 @@ import numpy as np
 
 from distributary.arguments import checked
 from distributary.broker.core import Part
+from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.encoding import encode
 from distributary.broker.host import ServiceTimes
 from distributary.broker.settings import ns
@@ -311,14 +312,14 @@ class Simulation:
         for client in self._clients_of(broker):
             client.reattach(self._chance.choice(up))
 
-    def _kept_elsewhere(self, broker: str) -> Callable[[tuple[str, str]], bool]:
+    def _kept_elsewhere(self, broker: str) -> Callable[[ItemId], bool]:
         disks = b"\n".join(
             encode(record)
             for identity, node in sorted(self.world.nodes.items())
             if identity != broker
             for record in node.journal.values()
         )
-        return lambda identity: identity[1].encode() in disks
+        return lambda identity: identity.id.encode() in disks
 
     def _refused_formats(self, published: PublishedEvent) -> frozenset[str]:
         """Return the formats that something could not be converted into."""

@@ -29,7 +29,7 @@ from distributary.broker.client import Subscribe
 from distributary.broker.deliveries.deliveries import ClientDeliveries
 from distributary.broker.deliveries.finished import Finished
 from distributary.broker.deliveries.queues import Queued
-from distributary.broker.dissemination.messages import Item, Offer, Portion
+from distributary.broker.dissemination.messages import Item, ItemId, Offer, Portion
 from distributary.broker.effects import Persist, Report, Send
 from distributary.broker.encoding import decode, encode, speaker_of
 from distributary.broker.host import Leave
@@ -70,6 +70,7 @@ NODES = (
 PLAN = PlanPart(
     (PDF, JPEG, TEXT, SPEECH), (1.0, 0.4, 0.01, 0.3), ((0, 1, 0.4), (0, 2, 0.2), (2, 3, 0.2)), NODES
 )
+OWN_NODE = PlanNode(OWN, 1, 1.0, 1.0, (0,), (), NOTHING_BEFORE, (("s", 0),))
 PORTION = Portion(ITEM, PEER, 1, PDF, PLAN, (BLOB,))
 REGISTER = Register("s", 1, "[]", None, False, 0, False, (0,))
 PATH = (Step(PEER, 0.0, 1.0),)
@@ -89,7 +90,7 @@ PARTS: dict[str, Any] = {
     "deliveries": ClientDeliveries(
         "@c",
         (("s", 1, 0, (replace(QUEUED, number=1),)),),
-        (Finished("/s", "1", 0, 1, 0, "", 0, ("s",)),),
+        (Finished(ItemId("", "/s", "1"), 0, 1, 0, "", 0, ("s",)),),
     ),
     "publishing": ClientPublications(
         "@c",
@@ -171,6 +172,11 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (replace(OFFER, item=item(event="x")), "malformed JSON"),
         (replace(OFFER, item=item(id="2")), "with the event"),
         (replace(OFFER, item=item(cell=10**6)), "a cell"),
+        (replace(OFFER, item=item(tenant="@")), "not the name of a tenant"),
+        (replace(PORTION, item=item(tenant="T")), "not the name of a tenant"),
+        (replace(REGISTER, tenant="@"), "not the name of a tenant"),
+        (registered(tenant=" "), "not the name of a tenant"),
+        (replicated(**first_of("publishing", "kept", item=item(tenant="t"))), "others'"),
         (replace(OFFER, item=item(size_bytes=-1)), "content of -1 bytes"),
         (replace(OFFER, item=item(size_bytes=10**15 + 1)), "content of 10"),
         (replace(OFFER, item=item(size_bytes=7)), "another format or size"),
@@ -191,6 +197,14 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (planned(formats=(PDF,), sizes=(1.0,), conversions=()), "does not name"),
         (planned(formats=("a",) * 4), "not told apart"),
         (planned(sizes=(math.nan,) * 4), "an amount of nan"),
+        (
+            replace(
+                PORTION,
+                plan=PlanPart(("no type",), (1.0,), (), (OWN_NODE,)),
+                blobs=(BLOB,),
+            ),
+            "a bad text",
+        ),
         (planned(conversions=((0, 2, math.inf),)), "an amount of inf"),
         (planned(conversions=((0, 4, 1.0),)), "that it does not name"),
         (planned(conversions=((0, 0, 1.0),)), "that it does not name"),

@@ -11,7 +11,7 @@ from tests.content_worlds import JPEG, PDF, SETTINGS, ContentWorld
 from distributary.broker.client import Acknowledge, Delivery, Subscribe, Unsubscribe
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.deliveries.queues import Queue, Queued
-from distributary.broker.dissemination.messages import AskServed, Served
+from distributary.broker.dissemination.messages import AskServed, ItemId, Served
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, encode
 from distributary.broker.migration.messages import Connect, Connected
@@ -119,7 +119,7 @@ def test_what_a_client_brings_along_was_not_sent_to_its_next_home() -> None:
     assert known is not None
     for part, answers in ((last, 1), (following, 0)):
         turn = Turn(world.world.now_ns)
-        part._asked(AskServed(*known.identity, known.attempt), known.root, turn)
+        part._asked(AskServed(known.identity, known.attempt), known.root, turn)
         assert len(turn.effects) == answers
 
 
@@ -182,15 +182,15 @@ def test_a_home_says_again_that_it_has_been_served_when_it_is_asked() -> None:
     world.publish("map", world.members[1])
     world.run_s(3)
     part, root = part_of(world, world.members[0]), world.root_of()
-    known = part._items.get(("/maps", "map"))
+    known = part._items.get(ItemId("", "/maps", "map"))
     assert known is not None
     turn = Turn(world.world.now_ns)
-    part._asked(AskServed("/maps", "map", known.attempt), root, turn)
-    part._asked(AskServed("/maps", "map", known.attempt + 1), root, turn)
-    part._asked(AskServed("/maps", "map", known.attempt), "another", turn)
-    part._asked(AskServed("/maps", "unheard of", 1), root, turn)
+    part._asked(AskServed(ItemId("", "/maps", "map"), known.attempt), root, turn)
+    part._asked(AskServed(ItemId("", "/maps", "map"), known.attempt + 1), root, turn)
+    part._asked(AskServed(ItemId("", "/maps", "map"), known.attempt), "another", turn)
+    part._asked(AskServed(ItemId("", "/maps", "unheard of"), 1), root, turn)
     (effect,) = turn.effects
-    assert effect.message == Served("/maps", "map", known.attempt, ("s",))  # type: ignore[union-attr]
+    assert effect.message == Served(ItemId("", "/maps", "map"), known.attempt, ("s",))  # type: ignore[union-attr]
 
 
 def test_who_subscribes_after_a_publication_does_not_get_it() -> None:
@@ -246,7 +246,7 @@ def test_a_client_takes_its_queue_and_what_it_has_got_along() -> None:
     assert part_of(world, old).export_client("@nobody").queues == ()
     again = Queued("@slow", "s", 0, "/maps", "map 1", "{}", None, PDF, None)
     fresh = Queued("@slow", "s", 0, "/maps", "map 9", "{}", None, PDF, None)
-    cell, series, number = part.place_of(("/maps", "map 2"))
+    cell, series, number = part.place_of(ItemId("", "/maps", "map 2"))
     assert number == 3, "where it stands among what its publisher has sent is known here as well"
     part.hand("s", again, (cell, series, 1), turn, doubtful=False)
     for _ in range(2):
@@ -275,7 +275,7 @@ def test_what_a_crash_has_left_in_a_queue_counts_as_got() -> None:
     for key in [key for key in journal if key.startswith("deliveries/item/")]:
         del journal[key]
     world.overlay.restart(home)
-    known = part_of(world, home)._items.get(("/maps", "map"))
+    known = part_of(world, home)._items.get(ItemId("", "/maps", "map"))
     assert known is not None
     assert known.subscriptions == ("s",)
 
@@ -288,14 +288,14 @@ def test_who_has_got_what_is_known_for_longer_than_roots_send_it() -> None:
     client.say(Acknowledge("s", 1))
     retention_s = SETTINGS.content.retention_s
     world.run_s(1.5 * retention_s)
-    assert part_of(world, home)._items.get(("/maps", "map")) is not None
+    assert part_of(world, home)._items.get(ItemId("", "/maps", "map")) is not None
     if root != home:
         # A root that is away may not know that it has been served.
         world.world.crash(root)
         world.run_s(10)
         assert world.overlay.membership(home).status(root).name == "DOWN"
     world.run_s(4 * retention_s)
-    assert part_of(world, home)._items.get(("/maps", "map")) is None
+    assert part_of(world, home)._items.get(ItemId("", "/maps", "map")) is None
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 9])

@@ -11,6 +11,7 @@ from distributary.broker.blob import Blob
 from distributary.broker.dissemination.messages import (
     ConversionLost,
     Item,
+    ItemId,
     Portion,
     Probe,
     ProbeAnswer,
@@ -191,7 +192,7 @@ def test_a_conversion_that_fails_is_told_to_the_root_with_those_who_go_without()
     assert [to for to, _ in passed_on(done.effects, Portion)] == [third]
     ((to, lost),) = passed_on(done.effects, ConversionLost)
     assert to == third
-    assert lost == ConversionLost("/s", "1", 1, ((TEXT, "it is broken"),), (other,))
+    assert lost == ConversionLost(ItemId("", "/s", "1"), 1, ((TEXT, "it is broken"),), (other,))
 
 
 def test_work_under_way_is_left_to_do_until_it_is_done() -> None:
@@ -239,7 +240,7 @@ def test_a_probe_splits_up_and_is_answered_by_every_home() -> None:
     third = world.members[2]
     turn = Turn(0)
     step = ("root", 1.0, 1.0)
-    probe = Probe("/s", "1", 1, other, (own, other, third), (step,), b"")
+    probe = Probe(ItemId("", "/s", "1"), 1, other, (own, other, third), (step,), b"")
     relays._probe(probe, "root", turn)
     sent = {effect.to: effect.message for effect in turn.effects if isinstance(effect, Send)}
     told = [m for m in sent.values() if isinstance(m, Probe)]
@@ -251,6 +252,6 @@ def test_a_probe_splits_up_and_is_answered_by_every_home() -> None:
         if isinstance(effect, Send) and isinstance(effect.message, ProbeAnswer)
     ]
     assert [(answer.to, answer.message) for answer in answers] == [
-        (other, ProbeAnswer("/s", "1", 1, steps))
+        (other, ProbeAnswer(ItemId("", "/s", "1"), 1, steps))
     ]
     assert {home for message in told for home in message.homes} == {other, third}

@@ -12,12 +12,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from distributary.broker.addresses import Address
+from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Acknowledge
 from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
 from distributary.broker.deliveries.queues import Acknowledged, Queued, Queues
-from distributary.broker.dissemination.messages import AskOwed, AskServed, Item, Owed, Served
+from distributary.broker.dissemination.messages import (
+    AskOwed,
+    AskServed,
+    Item,
+    ItemId,
+    Owed,
+    Served,
+)
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
 from distributary.broker.formats import delivered_event, publication_of
@@ -68,7 +75,7 @@ class Deliveries(Part):
         self._forgetting = Retention(core.timers, self._forget)
         self._abandoning = Retention(core.timers, self._abandon)
         # What has come so late that it may have been had and forgotten: by item.
-        self._doubted: dict[tuple[str, str], Arrival] = {}
+        self._doubted: dict[ItemId, Arrival] = {}
         self._doubting = Retention(core.timers, self._stop_doubting)
         self._skew_ns = ns(settings.subscriptions.clock_skew_s)
         self._changed_ns: dict[str, int] = {}
@@ -101,9 +108,9 @@ class Deliveries(Part):
 
     def _note(self, subscription: str, entry: Queued) -> None:
         """See to it that what is in a queue counts as got, whatever else was kept of it."""
-        known = self._items.get((entry.source, entry.id))
+        known = self._items.get(entry.identity)
         if known is None:
-            known = Finished(*entry.identity, 0, 0, 0, "", 0, ())
+            known = Finished(entry.identity, 0, 0, 0, "", 0, ())
         if subscription not in known.subscriptions:
             self._items.put(replace(known, subscriptions=(*known.subscriptions, subscription)))
 
@@ -143,11 +150,11 @@ class Deliveries(Part):
 
     def _ask_owed(self, arrival: Arrival, turn: Turn) -> None:
         item = arrival.item
-        self.core.tell(arrival.root, AskOwed(item.source, item.id, arrival.attempt), turn)
+        self.core.tell(arrival.root, AskOwed(item.identity, arrival.attempt), turn)
 
     def _owed(self, message: Owed, sender: Address, turn: Turn) -> None:
         """Hand out what has come late to those who have not had it."""
-        identity = (message.source, message.id)
+        identity = message.identity
         arrival = self._doubted.get(identity)
         if arrival is None or (arrival.root, arrival.attempt) != (sender, message.attempt):
             return
@@ -156,7 +163,7 @@ class Deliveries(Part):
         if owed:
             self._take(arrival._replace(grants=owed), turn)
 
-    def _stop_doubting(self, identity: tuple[str, str], turn: Turn) -> None:
+    def _stop_doubting(self, identity: ItemId, turn: Turn) -> None:
         self._doubted.pop(identity, None)
 
     def _store(self, arrival: Arrival, turn: Turn) -> None:
@@ -183,8 +190,7 @@ class Deliveries(Part):
             attempt = max(attempt, known.attempt)
             unknown.update(known.unknown)
         finished = Finished(
-            item.source,
-            item.id,
+            item.identity,
             item.cell,
             item.series,
             item.number,
@@ -211,21 +217,23 @@ class Deliveries(Part):
         found out here. Their devices are alike, so that they get the same. A client that is
         leaving, or has left, counts as long as something may be on its way to it.
         """
-        subscriptions = self.core.subscriptions
-        ghosts = self.core.migration.ghosts(registration)
-        own = subscriptions.get(registration)
-        if own is not None and own.subscription.tolerance is not None:
-            own = None
-        if own is None:
-            own = next((ghost for ghost in ghosts if ghost.id == registration), None)
-        covered = [*subscriptions.covered_by(registration), *ghosts]
+        subscriptions, tenant = self.core.subscriptions, item.tenant
+        named, ghosts = subscriptions.get(registration), self.core.migration.ghosts(registration)
+        own = None
+        for one in ghosts if named is None else (named, *ghosts):
+            # Somebody else may have the id by now.
+            mine = one.subscription.tolerance is None and tenant_of(one.client) == tenant
+            if one.id == registration and mine:
+                own = one
+                break
+        covered = [
+            one
+            for one in (*subscriptions.covered_by(registration), *ghosts)
+            if one.coverer == registration and tenant_of(one.client) == tenant
+        ]
         if covered:
             publication = publication_of(item.event)
-            covered = [
-                one
-                for one in covered
-                if one.coverer == registration and one.filter.matches(publication)
-            ]
+            covered = [one for one in covered if one.filter.matches(publication)]
         return own, covered
 
     def _owes(self, local: LocalSubscription, item: Item) -> bool:
@@ -288,7 +296,7 @@ class Deliveries(Part):
         """
         known = self._items.get(parcel.identity)
         if known is None:
-            known = Finished(*parcel.identity, *place, "", 0, ())
+            known = Finished(parcel.identity, *place, "", 0, ())
             self._forgetting.keep(parcel.identity, turn.now_ns + self._kept_ns)
         if subscription in known.subscriptions:
             return
@@ -305,7 +313,7 @@ class Deliveries(Part):
         """Go on with a client that has come, and has received so much."""
         self._queues.resume(subscription, client, number, turn)
 
-    def place_of(self, identity: tuple[str, str]) -> tuple[int, int, int]:
+    def place_of(self, identity: ItemId) -> tuple[int, int, int]:
         """Return the cell, the series and the number of an item; 0 where it is not known."""
         known = self._items.get(identity)
         return (0, 0, 0) if known is None else (known.cell, known.series, known.number)
@@ -325,7 +333,7 @@ class Deliveries(Part):
     # Confirmations.
 
     def _asked(self, message: AskServed, sender: Address, turn: Turn) -> None:
-        identity = (message.source, message.id)
+        identity = message.identity
         if identity in self._doubted:
             self._ask_owed(self._doubted[identity], turn)
         known = self._items.get(identity)
@@ -338,7 +346,7 @@ class Deliveries(Part):
         self._queues.sweep(turn)
         self.core.timers.at(turn.now_ns + self._kept_ns, self._sweep)
 
-    def _forget(self, identity: tuple[str, str], turn: Turn) -> None:
+    def _forget(self, identity: ItemId, turn: Turn) -> None:
         known = self._items.get(identity)
         if known is None:
             return
@@ -351,7 +359,7 @@ class Deliveries(Part):
         self._items.forget(identity)
         turn.erase(_item_key(known))
 
-    def _abandon(self, place: tuple[tuple[str, int, int], int], turn: Turn) -> None:
+    def _abandon(self, place: tuple[tuple[str, str, int, int], int], turn: Turn) -> None:
         self._items.abandon(*place)
 
     # Clients that move.
@@ -425,8 +433,8 @@ def _parcel(arrival: Arrival, local: LocalSubscription, grant: Grant) -> Queued:
 
 
 def _served(finished: Finished) -> Served:
-    return Served(finished.source, finished.id, finished.attempt, finished.served, finished.unknown)
+    return Served(finished.identity, finished.attempt, finished.served, finished.unknown)
 
 
 def _item_key(item: Item | Finished) -> str:
-    return f"deliveries/item/{journal_key(item.source, item.id)}"
+    return f"deliveries/item/{journal_key(*item.identity)}"

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from distributary.broker.blob import Blob
-from distributary.broker.dissemination.messages import Item
+from distributary.broker.dissemination.messages import Item, ItemId
 from distributary.broker.encoding import wire
 from distributary.broker.plan_part import NOTHING_BEFORE, After, Grant
 
 __all__ = ["Arrival", "Finished", "FinishedItems"]
 
-Sequence = tuple[str, int, int]
-"""(source, cell, series)."""
+Sequence = tuple[str, str, int, int]
+"""(tenant, source, cell, series)."""
 
 
 class Arrival(NamedTuple):
@@ -66,8 +66,7 @@ class Finished:
         As in `Served`.
     """
 
-    source: str
-    id: str
+    identity: ItemId
     cell: int
     series: int
     number: int
@@ -79,21 +78,16 @@ class Finished:
     unknown: tuple[str, ...] = ()
 
     @property
-    def identity(self) -> tuple[str, str]:
-        """(`source`, `id`)."""
-        return self.source, self.id
-
-    @property
     def sequence(self) -> Sequence:
         """What its number counts in."""
-        return self.source, self.cell, self.series
+        return self.identity.tenant, self.identity.source, self.cell, self.series
 
 
 class FinishedItems:
     """The items that a home broker is done with, and those that wait for one."""
 
     def __init__(self) -> None:
-        self._finished: dict[tuple[str, str], Finished] = {}
+        self._finished: dict[ItemId, Finished] = {}
         self._numbers: dict[Sequence, dict[int, Finished]] = {}
         self._held: dict[tuple[Sequence, int], list[Arrival]] = {}
 
@@ -102,7 +96,7 @@ class FinishedItems:
         for identity in sorted(self._finished):
             yield self._finished[identity]
 
-    def get(self, identity: tuple[str, str]) -> Finished | None:
+    def get(self, identity: ItemId) -> Finished | None:
         """Return what is known of an item, if it is done."""
         return self._finished.get(identity)
 
@@ -112,7 +106,7 @@ class FinishedItems:
         if finished.done:
             self._numbers.setdefault(finished.sequence, {})[finished.number] = finished
 
-    def forget(self, identity: tuple[str, str]) -> None:
+    def forget(self, identity: ItemId) -> None:
         """Forget an item."""
         finished = self._finished.pop(identity)
         numbers = self._numbers.get(finished.sequence)

@@ -18,6 +18,7 @@ from distributary.broker.dissemination.messages import (
     AskOwed,
     ConversionLost,
     Item,
+    ItemId,
     Offer,
     Owed,
     Portion,
@@ -53,8 +54,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Dissemination"]
 
-_Identity = tuple[str, str]
-
 
 class Dissemination(Part):
     """What one broker does for the items of the cells of which it is the root."""
@@ -66,9 +65,9 @@ class Dissemination(Part):
     def __init__(self, core: Core) -> None:
         super().__init__(core)
         settings = core.settings
-        self._tasks: dict[_Identity, Task] = {}
-        self._sequences: dict[tuple[str, int, int], Sequence] = {}
-        self._open: dict[_Identity, Task] = {}
+        self._tasks: dict[ItemId, Task] = {}
+        self._sequences: dict[tuple[str, str, int, int], Sequence] = {}
+        self._open: dict[ItemId, Task] = {}
         self._probes = Probes(core, self._found)
         self._planner = Planner(core)
         self._supervision = Supervision(core, self._try_anew)
@@ -92,7 +91,7 @@ class Dissemination(Part):
             self._enter(Task(record.item, record.blob))
             return
         assert isinstance(record, ProgressRecord)
-        task = self._tasks[record.source, record.id]
+        task = self._tasks[record.identity]
         task.item = task.item._replace(home=record.home)
         task.attempt = record.attempt
         task.served = set(record.served)
@@ -195,7 +194,7 @@ class Dissemination(Part):
         taken = {name: home for home, name in task.served}
         for home, waiting in task.pending.items():
             taken.update(dict.fromkeys(waiting.registrations, home))
-        matches = self.core.rendezvous.matches(item.cell, publication)
+        matches = self.core.rendezvous.matches(item.cell, publication, item.tenant)
         # The higher claim counts. One that has subscribed anew elsewhere, as its home is
         # lost, is served there.
         for registration in sorted(matches, key=lambda one: -one.claim):
@@ -274,7 +273,7 @@ class Dissemination(Part):
     # What homes and relays say.
 
     def _served(self, message: Served, sender: Address, turn: Turn) -> None:
-        task = self._open.get((message.source, message.id))
+        task = self._open.get(message.identity)
         pending = None if task is None else task.pending.get(sender)
         if task is None or pending is None:
             return
@@ -288,13 +287,13 @@ class Dissemination(Part):
             self._settle(task, turn)
 
     def _asked_owed(self, message: AskOwed, sender: Address, turn: Turn) -> None:
-        task = self._open.get((message.source, message.id))
+        task = self._open.get(message.identity)
         pending = None if task is None else task.pending.get(sender)
         names = () if pending is None else tuple(sorted(pending.registrations))
-        self.core.tell(sender, Owed(message.source, message.id, message.attempt, names), turn)
+        self.core.tell(sender, Owed(message.identity, message.attempt, names), turn)
 
     def _conversion_lost(self, message: ConversionLost, sender: Address, turn: Turn) -> None:
-        task = self._open.get((message.source, message.id))
+        task = self._open.get(message.identity)
         if task is None:
             return
         formats = formats_of(self.core.settings, task.item)
@@ -351,12 +350,12 @@ class Dissemination(Part):
         item = task.item
         if task.settled:
             return
-        self.core.tell(item.home, Taken(item.source, item.id), turn)
+        self.core.tell(item.home, Taken(item.identity), turn)
 
     def _tell_settled(self, item: Item, served: tuple[tuple[str, str], ...], turn: Turn) -> None:
-        self.core.links.send(item.home, Settled(item.source, item.id, served), turn)
+        self.core.links.send(item.home, Settled(item.identity, served), turn)
 
-    def _forget(self, identity: _Identity, turn: Turn) -> None:
+    def _forget(self, identity: ItemId, turn: Turn) -> None:
         task = self._tasks.get(identity)
         if task is None or not task.settled:
             return
@@ -394,4 +393,4 @@ class Dissemination(Part):
 
 
 def _key(what: str, item: Item) -> str:
-    return f"dissemination/{what}/{journal_key(item.source, item.id)}"
+    return f"dissemination/{what}/{journal_key(*item.identity)}"

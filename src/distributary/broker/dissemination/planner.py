@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
-from distributary.broker.dissemination.messages import Probe, ProbeAnswer
+from distributary.broker.dissemination.messages import ItemId, Probe, ProbeAnswer
 from distributary.broker.dissemination.task import Task
 from distributary.broker.effects import Turn
 from distributary.broker.formats import Formats, choice, formats_of
@@ -98,6 +98,7 @@ class Planner:
             _worth(planning, planning.chosen),
             _worth(planning, "all-in-root") if compared else None,
             _worth(planning, "all-in-leaves") if compared else None,
+            task.item.tenant,
         )
 
     def _way(
@@ -220,23 +221,23 @@ class Probes:
         self._core = core
         self._found = found
         self._wait_ns = ns(core.settings.content.probe_s)
-        self._probing: dict[tuple[str, str, int], _Probing] = {}
+        self._probing: dict[tuple[ItemId, int], _Probing] = {}
 
     def find(self, task: Task, homes: tuple[str, ...], turn: Turn) -> None:
         """Look for the ways to some homes."""
         item, own = task.item, self._core.identity
-        key = (item.source, item.id, task.attempt)
+        key = (item.identity, task.attempt)
         probing = self._probing[key] = _Probing(task, homes)
         probing.timer = self._core.timers.at(turn.now_ns + self._wait_ns, self._end, key)
         if own in homes:
             probing.routes[own] = ()
         others = tuple(home for home in homes if home != own)
-        probe = Probe(item.source, item.id, task.attempt, own, others, (), b"")
+        probe = Probe(item.identity, task.attempt, own, others, (), b"")
         self._core.relays.pass_on_probe(probe, turn)
 
     def answered(self, message: ProbeAnswer, sender: Address, turn: Turn) -> None:
         """Enter the way to a home."""
-        key = (message.source, message.id, message.attempt)
+        key = (message.identity, message.attempt)
         probing = self._probing.get(key)
         if probing is None or sender not in probing.homes:
             return
@@ -244,7 +245,7 @@ class Probes:
         if len(probing.routes) == len(probing.homes):
             self._end(turn, key)
 
-    def _end(self, turn: Turn, key: tuple[str, str, int]) -> None:
+    def _end(self, turn: Turn, key: tuple[ItemId, int]) -> None:
         probing = self._probing.pop(key)
         if probing.timer is not None:
             probing.timer.cancel()

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from distributary.broker.blob import Blob
-from distributary.broker.dissemination.messages import AskServed, Item, Offer
+from distributary.broker.dissemination.messages import AskServed, Item, ItemId, Offer
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
 from distributary.broker.membership.messages import Status
@@ -113,8 +113,7 @@ class PendingRecord:
 class ProgressRecord:
     """How far a root is with an item, as it is kept."""
 
-    source: str
-    id: str
+    identity: ItemId
     home: str
     attempt: int
     pending: tuple[PendingRecord, ...]
@@ -236,8 +235,7 @@ class Task:
     def progress(self) -> ProgressRecord:
         """Return how far it is, as it is kept."""
         return ProgressRecord(
-            self.item.source,
-            self.item.id,
+            self.item.identity,
             self.item.home,
             self.attempt,
             tuple(
@@ -385,7 +383,7 @@ class Supervision:
         for home in sorted(task.pending):
             if home != self._core.identity and self._core.membership.is_alive(home):
                 attempt = task.pending[home].attempt
-                turn.send(home, AskServed(item.source, item.id, attempt))
+                turn.send(home, AskServed(item.identity, attempt))
         task.timer = self._core.timers.at(turn.now_ns + rest_ns, self._time_is_up, task)
 
     def _time_is_up(self, turn: Turn, task: Task) -> None:

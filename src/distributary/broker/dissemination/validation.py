@@ -21,6 +21,7 @@ from distributary.broker.dissemination.messages import (
 from distributary.broker.formats import formats_of, publication_of
 from distributary.broker.plan_part import RELAY, PlanNode, PlanPart
 from distributary.broker.validation import Check, Rules
+from distributary.content.media_type import MediaType
 from distributary.content.payload import CONTENT_BYTES_MAX
 from distributary.errors import PeerMisbehaved, quoted
 
@@ -39,7 +40,7 @@ def check_item(item: Item, rules: Rules) -> None:
     """Refuse an item that is not one event in one cell with a number."""
     _check_label(item, rules)
     publication = publication_of(item.event)
-    if publication.identity != item.identity:
+    if publication.identity != (item.source, item.id):
         raise PeerMisbehaved(f"an item {quoted(item.id)} with the event {quoted(publication.id)}")
 
 
@@ -49,6 +50,7 @@ def _check_label(item: Item, rules: Rules) -> None:
     Whoever only passes an item on need not read it, which would take most of its time.
     """
     rules.brokers((item.home,))
+    rules.tenants((item.tenant,))
     rules.cells((item.cell,))
     if item.number < 1:
         raise PeerMisbehaved(f"an item with the number {item.number}")
@@ -95,6 +97,9 @@ def _check_portion(portion: Portion, rules: Rules) -> None:
     _check_formats(part, rules)
     if part.first.after != RELAY:
         check_item(item, rules)
+        for name in {part.formats[k] for k in part.first.wants} - {portion.original}:
+            # It stands in what clients get.
+            MediaType.parse(name)
     if part.first.broker != rules.identity:
         raise PeerMisbehaved(f"a portion for {part.first.broker}")
     if len(portion.blobs) != len(part.first.receives):

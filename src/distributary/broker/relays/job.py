@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from distributary.broker.blob import Blob
-from distributary.broker.dissemination.messages import Portion
+from distributary.broker.dissemination.messages import ItemId, Portion
 from distributary.broker.encoding import journal_key, wire
 from distributary.broker.formats import formats_in
 from distributary.broker.plan_part import RELAY, PlanPart, Route
@@ -37,8 +37,7 @@ class JobRecord:
 class HandledRecord:
     """The homes for which an attempt at an item was passed on, as they are kept."""
 
-    source: str
-    id: str
+    identity: ItemId
     root: str
     attempt: int
     homes: tuple[str, ...]
@@ -99,7 +98,7 @@ class Job:
         }
         item = portion.item
         homes = sorted(portion.plan.homes())
-        what = journal_key(item.source, item.id)
+        what = journal_key(*item.identity)
         self.key = f"{what}/{portion.root}/{portion.attempt}/{homes[0]}"
 
     def startable(self) -> list[tuple[str, str]]:

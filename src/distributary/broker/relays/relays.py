@@ -14,10 +14,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.blob import Blob
 from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.finished import Arrival
-from distributary.broker.dissemination.messages import ConversionLost, Portion, Probe, ProbeAnswer
+from distributary.broker.dissemination.messages import (
+    ConversionLost,
+    ItemId,
+    Portion,
+    Probe,
+    ProbeAnswer,
+)
 from distributary.broker.effects import ConversionRefused, Converted, Turn
 from distributary.broker.encoding import encode, journal_key
 from distributary.broker.formats import inline_blob
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Relays"]
 
-_Attempt = tuple[str, str, str, int]
+_Attempt = tuple[ItemId, str, int]
 
 
 class Relays(Part):
@@ -48,8 +53,9 @@ class Relays(Part):
         self._forgetting = Retention(core.timers, self._forget)
         self._under_way: Counter[_Attempt] = Counter()
         self._loaded: list[Portion] = []
-        # Who waits for a conversion under way: by content and target.
-        self._making: dict[tuple[str, str], list[Job]] = {}
+        # Who waits for a conversion under way: by tenant, content and target. What one tenant
+        # has does not make anything quicker for another, who could tell by that.
+        self._making: dict[tuple[str, str, str], list[Job]] = {}
         self._load = 0.0
 
     def handlers(self) -> Mapping[type, Handler]:
@@ -62,7 +68,7 @@ class Relays(Part):
             self._loaded.append(record.portion)
         else:
             assert isinstance(record, HandledRecord)
-            attempt = (record.source, record.id, record.root, record.attempt)
+            attempt = (record.identity, record.root, record.attempt)
             self._handled[attempt] = set(record.homes)
 
     def start(self, turn: Turn) -> None:
@@ -125,7 +131,7 @@ class Relays(Part):
             own_wait_s=self.left_s,
             settings=self.core.settings.content,
         )
-        turn.report(Refined(portion.item.source, portion.item.id))
+        turn.report(Refined(portion.item.source, portion.item.id, portion.item.tenant))
         return planning.part
 
     def _go_on(self, job: Job, turn: Turn) -> None:
@@ -166,7 +172,7 @@ class Relays(Part):
         if homes:
             self.core.links.send(
                 portion.root,
-                ConversionLost(item.source, item.id, portion.attempt, tuple(job.lost), homes),
+                ConversionLost(item.identity, portion.attempt, tuple(job.lost), homes),
                 turn,
             )
         self._under_way[_attempt(portion)] -= 1
@@ -193,25 +199,26 @@ class Relays(Part):
         blob = job.in_hand[origin]
         if blob is None:
             blob = inline_blob(item.event, item.media_type)
-        waiting = self._making.get((blob.digest, target))
+        key = (item.tenant, blob.digest, target)
+        waiting = self._making.get(key)
         if waiting is not None:
             waiting.append(job)
             return
-        self._making[blob.digest, target] = [job]
+        self._making[key] = [job]
         work = job.seconds[origin, target]
         self._load += work
-        self.core.convert(turn, blob, target, self._converted, blob, target, work)
+        self.core.convert(turn, blob, target, self._converted, key, work)
 
     def _converted(
         self,
         turn: Turn,
         answer: Converted | ConversionRefused,
-        blob: Blob,
-        target: str,
+        key: tuple[str, str, str],
         work: float,
     ) -> None:
         self._load -= work
-        for job in self._making.pop((blob.digest, target)):
+        target = key[2]
+        for job in self._making.pop(key):
             job.making.discard(target)
             if isinstance(answer, Converted):
                 job.in_hand[target] = answer.blob
@@ -227,11 +234,8 @@ class Relays(Part):
         step = (own, membership.link_cost_to(sender), membership.node_cost)
         steps = (*probe.steps, step)
         if own in probe.homes:
-            turn.send(probe.root, ProbeAnswer(probe.source, probe.id, probe.attempt, steps))
-        self.pass_on_probe(
-            Probe(probe.source, probe.id, probe.attempt, probe.root, probe.homes, steps, b""),
-            turn,
-        )
+            turn.send(probe.root, ProbeAnswer(probe.identity, probe.attempt, steps))
+        self.pass_on_probe(replace(probe, steps=steps, padding=b""), turn)
 
     def pass_on_probe(self, probe: Probe, turn: Turn) -> None:
         """Send a probe on to its homes, one for each next hop."""
@@ -246,9 +250,7 @@ class Relays(Part):
 
     def _padded(self, probe: Probe, homes: tuple[str, ...]) -> Probe:
         def made(padding: bytes) -> Probe:
-            return Probe(
-                probe.source, probe.id, probe.attempt, probe.root, homes, probe.steps, padding
-            )
+            return replace(probe, homes=homes, padding=padding)
 
         missing = self.core.settings.content.probe_bytes - len(encode(made(b"")))
         return made(bytes(max(0, missing)))
@@ -256,9 +258,9 @@ class Relays(Part):
 
 def _attempt(portion: Portion) -> _Attempt:
     item = portion.item
-    return item.source, item.id, portion.root, portion.attempt
+    return item.identity, portion.root, portion.attempt
 
 
 def _handled_key(attempt: _Attempt) -> str:
-    source, identifier, root, number = attempt
-    return f"relays/handled/{journal_key(source, identifier)}/{root}/{number}"
+    identity, root, number = attempt
+    return f"relays/handled/{journal_key(*identity)}/{root}/{number}"

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from distributary.broker.addresses import tenant_of
 from distributary.broker.settings import Settings
-from distributary.content import Subscription
+from distributary.content import Publication, Subscription
 from distributary.content.format_choice import choices, format_index
 from distributary.simulator.checkers.ledger import Ledger, PublishedEvent, Receipt
 from distributary.simulator.checkers.violation import Checker
 
 __all__ = ["SelectionCheck"]
+
+# What a conversion changes.
+_OF_CONTENT = frozenset(("datacontenttype", "dataschema", "dataref", "datasize"))
 
 
 class SelectionCheck(Checker):
@@ -45,6 +49,12 @@ class SelectionCheck(Checker):
 
     def _read(self, receipt: Receipt) -> None:
         wish, publication = receipt.wish, receipt.published.publication
+        if tenant_of(wish.client) != receipt.published.tenant:
+            self._wrong(receipt, "which is another tenant's")
+            return
+        if receipt.event is not None and _differs(receipt.event, publication):
+            self._wrong(receipt, "with attributes that its publisher did not give it")
+            return
         if not wish.filter.matches(publication):
             self._wrong(receipt, "which its filter does not ask for")
             return
@@ -92,3 +102,12 @@ class SelectionCheck(Checker):
     def _wrong(self, receipt: Receipt, what: str) -> None:
         subscription = receipt.wish.subscription
         self.complain(receipt.at_ns, f"{subscription.id} got {receipt.published.identity} {what}")
+
+
+def _differs(event: Publication, published: Publication) -> bool:
+    """Whether an event is another one that goes by the same source and id."""
+    return any(
+        event.attributes.get(name) != value
+        for name, value in published.attributes.items()
+        if name not in _OF_CONTENT
+    )

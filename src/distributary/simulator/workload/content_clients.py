@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from distributary.broker.blob import Blob
+from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.settings import ns
 from distributary.content import Subscription
 from distributary.simulator.checkers.ledger import Ledger
@@ -130,7 +131,7 @@ class ContentClients:
                 blob = Blob.imagined(self._source, size_bytes, identifier)
             self._world.at(at_ns, publisher.publish, publication, blob)
             if workload.twins and rng.random() < workload.twins:
-                self._ledger.has_twin(publication.identity)
+                self._ledger.has_twin(ItemId(publisher.tenant, *publication.identity))
                 twin = rng.choice([one for one in self.publishers if one is not publisher])
                 later_ns = at_ns + ns(rng.random() * _TWIN_LATE_S)
                 self._world.at(later_ns, twin.publish, publication, blob)
