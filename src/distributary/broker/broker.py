@@ -6,11 +6,12 @@ import random
 from collections.abc import Mapping
 
 from distributary.broker.adaptation.adaptation import Adaptation
-from distributary.broker.addresses import HOST, Address, is_client
+from distributary.broker.addresses import HOST, Address, Speaker, is_client
 from distributary.broker.core import Core, Part
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.effects import ConversionRefused, Converted, Effect, Turn
+from distributary.broker.encoding import kinds, speaker_of
 from distributary.broker.links.links import Links
 from distributary.broker.membership.membership import Membership
 from distributary.broker.migration.migration import Migration
@@ -96,6 +97,11 @@ class Broker:
             name, _, rest = key.partition("/")
             broker.core.parts[name].load(rest, journal[key])
         return broker
+
+    @staticmethod
+    def message_names() -> list[str]:
+        """Return what brokers say to each other and to clients, by the names of reports."""
+        return [kind.__name__ for kind in kinds().values() if speaker_of(kind) is Speaker.BROKER]
 
     @property
     def identity(self) -> str:

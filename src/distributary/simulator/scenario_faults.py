@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from distributary.broker.addresses import Speaker
-from distributary.broker.encoding import kinds, speaker_of
+from distributary.broker.broker import Broker
 from distributary.content.fields import no_such_name
 from distributary.errors import BadInput, counted
 from distributary.simulator.scenario import FAULT_KINDS, Fault, OverlayTable, WorkloadTable
@@ -59,7 +58,7 @@ def _check_fields(fault: Fault, entry: Mapping[str, object], place: str) -> None
     if fault.kind == "lost" and fault.after is None and "until_s" in entry:
         raise BadInput(f"{place}.until_s", "means nothing for the kind lost without after")
     if fault.after is not None:
-        names = [cls.__name__ for cls in kinds().values() if speaker_of(cls) is Speaker.BROKER]
+        names = Broker.message_names()
         if fault.after not in names:
             raise no_such_name(f"{place}.after", fault.after, names, "a message between brokers")
         if fault.share is not None:
