@@ -14,6 +14,7 @@ __all__ = [
     "MoveRefused",
     "Planned",
     "Refined",
+    "SettingsDiffer",
     "TreeLinked",
     "Worth",
 ]
@@ -115,6 +116,23 @@ class MoveRefused:
     client: str
     target: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsDiffer:
+    """A peer has other settings than this broker, or another adaptation graph.
+
+    Attributes
+    ----------
+    what
+        `settings` or `graph`.
+    digest
+        Of what the peer has; it is reported once.
+    """
+
+    peer: str
+    what: str
+    digest: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from distributary.broker.dissemination.messages import Served
 from distributary.broker.effects import Send, Turn
 from distributary.broker.plan_part import NOTHING_BEFORE, Grant
 from distributary.broker.settings import Settings
+from distributary.broker.telemetry import SettingsDiffer
 
 WEBP = "image/webp"
 
@@ -186,3 +187,35 @@ def test_the_root_serves_again_what_a_home_does_not_name() -> None:
     world.run_s(10)
     assert not dissemination._open
     assert world.violations() == []
+
+
+def test_brokers_report_once_that_another_has_other_settings_or_another_graph() -> None:
+    ahead = replace(with_webp(), links=replace(SETTINGS.links, retry_s=1.0))
+    # How a graph is written down makes no difference.
+    alike = replace(SETTINGS, graph=json.dumps(MAP_GRAPH, indent=2))
+    world = ContentWorld(4, settings_of={0: ahead, 1: alike})
+    world.run_s(30)
+    told = [(who, one) for who, one in world.reports if isinstance(one, SettingsDiffer)]
+    first, *others = world.members
+    expected = {(who, first, what) for who in others for what in ("settings", "graph")}
+    expected |= {(first, who, what) for who in others for what in ("settings", "graph")}
+    assert {(who, one.peer, one.what) for who, one in told} == expected
+    assert len(told) == len(expected)
+
+
+def test_a_broker_that_is_upgraded_is_reported_anew_and_then_not_any_more() -> None:
+    world = ContentWorld(3, settings_of={0: with_webp()})
+    world.run_s(10)
+    first = world.members[0]
+    world.world.crash(first)
+    world.world.settings_of[first] = without(SPEECH)
+    world.overlay.restart(first)
+    world.run_s(20)
+    told = [one for who, one in world.reports if isinstance(one, SettingsDiffer) and who != first]
+    assert len(told) == 4
+    assert len({one.digest for one in told}) == 2
+    world.world.crash(first)
+    del world.world.settings_of[first]
+    world.overlay.restart(first)
+    world.run_s(20)
+    assert len([one for who, one in world.reports if isinstance(one, SettingsDiffer)]) == 8
