@@ -145,6 +145,8 @@ def first_of(name: str, field: str, **changes: Any) -> dict[str, Any]:
         OFFER,
         replace(OFFER, item=item(size_bytes=1), blob=Blob.of(PDF, b"x")),
         PORTION,
+        # Whoever only passes it on does not read it.
+        replace(PORTION, item=item(event="x")),
         Routed(OWN, PEER, encode(REGISTER), PATH),
         Copies((COPY,)),
         ATTACH,
@@ -197,6 +199,14 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (planned(formats=(PDF,), sizes=(1.0,), conversions=()), "does not name"),
         (planned(formats=("a",) * 4), "not told apart"),
         (planned(sizes=(math.nan,) * 4), "an amount of nan"),
+        (
+            replace(
+                PORTION,
+                item=item(event="x"),
+                plan=PlanPart((PDF,), (1.0,), (), (OWN_NODE,)),
+            ),
+            "malformed JSON",
+        ),
         (
             replace(
                 PORTION,
