@@ -83,12 +83,15 @@ class Overlay:
         digits: int = 4,
         spare: int = 0,
         parts: Mapping[str, type[Part]] | None = None,
+        settings_of: Mapping[int, Settings] | None = None,
     ) -> None:
         drawn = random_identifiers(count + spare, np.random.default_rng(seed), digits=digits)
         self.members = tuple(sorted(drawn[:count]))
         self.spare = drawn[count:]
         self.network = PlaneNetwork(drawn, seed=seed)
         self.world = World(settings, self.network, seed=seed, parts=parts)
+        for place, own in (settings_of or {}).items():
+            self.world.settings_of[self.members[place]] = own
         for identity in self.members:
             self.world.add(identity, self.surroundings(identity, members=self.members))
 

@@ -9,6 +9,7 @@ client can notice, because something else repairs what they break, are not here:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from types import MethodType
 from typing import Any
@@ -36,10 +37,10 @@ from distributary.broker.migration.migration import Migration
 from distributary.broker.migration.transfers import ArrivalRecord, DepartureRecord, HeldRecord
 from distributary.broker.publishing.publications import CountRecord, KeptRecord
 from distributary.broker.publishing.publishing import Publishing
-from distributary.broker.rendezvous.messages import Copies, CopiesKept
+from distributary.broker.rendezvous.messages import Copies, CopiesKept, Registration
 from distributary.broker.rendezvous.registry import Registry
 from distributary.broker.rendezvous.rendezvous import Rendezvous
-from distributary.broker.rendezvous.table import EntryRecord, Purpose
+from distributary.broker.rendezvous.table import EntryRecord, Purpose, Table
 from distributary.broker.streams.announcements import LinkCount, ObjectRecord, TreeRecord
 from distributary.broker.streams.flow import Demands, Flow
 from distributary.broker.streams.messages import Ask
@@ -47,7 +48,7 @@ from distributary.broker.streams.stream import rules_between
 from distributary.broker.streams.streams import Streams
 from distributary.broker.subscriptions.ledger import VersionRecord, WithdrawalRecord
 from distributary.broker.subscriptions.lifecycle import Lifecycle
-from distributary.broker.subscriptions.matching import Covering
+from distributary.broker.subscriptions.matching import Covering, _alike
 from distributary.broker.subscriptions.subscription import LocalSubscription, SubscriptionRecord
 from distributary.broker.subscriptions.subscriptions import Subscriptions
 
@@ -68,12 +69,15 @@ class Bug:
         What stands in for the healthy part of every broker.
     rare
         Whether it takes more than a few runs to notice it.
+    also
+        Further parts that are broken in the same way, where one of them would hide the other.
     """
 
     scenario: str
     checker: str
     part: type[Part]
     rare: bool = False
+    also: tuple[type[Part], ...] = ()
 
     @property
     def name(self) -> str:
@@ -83,7 +87,7 @@ class Bug:
     @property
     def parts(self) -> Mapping[str, type[Part]]:
         """What a `Simulation` is given."""
-        return {self.part.name: self.part}
+        return {part.name: part for part in (self.part, *self.also)}
 
 
 def forgets(part: type[Part], *kinds: type) -> type[Part]:
@@ -254,6 +258,61 @@ class NeverRemembers(Deliveries):
         super()._store(arrival, turn)
 
 
+class ConfirmsUnqueued(Deliveries):
+    """Leaves out what its own graph does not know, and confirms it all the same."""
+
+    def _put(self, local: Any, parcel: Queued, item: Any, entries: Any, turn: Turn) -> bool:
+        names = self.core.settings.graph_for(item.size_bytes).names
+        if parcel.reason is None and parcel.blob is not None and parcel.media_type not in names:
+            return True
+        return super()._put(local, parcel, item, entries, turn)
+
+
+class _TellsTenantsApartNever(Table):
+    def matches(
+        self, cell: int, publication: Any, tenant: str = "", *, tolerance: bool
+    ) -> list[Registration]:
+        found: list[Registration] = []
+        for one in sorted({tenant for tenant, _ in self._matchers.get(cell, {})}):
+            found += super().matches(cell, publication, one, tolerance=tolerance)
+        return found
+
+
+class MatchesAcrossTenants(Rendezvous):
+    """Finds the registrations that an item matches, whosever they are."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._table.__class__ = _TellsTenantsApartNever
+
+
+class DeliversAcrossTenants(Deliveries):
+    """Puts what a root sends into the queues that it names, whosever they are."""
+
+    def _behind(self, registration: str, item: Any) -> Any:
+        return self.core.subscriptions.get(registration), []
+
+
+class _CoversAcrossTenants(Covering):
+    def find(self, narrow: LocalSubscription) -> LocalSubscription | None:
+        for (_, *alike), wide in list(self._wide.items()):
+            if alike == [*_alike(narrow)[1:]]:
+                narrower = copy(narrow)
+                narrower.client = next((one.client for one in wide.values()), narrow.client)
+                found = super().find(narrower)
+                if found is not None and found.id != narrow.id:
+                    return found
+        return None
+
+
+class CoversAcrossTenants(Subscriptions):
+    """Keeps a subscription back because another tenant has a wider one."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._ledger.covering.__class__ = _CoversAcrossTenants
+
+
 class _HoldsNothingBack(FinishedItems):
     def holds_back(self, arrival: Arrival) -> bool:
         return False
@@ -269,8 +328,8 @@ class HandsOutAtOnce(Deliveries):
 
 class _CoversAnything(Covering):
     def find(self, narrow: LocalSubscription) -> LocalSubscription | None:
-        alike = (narrow.reading.profile, narrow.subscription.tolerance is not None)
-        return next((w for w in self._wide.get(alike, {}).values() if w is not narrow), None)
+        alike = self._wide.get(_alike(narrow), {})
+        return next((wide for wide in alike.values() if wide is not narrow), None)
 
 
 class CoversTooEagerly(Subscriptions):
@@ -338,9 +397,6 @@ class KnowsNoGhosts(Migration):
 
     def ghosts(self, *_: Any) -> list[LocalSubscription]:
         return []
-
-    def has_ghost(self, *_: Any) -> bool:
-        return False
 
 
 class _HoldsNothing(Arrivals):
@@ -457,6 +513,9 @@ BUGS: tuple[Bug, ...] = (
     Bug("reboot", ONCE, forgets(Deliveries, Queued)),
     Bug("reboot", ONCE, forgets(Deliveries, Acknowledged)),
     Bug("lossy", ONCE, NeverRemembers),
+    Bug("upgrade", ONCE, ConfirmsUnqueued),
+    Bug("tenants", "selection", DeliversAcrossTenants, also=(MatchesAcrossTenants,)),
+    Bug("tenants", ONCE, CoversAcrossTenants),
     Bug("lossy", "order", HandsOutAtOnce),
     Bug("reboot", ONCE, forgets(Subscriptions, SubscriptionRecord)),
     Bug("migration-torn", "order", forgets(Subscriptions, VersionRecord)),

@@ -21,7 +21,7 @@ from examples.whole_story.tables import SPACE
 
 from distributary.broker.blob import Blob
 from distributary.broker.client import Delivery
-from distributary.broker.dissemination.messages import Portion
+from distributary.broker.dissemination.messages import ItemId, Portion
 from distributary.broker.encoding import decode
 from distributary.broker.links.messages import Hop
 from distributary.broker.settings import ContentSettings, Settings, ns
@@ -218,10 +218,10 @@ def deliver(data: Path, pdf: bytes, *, seed: int, say: Callable[[str], None]) ->
         checker.finish(world.now_ns)
         story.violations += checker.violations
     for copy in ledger.got.values():
-        if copy.published.identity[1] == MAP_ID and copy.media_type is not None:
+        if copy.published.identity.id == MAP_ID and copy.media_type is not None:
             story.map.formats[copy.wish.client[1:]] = copy.media_type
     story.map.simple = _simple_ways(story.map, settings.graph_for(len(pdf)))
-    got = {key: copy.media_type for key, copy in ledger.got.items() if key[1][1] != MAP_ID}
+    got = {key: copy.media_type for key, copy in ledger.got.items() if key[1].id != MAP_ID}
     story.predicted = len(predicted)
     story.agreed = sum(got.get(key, "nothing") == kind for key, kind in predicted.items())
     story.others = len(got.keys() - predicted.keys())
@@ -310,7 +310,7 @@ def _replay(
     known: set[str],
     home_of: dict[str, str],
     story: Overlay,
-) -> dict[tuple[str, tuple[str, str]], str | None]:
+) -> dict[tuple[str, ItemId], str | None]:
     """Publish some of the history again; return what Spark says comes of it."""
     formats = {entry["name"] for entry in default_graph("map")["formats"]}  # type: ignore[attr-defined]
     rows = parquet.read_table(data / "publications").sort_by(
@@ -336,12 +336,12 @@ def _replay(
         at_ns = ns(_REGISTERED_S + 6.0 + number)
         world.at(at_ns, publisher.publish, Publication.parse(attributes), blob)
     story.replayed = len(chosen)
-    identities = {(row["source"], row["event_id"]) for row in chosen}
+    identities = {ItemId("", row["source"], row["event_id"]) for row in chosen}
     predicted = parquet.read_table(data / "deliveries").to_pylist()
     return {
         (row["subscription_id"], identity): row["media_type"]
         for row in predicted
-        if (identity := (row["source"], row["event_id"])) in identities
+        if (identity := ItemId("", row["source"], row["event_id"])) in identities
         and row["subscription_id"] in known
     }
 

@@ -14,7 +14,7 @@ from tests.reference import portions as reference
 from tests.strategies import placement_problems
 
 from distributary.broker.formats import Formats
-from distributary.broker.plan_part import NOTHING_BEFORE, Home
+from distributary.broker.plan_part import NOTHING_BEFORE, Grant, Home
 from distributary.broker.planning import PLANNED, UNDER_LOAD, plan_tree
 from distributary.broker.settings import ContentSettings, graph_of
 from distributary.placement.baselines import BASELINES, all_in_leaves, all_in_root, single_format
@@ -99,11 +99,7 @@ def test_no_simple_plan_would_have_been_better_in_the_same_state(
 ) -> None:
     """The guarantee: a broker never decides on a plan that it expects to lose by."""
     draw = data.draw
-    places = [FORMATS.places[name] for name in (PDF, JPEG, TEXT, SPEECH)]
-    wants = {
-        name: tuple(sorted(draw(st.sets(st.sampled_from(places), max_size=3))))
-        for name in tree.names
-    }
+    granted = st.sampled_from([PDF, JPEG, TEXT, SPEECH, None])
     waits_s = {name: draw(SECONDS) for name in tree.names}
     content = ContentSettings(
         method=method,
@@ -114,21 +110,26 @@ def test_no_simple_plan_would_have_been_better_in_the_same_state(
         link_mbps=draw(st.sampled_from([0.0, 8.0])),
     )
     homes = {
-        name: Home(NOTHING_BEFORE, tuple("s" * (k + 1) for k in range(draw(st.integers(1, 3)))))
+        name: Home(
+            NOTHING_BEFORE,
+            tuple(
+                Grant(str(at), name)
+                for at, name in enumerate(draw(st.lists(granted, min_size=1, max_size=3)))
+            ),
+        )
         for name in tree.names
     }
     planning = plan_tree(
         FORMATS,
         tree,
         held=(FORMATS.held,),
-        wants=wants,
         homes=homes,
         waits_s=waits_s,
         settings=content,
     )
     conditions = Conditions(
         np.array([waits_s[name] for name in tree.names]),
-        np.array([float(len(homes[name].registrations)) for name in tree.names]),
+        np.array([float(len(homes[name].grants)) for name in tree.names]),
         1.0 if content.link_mbps else 0.0,
         content.delay_weight,
     )

@@ -1,8 +1,7 @@
 """The formats of an item: what it can be made into, and what a device gets of it.
 
-The root of a cell and the homes of subscribers ask the same questions about the same item and
-must come to the same answers. They are functions of what travels with the item, and are worked
-out once in a process.
+The root of a cell decides that, by its adaptation graph. Everybody else finds in the plan what
+it has decided. What follows from the same texts is worked out once in a process.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import numpy as np
 from distributary.arrays import BoolArray
 from distributary.broker.blob import Blob
 from distributary.broker.dissemination.messages import Item
+from distributary.broker.plan_part import PlanPart
 from distributary.broker.settings import Settings, graph_of
 from distributary.content import AdaptationGraph, DeviceProfile, Publication, parse_event
 from distributary.content.documents import parse_document
@@ -29,6 +29,7 @@ __all__ = [
     "Formats",
     "choice",
     "delivered_event",
+    "formats_in",
     "formats_of",
     "inline_blob",
     "profile_of",
@@ -86,6 +87,11 @@ def formats_of(settings: Settings, item: Item, lost: tuple[str, ...] = ()) -> Fo
         Formats that turned out not to be makeable, in ascending order.
     """
     return _formats(settings.graph, item.media_type, item.size_bytes, item.inline, lost)
+
+
+def formats_in(part: PlanPart) -> Formats:
+    """Return the formats that a plan may use; any of them may be the item's own."""
+    return _planned(part.formats, part.sizes, part.conversions)
 
 
 def choice(formats: Formats, profile: str | None) -> int | NoFormat:
@@ -179,6 +185,16 @@ def _formats(
         return Formats(graph, graph, held, universal=False)
     kept = [k for k, name in enumerate(graph.names) if name not in lost or k == held]
     return Formats(graph.restricted_to(kept), graph, kept.index(held), universal=False)
+
+
+@lru_cache(maxsize=1024)
+def _planned(
+    names: tuple[str, ...],
+    sizes: tuple[float, ...],
+    conversions: tuple[tuple[int, int, float], ...],
+) -> Formats:
+    graph = PlanPart(names, sizes, conversions, ()).graph
+    return Formats(graph, graph, 0, universal=False)
 
 
 @lru_cache(maxsize=16_384)

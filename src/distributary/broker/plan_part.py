@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -18,7 +19,17 @@ from distributary.content import AdaptationGraph
 from distributary.placement import NOT_MADE, PlacementProblem, Plan
 from distributary.topology import DisseminationTree
 
-__all__ = ["NOTHING_BEFORE", "RELAY", "After", "Home", "PlanNode", "PlanPart", "Route", "Step"]
+__all__ = [
+    "NOTHING_BEFORE",
+    "RELAY",
+    "After",
+    "Grant",
+    "Home",
+    "PlanNode",
+    "PlanPart",
+    "Route",
+    "Step",
+]
 
 Step = tuple[str, float, float]
 """A broker on a way: its name, the cost of the link to it, the cost of converting there."""
@@ -34,6 +45,22 @@ NOTHING_BEFORE: After = (0, 0, 0)
 RELAY: After = (-1, 0, 0)
 
 
+class Grant(NamedTuple):
+    """What a registration gets of an item, as the root of its cell has decided.
+
+    Attributes
+    ----------
+    format
+        The format; None when there is none that the device takes and that can be made.
+    reason
+        Why there is none.
+    """
+
+    registration: str
+    format: str | None
+    reason: str = ""
+
+
 class Home(NamedTuple):
     """What a home needs to know about an item besides its content.
 
@@ -42,12 +69,12 @@ class Home(NamedTuple):
     after
         What must be done before this item, if anything. An earlier attempt of it may have
         been for some of the registrations only.
-    registrations
-        Those that the item is sent for.
+    grants
+        The registrations that the item is sent for, and what each of them gets.
     """
 
     after: After
-    registrations: tuple[str, ...]
+    grants: tuple[Grant, ...]
 
 
 class PlanNode(NamedTuple):
@@ -59,14 +86,14 @@ class PlanNode(NamedTuple):
         Which one, and how far it is from the root of the tree.
     link_cost, node_cost
         Factors on its incoming link and on its conversions.
-    wants, receives
+    receives
         Indices of formats. What the root holds counts as received.
     made
         (from, to): its conversions.
     after
         As in `Home`; `RELAY` when nothing is for the broker itself.
-    registrations
-        As in `Home`.
+    grants
+        As in `Home`: the index of a format, or why there is none.
     wait_s
         How long it is busy with other conversions, as far as whoever planned knew.
     """
@@ -75,27 +102,40 @@ class PlanNode(NamedTuple):
     depth: int
     link_cost: float
     node_cost: float
-    wants: tuple[int, ...]
     receives: tuple[int, ...]
     made: tuple[tuple[int, int], ...]
     after: After
-    registrations: tuple[str, ...]
+    grants: tuple[tuple[str, int | str], ...]
     wait_s: float = 0.0
+
+    @property
+    def wants(self) -> tuple[int, ...]:
+        """The formats for its own clients, in ascending order."""
+        return tuple(sorted({what for _, what in self.grants if isinstance(what, int)}))
 
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
     """The share of a plan that one broker, the first node, and those below it carry out.
 
+    It says all that is needed to carry it out, and to plan it anew: brokers whose adaptation
+    graphs differ do as whoever planned has decided.
+
     Attributes
     ----------
-    formats
-        The formats that the plan may use; nodes name them by index.
+    formats, sizes
+        The formats that the plan may use, which nodes name by index, and how large the item
+        is in each of them, in megabytes.
+    conversions
+        (from, to, seconds): the conversions that it may use. A part without anybody below has
+        only those that it makes.
     nodes
         In preorder.
     """
 
     formats: tuple[str, ...]
+    sizes: tuple[float, ...]
+    conversions: tuple[tuple[int, int, float], ...]
     nodes: tuple[PlanNode, ...]
 
     @classmethod
@@ -119,8 +159,10 @@ class PlanPart:
         """
         tree = problem.tree
         waits_s = waits_s or {}
+        graph = problem.graph
+        places = {name: k for k, name in enumerate(graph.names)}
         link_costs, node_costs = tree.link_costs.tolist(), tree.node_costs.tolist()
-        wants, receives = _columns(problem.wants), _columns(plan.receives)
+        receives = _columns(plan.receives)
         receives[0] = tuple(np.flatnonzero(problem.held).tolist())
         made: list[list[tuple[int, int]]] = [[] for _ in tree.names]
         for v, k in np.argwhere(plan.made_from != NOT_MADE).tolist():
@@ -140,16 +182,20 @@ class PlanPart:
                     depth,
                     link_costs[v],
                     node_costs[v],
-                    wants[v],
                     receives[v],
                     tuple(made[v]),
                     RELAY if home is None else home.after,
-                    () if home is None else home.registrations,
+                    () if home is None else _indexed(home.grants, places),
                     waits_s.get(tree.names[v], 0.0),
                 )
             )
             stack.extend((child, depth + 1) for child in reversed(children[v]))
-        return cls(problem.graph.names, tuple(nodes))
+        conversions = tuple(
+            (origin, target, float(graph.costs[origin, target]))
+            for origin, target in np.argwhere(np.isfinite(graph.costs)).tolist()
+        )
+        sizes = tuple(float(size) for size in graph.sizes)
+        return cls(graph.names, sizes, conversions, tuple(nodes))
 
     @property
     def first(self) -> PlanNode:
@@ -162,15 +208,36 @@ class PlanPart:
         below = nodes[0].depth + 1
         starts = [v for v, node in enumerate(nodes) if node.depth == below]
         cuts = [*starts, len(nodes)]
-        return [PlanPart(self.formats, nodes[start:end]) for start, end in pairwise(cuts)]
+        return [self._of_nodes(nodes[start:end]) for start, end in pairwise(cuts)]
+
+    def _of_nodes(self, nodes: tuple[PlanNode, ...]) -> PlanPart:
+        conversions = self.conversions
+        if len(nodes) == 1:
+            made = set(nodes[0].made)
+            conversions = tuple(one for one in conversions if one[:2] in made)
+        return PlanPart(self.formats, self.sizes, conversions, nodes)
 
     def homes(self) -> dict[str, Home]:
         """Return the brokers of this part that get something for their own clients."""
         return {
-            node.broker: Home(node.after, node.registrations)
+            node.broker: Home(node.after, self.grants_of(node))
             for node in self.nodes
             if node.after != RELAY
         }
+
+    def grants_of(self, node: PlanNode) -> tuple[Grant, ...]:
+        """Return what the registrations of a node get, by the names of formats."""
+        return tuple(
+            Grant(registration, None, what)
+            if isinstance(what, str)
+            else Grant(registration, self.formats[what])
+            for registration, what in node.grants
+        )
+
+    @property
+    def graph(self) -> AdaptationGraph:
+        """What the plan may use, as an adaptation graph."""
+        return _graph(self.formats, self.sizes, self.conversions)
 
     def routes(self) -> dict[str, Route]:
         """Return the way from the first node to every home, the first node itself left out."""
@@ -201,21 +268,17 @@ class PlanPart:
                     "receives": [names[k] for k in node.receives],
                     "converts": [[names[a], names[b]] for a, b in node.made],
                     "delivers": [names[k] for k in node.wants],
-                    "subscriptions": list(node.registrations),
+                    "subscriptions": [list(grant) for grant in node.grants],
                 }
             )
             above.append(node.broker)
         return found
 
-    def problem(
-        self, graph: AdaptationGraph, *, alpha: float = 1.0, beta: float = 1.0
-    ) -> PlacementProblem:
+    def problem(self, *, alpha: float = 1.0, beta: float = 1.0) -> PlacementProblem:
         """Return what this part solves: its first node holds what it receives.
 
         Parameters
         ----------
-        graph
-            With the formats of the part, in their order.
         alpha, beta
             What a unit of transmission and a unit of conversion are worth.
         """
@@ -240,7 +303,7 @@ class PlanPart:
             np.array([node.node_cost for node in nodes]),
             bandwidths,
         )
-        return PlacementProblem(graph, tree, wants, held, alpha, beta)
+        return PlacementProblem(self.graph, tree, wants, held, alpha, beta)
 
     def plan(self) -> Plan:
         """Return what is done, for `problem`."""
@@ -253,6 +316,26 @@ class PlanPart:
             for origin, target in node.made:
                 made_from[v, target] = origin
         return Plan(receives, made_from)
+
+
+def _indexed(
+    grants: tuple[Grant, ...], places: Mapping[str, int]
+) -> tuple[tuple[str, int | str], ...]:
+    return tuple(
+        (name, reason if format_ is None else places[format_]) for name, format_, reason in grants
+    )
+
+
+@lru_cache(maxsize=1024)
+def _graph(
+    formats: tuple[str, ...],
+    sizes: tuple[float, ...],
+    conversions: tuple[tuple[int, int, float], ...],
+) -> AdaptationGraph:
+    costs = np.full((len(formats), len(formats)), np.inf)
+    for origin, target, seconds in conversions:
+        costs[origin, target] = seconds
+    return AdaptationGraph(formats, np.array(sizes, dtype=np.float64), costs)
 
 
 def _columns(rows: BoolArray) -> list[tuple[int, ...]]:

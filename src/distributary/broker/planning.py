@@ -110,7 +110,6 @@ def plan_tree(
     tree: DisseminationTree,
     *,
     held: tuple[int, ...],
-    wants: Mapping[str, tuple[int, ...]],
     homes: Mapping[str, Home],
     waits_s: Mapping[str, float],
     settings: ContentSettings,
@@ -129,8 +128,6 @@ def plan_tree(
         The brokers that it passes.
     held
         The formats in hand at the root of the tree, in ascending order.
-    wants
-        By broker, the formats that it wants for its clients.
     homes
         The brokers that get something, perhaps nothing but the event.
     waits_s
@@ -141,7 +138,7 @@ def plan_tree(
     shape = _Shape(
         formats,
         held,
-        tuple(wants.get(name, ()) for name in tree.names),
+        tuple(_wanted(formats, homes.get(name)) for name in tree.names),
         tree.parents.tobytes(),
         tree.link_costs.tobytes(),
         tree.node_costs.tobytes(),
@@ -159,9 +156,7 @@ def plan_tree(
         plans = {**plans, UNDER_LOAD: place(loaded, method=settings.method).plan}
     conditions = Conditions(
         waits,
-        np.array(
-            [float(len(homes[name].registrations)) if name in homes else 0.0 for name in tree.names]
-        ),
+        np.array([float(len(homes[name].grants)) if name in homes else 0.0 for name in tree.names]),
         _MEGABITS_PER_MEGABYTE / settings.link_mbps if settings.link_mbps > 0.0 else 0.0,
         settings.delay_weight,
     )
@@ -169,6 +164,14 @@ def plan_tree(
     chosen = settings.method if settings.method in BASELINES else least(compared)
     part = PlanPart.of(problem, plans[chosen], homes, waits_s)
     return Planning(problem, plans[chosen], part, chosen, compared)
+
+
+def _wanted(formats: Formats, home: Home | None) -> tuple[int, ...]:
+    """Return the formats that the devices behind a home's registrations get, in order."""
+    if home is None:
+        return ()
+    granted = {grant.format for grant in home.grants if grant.format is not None}
+    return tuple(sorted(formats.places[name] for name in granted))
 
 
 def longest_work(planning: Planning, before_s: Mapping[str, float] | None = None) -> float:

@@ -5,10 +5,12 @@ Times are in seconds here, for people, and in nanoseconds everywhere else.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from distributary.content import AdaptationGraph, ContentSpace
 from distributary.content.calibrated_graph import graph_for
@@ -16,6 +18,7 @@ from distributary.content.calibrated_graph import graph_for
 __all__ = [
     "AdaptationSettings",
     "ContentSettings",
+    "Digests",
     "LinkSettings",
     "MembershipSettings",
     "MigrationSettings",
@@ -242,6 +245,13 @@ class MigrationSettings:
     event_bytes: int = 1_000
 
 
+class Digests(NamedTuple):
+    """What brokers compare to see whether they agree: of the graph, and of all the rest."""
+
+    settings: int
+    graph: int
+
+
 @dataclass(frozen=True)
 class Settings:
     """Everything that brokers of an overlay agree on.
@@ -268,9 +278,20 @@ class Settings:
     migration: MigrationSettings = field(default_factory=MigrationSettings)
     telemetry_s: float = 10.0
 
+    @cached_property
+    def digests(self) -> Digests:
+        """Digests of the settings; how the graph is written down does not matter."""
+        graph = json.dumps(json.loads(self.graph), sort_keys=True)
+        return Digests(_digest(repr(replace(self, graph=""))), _digest(graph))
+
     def graph_for(self, content_bytes: int) -> AdaptationGraph:
         """Return the adaptation graph for content of this many bytes."""
         return graph_of(self.graph, content_bytes)
+
+
+def _digest(text: str) -> int:
+    # Short, as it goes with every ping: it is there to notice mistakes, not to withstand anybody.
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big")
 
 
 @lru_cache(maxsize=4096)

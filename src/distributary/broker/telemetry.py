@@ -18,6 +18,7 @@ __all__ = [
     "Planned",
     "PublishedShare",
     "Refined",
+    "SettingsDiffer",
     "TreeLinked",
     "TreeOrdered",
     "Worth",
@@ -56,6 +57,7 @@ class Planned:
     worth: Worth
     all_in_root: Worth | None
     all_in_leaves: Worth | None
+    tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class Refined:
 
     source: str
     id: str
+    tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,23 @@ class MoveRefused:
     client: str
     target: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsDiffer:
+    """A peer has other settings than this broker, or another adaptation graph.
+
+    Attributes
+    ----------
+    what
+        `settings` or `graph`.
+    digest
+        Of what the peer has; it is reported once.
+    """
+
+    peer: str
+    what: str
+    digest: int
 
 
 @dataclass(frozen=True, slots=True)

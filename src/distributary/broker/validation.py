@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from distributary.broker.addresses import is_broker
+from distributary.broker.addresses import is_broker, is_tenant
 from distributary.broker.settings import Settings
 from distributary.errors import PeerMisbehaved, quoted
 
@@ -48,6 +48,12 @@ class Rules:
         for name in names:
             if not is_broker(name, digits):
                 raise PeerMisbehaved(f"{quoted(name)} is not the name of a broker")
+
+    def tenants(self, names: Iterable[str]) -> None:
+        """Refuse what cannot be the name of a tenant."""
+        for name in names:
+            if not is_tenant(name):
+                raise PeerMisbehaved(f"{quoted(name)} is not the name of a tenant")
 
     def cells(self, cells: Iterable[int]) -> None:
         """Refuse what is not a cell of the space."""

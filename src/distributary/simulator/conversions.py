@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -42,16 +42,26 @@ class GraphConversions:
 
     Costs and sizes in the graph belong to the size of the original content, which a converted
     blob does not tell. So whoever converts remembers it by the digest of the result.
+
+    Parameters
+    ----------
+    settings
+        With the graph.
+    settings_of
+        By broker, the settings of those whose converters are others.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(
+        self, settings: Settings, settings_of: Mapping[str, Settings] | None = None
+    ) -> None:
         self._settings = settings
+        self._settings_of = {} if settings_of is None else settings_of
         self._content_bytes: dict[str, int] = {}
 
     def __call__(self, broker: str, blob: Blob, target: str) -> ConversionOutcome:
         """Return what becomes of a conversion at a broker."""
         content_bytes = self._content_bytes.get(blob.digest, blob.size_bytes)
-        graph = self._settings.graph_for(content_bytes)
+        graph = self._settings_of.get(broker, self._settings).graph_for(content_bytes)
         source = format_index(graph, blob.media_type)
         made = graph.names.index(target) if target in graph.names else None
         seconds = math.inf

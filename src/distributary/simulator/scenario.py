@@ -95,6 +95,8 @@ class ContentTable:
 
     graph: str = "none"
     formats: tuple[str, ...] = ()
+    newer_formats: tuple[str, ...] = ()
+    newer_share: float = fraction(0.0)
     source: str | None = None
     megabytes: tuple[float, float] = pair((0.6, 2.0), 1e-6, 1e4)
     share: float = fraction(1.0)
@@ -125,6 +127,7 @@ class WorkloadTable:
     begin_s: float = bounded(10.0, 0.0, _SECONDS_MAX)
     duration_s: float = bounded(60.0, 0.0, _SECONDS_MAX)
     settle_s: float = bounded(60.0, 0.0, _SECONDS_MAX)
+    tenants: int = bounded(1, 1, 1000)
     subscriptions: int | None = bounded(None, 0, _COUNT_MAX)
     publishers: int = bounded(4, 0, _COUNT_MAX)
     publications: int = bounded(0, 0, _COUNT_MAX)
@@ -192,6 +195,8 @@ class Scenario:
         `small`: at most 64 brokers and a few seconds. `large`: anything.
     settings
         What its brokers agree on.
+    newer
+        The settings of some brokers that are ahead of the others, with another graph.
     """
 
     name: str
@@ -202,3 +207,4 @@ class Scenario:
     content: ContentTable = field(default_factory=ContentTable)
     workload: WorkloadTable = field(default_factory=WorkloadTable)
     faults: tuple[Fault, ...] = ()
+    newer: Settings | None = None

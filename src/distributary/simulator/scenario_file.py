@@ -21,7 +21,7 @@ from distributary.content.calibrated_graph import graph_for
 from distributary.content.divergence import DIVERGENCES
 from distributary.content.documents import parse_document, place_of
 from distributary.content.fields import described, no_such_name
-from distributary.errors import BadInput, quoted
+from distributary.errors import BadInput, counted, quoted
 from distributary.files import file_bytes, naming
 from distributary.media.graphs import GRAPHS, default_graph
 from distributary.placement import METHODS
@@ -88,7 +88,11 @@ def scenario_from(document: Mapping[str, Any], path: Path) -> Scenario:
     _check_workload(workload)
     settings = _settings(document, overlay, content, adaptation, path)
     _check_content(content, settings)
-    return Scenario(path.stem, path, size, settings, overlay, content, workload, faults)
+    newer = None
+    if content.newer_formats:
+        graph = _graph(content, path, "newer_formats")
+        newer = dataclasses.replace(settings, graph=graph)
+    return Scenario(path.stem, path, size, settings, overlay, content, workload, faults, newer)
 
 
 def _check_overlay(overlay: OverlayTable, size: str, path: Path) -> None:
@@ -117,8 +121,16 @@ def _check_workload(workload: WorkloadTable) -> None:
         raise BadInput("workload.begin_s", f"is after the end at {workload.duration_s:g} s")
     if (workload.publications or workload.storm_publications) and not workload.publishers:
         raise BadInput("workload.publishers", "is 0, and there are publications")
+    per_tenant = 2 if workload.twins else 1
     if workload.twins and workload.publishers < 2:
         raise BadInput("workload.twins", "needs two publishers", hint="write publishers = 2")
+    if workload.tenants > 1 and workload.publishers < per_tenant * workload.tenants:
+        raise BadInput(
+            "workload.publishers",
+            f"is {workload.publishers}, and each of {workload.tenants} tenants needs {per_tenant}",
+        )
+    if workload.tenants > 1 and workload.objects:
+        raise BadInput("workload.tenants", "means nothing for streams", hint="leave out objects")
     end = f"is after the end at {workload.duration_s:g} s"
     if workload.storm_publications and workload.storm_at_s > workload.duration_s:
         raise BadInput("workload.storm_at_s", end)
@@ -138,6 +150,14 @@ def _check_content(content: ContentTable, settings: Settings) -> None:
         )
     if content.formats and content.graph == _NO_GRAPH:
         raise BadInput("content.formats", "is given without a graph", hint="write graph beside it")
+    if content.newer_formats and content.graph == _NO_GRAPH:
+        raise BadInput("content.newer_formats", "is given without a graph", hint="write graph")
+    if bool(content.newer_formats) != bool(content.newer_share):
+        raise BadInput(
+            "content.newer_share",
+            f"is {content.newer_share:g} beside {counted(len(content.newer_formats), 'format')}",
+            hint="write newer_formats and newer_share, or neither",
+        )
     names, source = settings.graph_for(1_000_000).names, content.source
     if source is not None and content.graph != _NO_GRAPH and source not in names:
         raise no_such_name("content.source", source, names, "a format of the graph")
@@ -227,8 +247,14 @@ def _space(document: Mapping[str, Any], path: Path) -> ContentSpace:
         raise error.within("space") from None
 
 
-def _graph(content: ContentTable, path: Path) -> str:
-    """Return the calibrated adaptation graph as JSON, with the chosen formats only."""
+def _graph(content: ContentTable, path: Path, chosen: str = "formats") -> str:
+    """Return the calibrated adaptation graph as JSON, with the chosen formats only.
+
+    Parameters
+    ----------
+    chosen
+        The field of `[content]` that chooses them.
+    """
     if content.graph == _NO_GRAPH:
         return Settings().graph
     if content.graph in GRAPHS:
@@ -252,10 +278,11 @@ def _graph(content: ContentTable, path: Path) -> str:
     formats: Any = document["formats"]
     conversions: Any = document["conversions"]
     names = {entry["name"] for entry in formats}
-    for index, name in enumerate(content.formats):
+    wanted: tuple[str, ...] = getattr(content, chosen)
+    for index, name in enumerate(wanted):
         if name not in names:
-            raise no_such_name(f"content.formats[{index}]", name, names, "a format of the graph")
-    kept = set(content.formats) or names
+            raise no_such_name(f"content.{chosen}[{index}]", name, names, "a format of the graph")
+    kept = set(wanted) or names
     return json.dumps(
         {
             "formats": [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import traceback
 from collections.abc import Callable, Mapping
@@ -11,13 +12,14 @@ import numpy as np
 
 from distributary.arguments import checked
 from distributary.broker.addresses import HOST
+from distributary.broker.blob import Blob
 from distributary.broker.core import Part
-from distributary.broker.dissemination.messages import Offer
+from distributary.broker.dissemination.messages import ItemId, Offer
 from distributary.broker.encoding import decode, encode
 from distributary.broker.host import ServiceTimes
 from distributary.broker.links.messages import Routed
 from distributary.broker.links.outbox import Kept
-from distributary.broker.settings import ns
+from distributary.broker.settings import Settings, ns
 from distributary.broker.telemetry import (
     Adapted,
     Migrated,
@@ -36,7 +38,7 @@ from distributary.simulator.checkers.selection import SelectionCheck
 from distributary.simulator.checkers.tolerances import TolerancesCheck
 from distributary.simulator.checkers.trees import TreesCheck
 from distributary.simulator.checkers.violation import Checker, Violation
-from distributary.simulator.conversions import Convert
+from distributary.simulator.conversions import ConversionOutcome, Convert
 from distributary.simulator.faults import FaultInjector, planned_faults
 from distributary.simulator.garbage import collect_young, resting_collector
 from distributary.simulator.network import SimulatedNetwork
@@ -97,6 +99,9 @@ class Simulation:
         self.places = find_places(overlay, scenario.path.parent, rng)
         self.network = SimulatedNetwork(self.places, overlay, random.Random(f"{seed}/network"))
         self.world = World(scenario.settings, self.network, seed=seed, parts=parts, convert=convert)
+        self._refused: set[tuple[str, str]] = set()
+        self._planners: dict[ItemId, set[str]] = {}
+        self._upgrade_some()
         self.ledger = Ledger(scenario.settings.space.cell_of)
         chance = random.Random(f"{seed}/workload")
         brokers = self.places.identifiers
@@ -117,7 +122,9 @@ class Simulation:
             on_lost=self._lost,
         )
         self.exactly_once = ExactlyOnceCheck(self.ledger)
-        self.selection = SelectionCheck(self.ledger, scenario.settings, self._refused_formats)
+        self.selection = SelectionCheck(
+            self.ledger, scenario.settings, self._refused_formats, self._deciders
+        )
         self.order = OrderCheck(self.ledger)
         self.ends = EndsCheck(self.ledger)
         self.trees = TreesCheck(lambda: self.streams.homes, self.faults.lost)
@@ -324,7 +331,7 @@ class Simulation:
         for client in self._clients_of(broker):
             client.reattach(self._chance.choice(up))
 
-    def _kept_elsewhere(self, broker: str) -> Callable[[tuple[str, str]], bool]:
+    def _kept_elsewhere(self, broker: str) -> Callable[[ItemId], bool]:
         """Return whether another broker has a publication from which all can be served.
 
         Homes that have got it know that they have, and relays may have some formats for some
@@ -337,20 +344,54 @@ class Simulation:
             for key, record in node.journal.items()
             if key.startswith(("publishing/kept/", "dissemination/content/")) or _is_offer(record)
         )
-        return lambda identity: identity[1].encode() in disks
+
+        def is_there(identity: ItemId) -> bool:
+            if not identity.tenant:
+                return identity.id.encode() in disks
+            # Other tenants have the same ids, but not the same events.
+            event = self.ledger.published[identity].publication
+            return json.dumps(event.document(), separators=(",", ":")).encode() in disks
+
+        return is_there
 
     def _refused_formats(self, published: PublishedEvent) -> frozenset[str]:
         """Return the formats that something could not be converted into."""
         original_of = self.world.original_of
         return frozenset(
             target
-            for digest, target in self.faults.refused
+            for digest, target in self.faults.refused | self._refused
             if original_of(digest) == published.digest
         )
+
+    def _upgrade_some(self) -> None:
+        """Give some brokers the newer graph, and converters that go with it."""
+        newer = self.scenario.newer
+        if newer is None:
+            return
+        brokers = self.places.identifiers
+        count = round(self.scenario.content.newer_share * len(brokers))
+        chosen = random.Random(f"{self.seed}/newer").sample(brokers, count)
+        self.world.settings_of.update(dict.fromkeys(chosen, newer))
+        convert = self.world.convert
+
+        def noting(broker: str, blob: Blob, target: str) -> ConversionOutcome:
+            outcome = convert(broker, blob, target)
+            if outcome.blob is None:
+                self._refused.add((blob.digest, target))
+            return outcome
+
+        self.world.convert = noting
+
+    def _deciders(self, published: PublishedEvent) -> list[Settings]:
+        """Return the settings of the roots that have decided who gets what of something."""
+        roots = sorted(self._planners.get(published.identity, ()))
+        return [self.world.settings_of.get(root, self.world.settings) for root in roots]
 
     def _watch(self, broker: str, record: object, now_ns: int) -> None:
         if isinstance(record, Planned):
             self.planned.append(record)
+            identity = ItemId(record.tenant, record.source, record.id)
+            self._planners.setdefault(identity, set()).add(broker)
         elif isinstance(record, Refined):
             self.refined += 1
         elif isinstance(record, Adapted):

@@ -72,6 +72,8 @@ class World:
 
     Attributes
     ----------
+    settings_of
+        The settings of brokers that do not have the same as the others.
     watchers
         Called with (broker, record, time) for everything that a broker reports.
     listeners
@@ -93,10 +95,13 @@ class World:
         recorded: bool = True,
     ) -> None:
         self.settings = settings
+        self.settings_of: dict[str, Settings] = {}
         self.network = network
         self.seed = seed
         self.parts = parts
-        self.convert = conversions.GraphConversions(settings) if convert is None else convert
+        if convert is None:
+            convert = conversions.GraphConversions(settings, self.settings_of)
+        self.convert = convert
         self.now_ns = 0
         self.events = 0
         self.nodes: dict[str, Node] = {}
@@ -212,7 +217,8 @@ class World:
         # What a disk gives back is what was written, not the objects that were alive.
         journal = {key: decode(encode(record)) for key, record in node.journal.items()}
         rng = random.Random(f"{self.seed}/{node.identity}/{node.life}")
-        broker = Broker.restore(node.identity, self.settings, journal, rng=rng, parts=self.parts)
+        settings = self.settings_of.get(node.identity, self.settings)
+        broker = Broker.restore(node.identity, settings, journal, rng=rng, parts=self.parts)
         node.broker = broker
         for message in first:
             self.tell(node.identity, message, sender=HOST)

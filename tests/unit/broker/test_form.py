@@ -29,7 +29,7 @@ from distributary.broker.client import Subscribe
 from distributary.broker.deliveries.deliveries import ClientDeliveries
 from distributary.broker.deliveries.finished import Finished
 from distributary.broker.deliveries.queues import Queued
-from distributary.broker.dissemination.messages import Item, Offer, Portion
+from distributary.broker.dissemination.messages import Item, ItemId, Offer, Portion
 from distributary.broker.effects import Persist, Report, Send
 from distributary.broker.encoding import decode, encode, speaker_of
 from distributary.broker.host import Leave
@@ -63,11 +63,15 @@ BLOB = Blob.imagined(PDF, 1_000_000, "1")
 FORGED = replace(Blob.of(PDF, b"x"), digest=Blob.of(PDF, b"y").digest)
 OFFER = Offer(ITEM, BLOB, OWN, 1, ())
 NODES = (
-    PlanNode(OWN, 1, 1.0, 1.0, (), (0,), ((0, 2), (2, 3)), RELAY, ()),
-    PlanNode(PEER, 2, 1.0, 1.0, (2,), (2,), (), NOTHING_BEFORE, ("s",)),
-    PlanNode(LAST, 2, 1.0, 1.0, (3,), (3,), (), NOTHING_BEFORE, ("t",)),
+    PlanNode(OWN, 1, 1.0, 1.0, (0,), ((0, 2), (2, 3)), RELAY, ()),
+    PlanNode(PEER, 2, 1.0, 1.0, (2,), (), NOTHING_BEFORE, (("s", 2), ("u", "nothing"))),
+    PlanNode(LAST, 2, 1.0, 1.0, (3,), (), NOTHING_BEFORE, (("t", 3),)),
 )
-PORTION = Portion(ITEM, PEER, 1, (), PlanPart((PDF, JPEG, TEXT, SPEECH), NODES), (BLOB,))
+PLAN = PlanPart(
+    (PDF, JPEG, TEXT, SPEECH), (1.0, 0.4, 0.01, 0.3), ((0, 1, 0.4), (0, 2, 0.2), (2, 3, 0.2)), NODES
+)
+OWN_NODE = PlanNode(OWN, 1, 1.0, 1.0, (0,), (), NOTHING_BEFORE, (("s", 0),))
+PORTION = Portion(ITEM, PEER, 1, PDF, PLAN, (BLOB,))
 REGISTER = Register("s", 1, "[]", None, False, 0, False, (0,))
 PATH = (Step(PEER, 0.0, 1.0),)
 COPY = Copy(
@@ -86,7 +90,7 @@ PARTS: dict[str, Any] = {
     "deliveries": ClientDeliveries(
         "@c",
         (("s", 1, 0, (replace(QUEUED, number=1),)),),
-        (Finished("/s", "1", 0, 1, 0, "", 0, ("s",)),),
+        (Finished(ItemId("", "/s", "1"), 0, 1, 0, "", 0, ("s",)),),
     ),
     "publishing": ClientPublications(
         "@c",
@@ -110,7 +114,11 @@ def plan(*changes: dict[str, Any]) -> Portion:
         tuple(node._replace(**change) for node, change in zip(NODES, changes, strict=False))
         + NODES[len(changes) :]
     )
-    return replace(PORTION, plan=replace(PORTION.plan, nodes=nodes))
+    return planned(nodes=nodes)
+
+
+def planned(**changes: Any) -> Portion:
+    return replace(PORTION, plan=replace(PLAN, **changes))
 
 
 def registered(**changes: Any) -> Copies:
@@ -137,6 +145,8 @@ def first_of(name: str, field: str, **changes: Any) -> dict[str, Any]:
         OFFER,
         replace(OFFER, item=item(size_bytes=1), blob=Blob.of(PDF, b"x")),
         PORTION,
+        # Whoever only passes it on does not read it.
+        replace(PORTION, item=item(event="x")),
         Routed(OWN, PEER, encode(REGISTER), PATH),
         Copies((COPY,)),
         ATTACH,
@@ -164,6 +174,11 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (replace(OFFER, item=item(event="x")), "malformed JSON"),
         (replace(OFFER, item=item(id="2")), "with the event"),
         (replace(OFFER, item=item(cell=10**6)), "a cell"),
+        (replace(OFFER, item=item(tenant="@")), "not the name of a tenant"),
+        (replace(PORTION, item=item(tenant="T")), "not the name of a tenant"),
+        (replace(REGISTER, tenant="@"), "not the name of a tenant"),
+        (registered(tenant=" "), "not the name of a tenant"),
+        (replicated(**first_of("publishing", "kept", item=item(tenant="t"))), "others'"),
         (replace(OFFER, item=item(size_bytes=-1)), "content of -1 bytes"),
         (replace(OFFER, item=item(size_bytes=10**15 + 1)), "content of 10"),
         (replace(OFFER, item=item(size_bytes=7)), "another format or size"),
@@ -177,11 +192,33 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (replace(OFFER, item=item(number=0)), "the number 0"),
         (replace(OFFER, blob=None), "nowhere"),
         (replace(OFFER, first=3), "offered from 3 on"),
-        (replace(PORTION, plan=replace(PORTION.plan, nodes=())), "for nobody"),
-        (replace(PORTION, plan=replace(PORTION.plan, nodes=NODES[:1])), "serves nobody"),
-        (replace(PORTION, plan=replace(PORTION.plan, nodes=NODES[1:2])), "a portion for"),
-        (replace(PORTION, plan=replace(PORTION.plan, formats=(PDF,))), "does not name"),
-        (replace(PORTION, plan=replace(PORTION.plan, formats=("a",) * 4)), "does not have"),
+        (planned(nodes=()), "for nobody"),
+        (planned(nodes=NODES[:1]), "serves nobody"),
+        (planned(nodes=NODES[1:2]), "a portion for"),
+        (planned(formats=(PDF,)), "without sizes"),
+        (planned(formats=(PDF,), sizes=(1.0,), conversions=()), "does not name"),
+        (planned(formats=("a",) * 4), "not told apart"),
+        (planned(sizes=(math.nan,) * 4), "an amount of nan"),
+        (
+            replace(
+                PORTION,
+                item=item(event="x"),
+                plan=PlanPart((PDF,), (1.0,), (), (OWN_NODE,)),
+            ),
+            "malformed JSON",
+        ),
+        (
+            replace(
+                PORTION,
+                plan=PlanPart(("no type",), (1.0,), (), (OWN_NODE,)),
+                blobs=(BLOB,),
+            ),
+            "a bad text",
+        ),
+        (planned(conversions=((0, 2, math.inf),)), "an amount of inf"),
+        (planned(conversions=((0, 4, 1.0),)), "that it does not name"),
+        (planned(conversions=((0, 0, 1.0),)), "that it does not name"),
+        (planned(conversions=()), "a conversion that there is not"),
         (replace(PORTION, blobs=()), "0 contents"),
         (replace(PORTION, blobs=(None,)), "without its content"),
         (replace(PORTION, root=""), "not the name of a broker"),
@@ -195,8 +232,11 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (plan({"made": ((0, 2), (0, 3))}), "a conversion that there is not"),
         (plan({"made": ((2, 3),)}), "wait for each other"),
         (plan({"made": ((0, 2),)}), "sends what it does not make"),
-        (plan({}, {"wants": (1,)}), "what is wanted"),
-        (plan({}, {"wants": (-1,)}), "does not name"),
+        (plan({}, {"grants": (("s", 1),)}), "what is wanted"),
+        (plan({}, {"grants": (("s", -1),)}), "does not name"),
+        (plan({"grants": (("s", 0),)}), "a relay with registrations"),
+        (replace(PORTION, item=item(home="@c")), "not the name of a broker"),
+        (replace(PORTION, item=item(inline=True), original=JPEG, blobs=(None,)), "its content"),
         (replace(REGISTER, filters="x"), "malformed JSON"),
         (replace(REGISTER, filters='[{"no": {}}]'), "a bad text"),
         (replace(REGISTER, profile="{}"), "a bad text"),

@@ -13,11 +13,18 @@ from distributary.broker.client import Acknowledge, Delivery, Subscribe, Unsubsc
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.deliveries.finished import Arrival
 from distributary.broker.deliveries.queues import Queue, Queued
-from distributary.broker.dissemination.messages import AskOwed, AskServed, Item, Owed, Served
+from distributary.broker.dissemination.messages import (
+    AskOwed,
+    AskServed,
+    Item,
+    ItemId,
+    Owed,
+    Served,
+)
 from distributary.broker.effects import Send, Turn
 from distributary.broker.encoding import decode, encode
 from distributary.broker.migration.messages import Connect, Connected
-from distributary.broker.plan_part import NOTHING_BEFORE, After
+from distributary.broker.plan_part import NOTHING_BEFORE, After, Grant
 from distributary.content import parse_event
 from distributary.content.publication import ORIGINAL_TYPE
 
@@ -122,7 +129,7 @@ def test_what_a_client_brings_along_was_not_sent_to_its_next_home() -> None:
     assert known is not None
     for part, answers in ((last, 1), (following, 0)):
         turn = Turn(world.world.now_ns)
-        part._asked(AskServed(*known.identity, known.attempt), known.root, turn)
+        part._asked(AskServed(known.identity, known.attempt), known.root, turn)
         assert len(turn.effects) == answers
 
 
@@ -185,15 +192,15 @@ def test_a_home_says_again_that_it_has_been_served_when_it_is_asked() -> None:
     world.publish("map", world.members[1])
     world.run_s(3)
     part, root = part_of(world, world.members[0]), world.root_of()
-    known = part._items.get(("/maps", "map"))
+    known = part._items.get(ItemId("", "/maps", "map"))
     assert known is not None
     turn = Turn(world.world.now_ns)
-    part._asked(AskServed("/maps", "map", known.attempt), root, turn)
-    part._asked(AskServed("/maps", "map", known.attempt + 1), root, turn)
-    part._asked(AskServed("/maps", "map", known.attempt), "another", turn)
-    part._asked(AskServed("/maps", "unheard of", 1), root, turn)
+    part._asked(AskServed(ItemId("", "/maps", "map"), known.attempt), root, turn)
+    part._asked(AskServed(ItemId("", "/maps", "map"), known.attempt + 1), root, turn)
+    part._asked(AskServed(ItemId("", "/maps", "map"), known.attempt), "another", turn)
+    part._asked(AskServed(ItemId("", "/maps", "unheard of"), 1), root, turn)
     (effect,) = turn.effects
-    assert effect.message == Served("/maps", "map", known.attempt)  # type: ignore[union-attr]
+    assert effect.message == Served(ItemId("", "/maps", "map"), known.attempt, ("s",))  # type: ignore[union-attr]
 
 
 def test_who_subscribes_after_a_publication_does_not_get_it() -> None:
@@ -249,7 +256,7 @@ def test_a_client_takes_its_queue_and_what_it_has_got_along() -> None:
     assert part_of(world, old).export_client("@nobody").queues == ()
     again = Queued("@slow", "s", 0, "/maps", "map 1", "{}", None, PDF, None)
     fresh = Queued("@slow", "s", 0, "/maps", "map 9", "{}", None, PDF, None)
-    cell, series, number = part.place_of(("/maps", "map 2"))
+    cell, series, number = part.place_of(ItemId("", "/maps", "map 2"))
     assert number == 3, "where it stands among what its publisher has sent is known here as well"
     part.hand("s", again, (cell, series, 1), turn, doubtful=False)
     for _ in range(2):
@@ -278,7 +285,7 @@ def test_what_a_crash_has_left_in_a_queue_counts_as_got() -> None:
     for key in [key for key in journal if key.startswith("deliveries/item/")]:
         del journal[key]
     world.overlay.restart(home)
-    known = part_of(world, home)._items.get(("/maps", "map"))
+    known = part_of(world, home)._items.get(ItemId("", "/maps", "map"))
     assert known is not None
     assert known.subscriptions == ("s",)
 
@@ -291,9 +298,9 @@ def test_who_has_got_what_is_known_for_longer_than_roots_send_it() -> None:
     client.say(Acknowledge("s", 1))
     kept_s = SETTINGS.membership.lost_s + 2 * SETTINGS.content.retention_s
     world.run_s(kept_s - 5)
-    assert part_of(world, home)._items.get(("/maps", "map")) is not None
+    assert part_of(world, home)._items.get(ItemId("", "/maps", "map")) is not None
     world.run_s(5)
-    assert part_of(world, home)._items.get(("/maps", "map")) is None
+    assert part_of(world, home)._items.get(ItemId("", "/maps", "map")) is None
 
 
 @pytest.mark.parametrize("away_s", [10.0, 40.0, 55.0])
@@ -309,7 +316,7 @@ def test_a_root_that_comes_back_does_not_serve_again_what_another_has_seen_to(
     world.subscribe("s", home)
     world.run_s(3)
     world.publish("map", publisher)
-    while part_of(world, home)._items.get(("/maps", "map")) is None:
+    while part_of(world, home)._items.get(ItemId("", "/maps", "map")) is None:
         world.run_s(0.0005)
     # What the home says to the root is still on its way.
     world.world.crash(root)
@@ -334,9 +341,11 @@ def test_what_comes_late_waits_only_for_what_the_root_still_waits_for(after: Aft
     item = Item("/maps", "late", 0, 1, 2, root, world.world.now_ns, event, "text/plain", 0, True)
     world.run_s(3 * SETTINGS.content.retention_s)
     turn = Turn(world.world.now_ns)
-    part.receive(Arrival(item, root, 1, (), (1, 1, 1), ("s",), {}), turn)
-    assert turn.effects == [Send(root, AskOwed("/maps", "late", 1))]
-    part.core.handle(Owed("/maps", "late", 1, ("s",), after), root, turn)
+    part.receive(
+        Arrival(item, root, 1, "text/plain", (1, 1, 1), (Grant("s", "text/plain"),), {}), turn
+    )
+    assert turn.effects == [Send(root, AskOwed(item.identity, 1))]
+    part.core.handle(Owed(item.identity, 1, ("s",), after), root, turn)
     assert (part._items.get(item.identity) is not None) == (after == NOTHING_BEFORE)
 
 

@@ -9,7 +9,7 @@ from tests.content_worlds import PDF, SETTINGS, ContentWorld
 
 from distributary.broker.blob import Blob
 from distributary.broker.client import Accepted, Publish, Refused
-from distributary.broker.dissemination.messages import Settled
+from distributary.broker.dissemination.messages import ItemId, Settled
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, encode
 from distributary.broker.publishing.publications import PUBLICATION, Event, KeptRecord, State
@@ -116,7 +116,7 @@ def test_a_publication_is_kept_until_its_whole_tree_has_confirmed() -> None:
     client.publish()
     world.run_s(10)
     assert kept(world, client.home)["1"].settled_by is None
-    assert part_of(world, client.home)._kept["/p", "1"].state is State.TAKEN
+    assert part_of(world, client.home)._kept[ItemId("", "/p", "1")].state is State.TAKEN
     world.overlay.restart(away)
     world.run_s(10)
     record = kept(world, client.home)["1"]
@@ -134,12 +134,12 @@ def test_what_the_root_there_is_now_has_not_settled_is_not_forgotten() -> None:
     client.publish()
     world.run_s(5)
     part, root = part_of(world, client.home), world.root_of()
-    publication = part._kept["/p", "1"]
+    publication = part._kept[ItemId("", "/p", "1")]
     assert publication.state is State.SETTLED
     publication.root_is("another")
     world.run_s(SETTINGS.content.retention_s + 5)
-    assert part._kept == {("/p", "1"): publication}
-    part._settled(Settled("/p", "1", ()), root, Turn(world.world.now_ns))
+    assert part._kept == {ItemId("", "/p", "1"): publication}
+    part._settled(Settled(ItemId("", "/p", "1"), ()), root, Turn(world.world.now_ns))
     world.run_s(SETTINGS.content.retention_s)
     assert part._kept == {}
 
@@ -172,7 +172,7 @@ def test_what_nobody_wants_is_dropped_where_it_is_published() -> None:
     world.publish("first", client.home)
     world.run_s(1)
     space = world.world.settings.space
-    cell = space.cell_of(world.ledger.published[publisher, "first"].publication)
+    cell = space.cell_of(world.ledger.published[ItemId("", publisher, "first")].publication)
     world.publishers[publisher].advertise(((cell, 1.0),))
     world.run_s(3)
     offers = world.world.message_counts["Offer"]
@@ -204,7 +204,7 @@ def test_a_client_that_moves_takes_its_numbers_and_publications_along() -> None:
     adopted = Turn(world.world.now_ns)
     part = part_of(world, new)
     part.adopt_client(record, adopted)
-    assert part._kept["/p", "1"].item.home == new
+    assert part._kept[ItemId("", "/p", "1")].item.home == new
     client.home = new
     client.publish(id="1")
     client.publish(id="2")
@@ -233,7 +233,7 @@ def test_a_source_that_was_silent_for_long_begins_another_series() -> None:
 def test_an_answer_to_what_is_forgotten_changes_nothing() -> None:
     world, client = client_of()
     turn = Turn(0)
-    part_of(world, client.home)._settled(Settled("/p", "unheard of", ()), "root", turn)
+    part_of(world, client.home)._settled(Settled(ItemId("", "/p", "unheard of"), ()), "root", turn)
     assert turn.effects == []
 
 

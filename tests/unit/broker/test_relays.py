@@ -11,6 +11,7 @@ from distributary.broker.blob import Blob
 from distributary.broker.dissemination.messages import (
     ConversionLost,
     Item,
+    ItemId,
     Portion,
     Probe,
     ProbeAnswer,
@@ -31,6 +32,7 @@ from distributary.broker.plan_part import NOTHING_BEFORE, RELAY, PlanNode, PlanP
 from distributary.broker.relays.relays import Relays
 
 NAMES = (PDF, JPEG, TEXT, SPEECH)
+CONVERSIONS = ((0, 1, 0.4), (0, 2, 0.2), (2, 3, 0.2))
 
 
 def relays_of(world: ContentWorld, broker: str) -> Relays:
@@ -53,14 +55,19 @@ def node(
     made: tuple[tuple[int, int], ...] = (),
 ) -> PlanNode:
     after = NOTHING_BEFORE if wants else RELAY
-    return PlanNode(broker, depth, 1.0, 1.0, wants, receives, made, after, ("s",) if wants else ())
+    grants = tuple((f"s{k}", k) for k in wants)
+    return PlanNode(broker, depth, 1.0, 1.0, receives, made, after, grants)
+
+
+def plan_part(*nodes: PlanNode) -> PlanPart:
+    return PlanPart(NAMES, (1.0, 0.4, 0.01, 0.3), CONVERSIONS, nodes)
 
 
 def portion(*nodes: PlanNode, root: str, attempt: int = 1, name: str = "1") -> Portion:
     blobs = tuple(
         Blob.imagined(NAMES[k], 1_000_000, f"{name} in {NAMES[k]}") for k in nodes[0].receives
     )
-    return Portion(item(name), root, attempt, (), PlanPart(NAMES, nodes), blobs)
+    return Portion(item(name), root, attempt, PDF, plan_part(*nodes), blobs)
 
 
 def passed_on(effects: list[Effect], kind: type) -> list[tuple[str, object]]:
@@ -92,7 +99,7 @@ def test_a_child_gets_its_part_and_the_formats_that_it_is_to_receive() -> None:
     ((to, message),) = passed_on(turn.effects, Portion)
     assert isinstance(message, Portion)
     assert to == other
-    assert message.plan == PlanPart(NAMES, (below,))
+    assert message.plan == PlanPart(NAMES, plan_part().sizes, (), (below,))
     assert [blob.media_type for blob in message.blobs if blob is not None] == [JPEG]
     assert not any(
         isinstance(effect, Persist) and effect.key.startswith("relays/job/")
@@ -185,7 +192,7 @@ def test_a_conversion_that_fails_is_told_to_the_root_with_those_who_go_without()
     assert [to for to, _ in passed_on(done.effects, Portion)] == [third]
     ((to, lost),) = passed_on(done.effects, ConversionLost)
     assert to == third
-    assert lost == ConversionLost("/s", "1", 1, ((TEXT, "it is broken"),), (other,))
+    assert lost == ConversionLost(ItemId("", "/s", "1"), 1, ((TEXT, "it is broken"),), (other,))
 
 
 def test_work_under_way_is_left_to_do_until_it_is_done() -> None:
@@ -233,7 +240,7 @@ def test_a_probe_splits_up_and_is_answered_by_every_home() -> None:
     third = world.members[2]
     turn = Turn(0)
     step = ("root", 1.0, 1.0)
-    probe = Probe("/s", "1", 1, other, (own, other, third), (step,), b"")
+    probe = Probe(ItemId("", "/s", "1"), 1, other, (own, other, third), (step,), b"")
     relays._probe(probe, "root", turn)
     sent = {effect.to: effect.message for effect in turn.effects if isinstance(effect, Send)}
     told = [m for m in sent.values() if isinstance(m, Probe)]
@@ -245,6 +252,6 @@ def test_a_probe_splits_up_and_is_answered_by_every_home() -> None:
         if isinstance(effect, Send) and isinstance(effect.message, ProbeAnswer)
     ]
     assert [(answer.to, answer.message) for answer in answers] == [
-        (other, ProbeAnswer("/s", "1", 1, steps))
+        (other, ProbeAnswer(ItemId("", "/s", "1"), 1, steps))
     ]
     assert {home for message in told for home in message.homes} == {other, third}

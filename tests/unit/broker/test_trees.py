@@ -17,7 +17,7 @@ from distributary.broker.dissemination.messages import Item, Portion
 from distributary.broker.encoding import decode, encode
 from distributary.broker.formats import Formats
 from distributary.broker.links.messages import Step
-from distributary.broker.plan_part import NOTHING_BEFORE, RELAY, Home, PlanPart, Route
+from distributary.broker.plan_part import NOTHING_BEFORE, RELAY, Grant, Home, PlanPart, Route
 from distributary.broker.planning import around, longest_work, plan_tree, reversed_route, tree_along
 from distributary.broker.relays.job import other_hops, refined
 from distributary.broker.settings import ContentSettings
@@ -88,21 +88,39 @@ def every(part: PlanPart) -> list[PlanPart]:
     return [part] + [below for child in part.children() for below in every(child)]
 
 
+def homes_of(problem: PlacementProblem) -> dict[str, Home]:
+    """Homes with a registration for each format that they want, and one that gets none."""
+    names = problem.graph.names
+    return {
+        broker: Home(
+            (1, v, 1),
+            (
+                *(Grant(f"{broker} {k}", names[k]) for k in np.flatnonzero(problem.wants[v])),
+                Grant(broker, None, "there is none"),
+            ),
+        )
+        for v, broker in enumerate(problem.tree.names)
+        if problem.wants[v].any()
+    }
+
+
+def homed(*wants: int) -> Home:
+    """A home with a registration for each format; with one that gets none, if there is none."""
+    grants = tuple(Grant(f"s{k}", FORMATS.graph.names[k]) for k in wants)
+    return Home(NOTHING_BEFORE, grants or (Grant("s", None, "there is none"),))
+
+
 @given(placement_problems())
 def test_a_plan_part_says_what_the_plan_does(problem: PlacementProblem) -> None:
     """The property: nothing is lost on the way to parts and back, on wires neither."""
     plan = place(problem).plan
-    homes = {
-        name: Home((1, v, 1), (name,))
-        for v, name in enumerate(problem.tree.names)
-        if problem.wants[v].any()
-    }
+    homes = homes_of(problem)
     part = PlanPart.of(problem, plan, homes)
     item = Item("/s", "1", 3, 4, 5, "home", 6, "{}", PDF, 7, inline=False)
-    portion = Portion(item, "root", 1, (), part, (None,) * len(part.first.receives))
+    portion = Portion(item, "root", 1, PDF, part, (None,) * len(part.first.receives))
     assert decode(encode(portion)) == portion
     assert part.homes() == homes
-    again = part.problem(problem.graph, alpha=problem.alpha, beta=problem.beta)
+    again = part.problem(alpha=problem.alpha, beta=problem.beta)
     check(again, part.plan())
     assert cost(again, part.plan()).total == pytest.approx(cost(problem, plan).total)
     for name, route in part.routes().items():
@@ -118,12 +136,12 @@ def test_a_plan_part_says_what_the_plan_does(problem: PlacementProblem) -> None:
 @given(placement_problems())
 def test_every_part_of_a_plan_is_a_plan_of_its_own(problem: PlacementProblem) -> None:
     """The property: whoever holds what a part receives can carry it out."""
-    part = PlanPart.of(problem, place(problem).plan, {})
+    part = PlanPart.of(problem, place(problem).plan, homes_of(problem))
     parts = every(part)
     assert sorted(below.first.broker for below in parts) == sorted(problem.tree.names)
     for below in parts:
         if below.first.receives:
-            check(below.problem(problem.graph), below.plan())
+            check(below.problem(), below.plan())
 
 
 def planned(
@@ -131,13 +149,11 @@ def planned(
     wants: dict[str, tuple[int, ...]],
     waits_s: Mapping[str, float] | None = None,
 ) -> PlanPart:
-    homes = {home: Home(NOTHING_BEFORE, ("s",)) for home in routes}
     return plan_tree(
         FORMATS,
         tree_along("root", 1.0, routes),
         held=(FORMATS.held,),
-        wants=wants,
-        homes=homes,
+        homes={home: homed(*wants.get(home, ())) for home in routes},
         waits_s=waits_s or {},
         settings=SETTINGS,
     ).part
@@ -163,7 +179,6 @@ def test_a_broker_with_other_next_hops_plans_its_subtree_anew() -> None:
     again = refined(
         part,
         other,
-        formats=FORMATS,
         link_cost_to={"c": 4.0, "z": 5.0}.__getitem__,
         own_cost=1.0,
         own_wait_s=0.0,
@@ -176,7 +191,7 @@ def test_a_broker_with_other_next_hops_plans_its_subtree_anew() -> None:
     assert nodes["c"].link_cost == 4.0
     assert nodes["c"].after == RELAY
     assert nodes["x"].node_cost == 2.0
-    assert nodes["x"].registrations == ("s",)
+    assert again.part.homes()["x"] == homed(*WANTS["x"])
     formats = again.part.formats
     assert [formats[k] for k in nodes["x"].wants] == [SPEECH]
 
@@ -190,7 +205,6 @@ def test_a_plan_goes_around_work_that_only_its_maker_and_its_relay_know_of() -> 
     again = refined(
         part,
         {"z": "z"},
-        formats=FORMATS,
         link_cost_to=lambda _: 1.0,
         own_cost=1.0,
         own_wait_s=60.0,
@@ -207,7 +221,6 @@ def test_a_home_that_cannot_be_reached_is_left_out_of_a_new_plan() -> None:
     again = refined(
         part,
         {"x": None},
-        formats=FORMATS,
         link_cost_to=lambda _: 1.0,
         own_cost=1.0,
         own_wait_s=0.0,
@@ -224,7 +237,6 @@ def test_a_home_that_gets_nothing_but_the_event_is_part_of_the_plan() -> None:
     again = refined(
         below,
         {"x": "x"},
-        formats=FORMATS,
         link_cost_to=lambda _: 1.0,
         own_cost=1.0,
         own_wait_s=0.0,
@@ -242,8 +254,7 @@ def test_work_adds_up_along_a_way_and_not_across_ways() -> None:
         FORMATS,
         tree_along("root", 1.0, dear_links),
         held=(FORMATS.held,),
-        wants=wanted(x=SPEECH, y=SPEECH),
-        homes={home: Home(NOTHING_BEFORE, ("s",)) for home in dear_links},
+        homes={home: homed(*wants) for home, wants in wanted(x=SPEECH, y=SPEECH).items()},
         waits_s={},
         settings=SETTINGS,
     )

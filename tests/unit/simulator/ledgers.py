@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.settings import Settings
 from distributary.content import Publication, Subscription
 from distributary.simulator.checkers.ledger import Ledger
@@ -50,7 +51,13 @@ class Book:
             self.ledger.registered(name, self.now_ns)
 
     def publish(
-        self, identifier: str, kind: str = "t", *, accepted: bool = True, home: str = "h"
+        self,
+        identifier: str,
+        kind: str = "t",
+        *,
+        accepted: bool = True,
+        home: str = "h",
+        tenant: str = "",
     ) -> None:
         event = Publication.parse(
             {
@@ -62,10 +69,20 @@ class Book:
             }
         )
         self.now_ns += 1
-        self.ledger.sent(event, 1_000_000, home, self.now_ns)
+        self.ledger.sent(event, 1_000_000, home, self.now_ns, tenant=tenant)
         if accepted:
-            self.ledger.accepted(("/p", identifier), self.now_ns)
+            self.ledger.accepted(ItemId(tenant, "/p", identifier), self.now_ns)
 
-    def deliver(self, name: str, identifier: str, media_type: str | None = "a/a") -> None:
+    def deliver(
+        self,
+        name: str,
+        identifier: str,
+        media_type: str | None = "a/a",
+        *,
+        event: Publication | None = None,
+    ) -> None:
         self.now_ns += 1
-        self.ledger.delivered(name, ("/p", identifier), media_type=media_type, now_ns=self.now_ns)
+        identity = ItemId("", "/p", identifier)
+        self.ledger.delivered(
+            name, identity, media_type=media_type, event=event, now_ns=self.now_ns
+        )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from distributary.broker.blob import Blob
-from distributary.broker.dissemination.messages import Taken
+from distributary.broker.dissemination.messages import ItemId, Taken
 from distributary.broker.membership.messages import Status
 from distributary.broker.settings import Settings, ns
 from distributary.simulator.conversions import ConversionOutcome
@@ -117,7 +117,7 @@ def test_a_fault_can_wait_for_a_message_of_some_kind() -> None:
     """The first to send one goes down when its turn is over; those before and after do not."""
     world, _ = world_with(Fault(kind="crash", after="Taken", count=2, at_s=2.0, until_s=5.0))
     for at_s, broker in ((1.0, 0), (3.0, 1), (3.5, 2), (4.0, 3)):
-        told = Taken("/source", "1")
+        told = Taken(ItemId("", "/source", "1"))
         world.at(ns(at_s), world.send, BROKERS[broker], BROKERS[9], told)
     for at_s, expected in ((2.9, []), (3.1, [1]), (4.5, [1, 2]), (6.0, [])):
         world.run_until(ns(at_s))
@@ -128,7 +128,7 @@ def test_who_is_lost_after_a_message_is_lost_once() -> None:
     gone: list[str] = []
     both = [Fault(kind="lost", after="Taken", at_s=at_s, until_s=9.0) for at_s in (1.0, 2.0)]
     world, _ = world_with(*both, lost=gone)
-    world.at(ns(3.0), world.send, BROKERS[4], BROKERS[9], Taken("/source", "1"))
+    world.at(ns(3.0), world.send, BROKERS[4], BROKERS[9], Taken(ItemId("", "/source", "1")))
     world.run_until(ns(9.0))
     assert gone == down(world) == [BROKERS[4]]
 

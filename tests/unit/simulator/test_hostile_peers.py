@@ -11,7 +11,7 @@ from tests.content_worlds import JPEG, PDF, SPEECH, TEXT, ContentWorld
 
 from distributary.broker.blob import Blob
 from distributary.broker.client import Subscribe
-from distributary.broker.dissemination.messages import ConversionLost, Item, Portion
+from distributary.broker.dissemination.messages import ConversionLost, Item, ItemId, Portion
 from distributary.broker.encoding import encode
 from distributary.broker.host import Leave
 from distributary.broker.links.messages import Hop, Routed, Step
@@ -49,7 +49,9 @@ ITEM = Item(
     10,
     inline=False,
 )
-PORTION = Portion(ITEM, STRANGER, 1, (), PlanPart((), ()), (Blob.of("application/pdf", b"x"),))
+PORTION = Portion(
+    ITEM, STRANGER, 1, "", PlanPart((), (), (), ()), (Blob.of("application/pdf", b"x"),)
+)
 BAD: list[object] = [
     PORTION,
     Hop(1, 1, encode(PORTION)),
@@ -161,7 +163,7 @@ def planned_after(*lies: ConversionLost) -> tuple[int, ContentWorld]:
     before = len(world.reported(Planned))
     for lie in lies:
         concerned = tuple(homes[int(place)] for place in lie.homes)
-        told = replace(lie, source=task.item.source, id=task.item.id, homes=concerned)
+        told = replace(lie, identity=task.item.identity, homes=concerned)
         world.world.tell(root, told, sender=homes[0])
     count = len(world.reported(Planned)) - before
     assert task.lost.keys() <= {JPEG, TEXT, SPEECH}
@@ -176,14 +178,14 @@ def planned_after(*lies: ConversionLost) -> tuple[int, ContentWorld]:
 def test_a_conversion_that_cannot_have_been_lost_is_not_planned_around(
     attempt: int, lost: tuple[tuple[str, str], ...]
 ) -> None:
-    count, world = planned_after(ConversionLost("", "", attempt, lost, ("0", "1")))
+    count, world = planned_after(ConversionLost(ItemId("", "", ""), attempt, lost, ("0", "1")))
     assert count == 0
     world.run_s(30)
     assert world.got("a") == world.got("b") == [("map", JPEG)]
 
 
 def test_a_conversion_that_is_lost_again_and_again_is_planned_around_once() -> None:
-    lie = ConversionLost("", "", 1, ((JPEG, "no"),), ("0", "1"))
+    lie = ConversionLost(ItemId("", "", ""), 1, ((JPEG, "no"),), ("0", "1"))
     count, world = planned_after(*[lie] * 20)
     assert count == 1
     world.run_s(30)
@@ -191,6 +193,9 @@ def test_a_conversion_that_is_lost_again_and_again_is_planned_around_once() -> N
 
 
 def test_two_relays_that_lose_the_same_conversion_of_one_attempt_both_count() -> None:
-    lies = [ConversionLost("", "", 1, ((JPEG, "no"),), (place,)) for place in ("0", "1", "0")]
+    lies = [
+        ConversionLost(ItemId("", "", ""), 1, ((JPEG, "no"),), (place,))
+        for place in ("0", "1", "0")
+    ]
     count, _ = planned_after(*lies)
     assert count == 2

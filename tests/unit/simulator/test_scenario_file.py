@@ -132,6 +132,35 @@ def test_brokers_use_the_content_space_in_a_file(tmp_path: Path) -> None:
             r"overlay.file: 'no.gml' is no file beside the scenario",
         ),
         (SMALL + "[content]\ngraph = '.'", r"content.graph: .*: is a directory"),
+        (
+            SMALL + "[content]\nnewer_formats = ['a/b']\nnewer_share = 0.5",
+            r"content.newer_formats: is given without a graph",
+        ),
+        (
+            SMALL + "[content]\ngraph = 'map'\nnewer_share = 0.5",
+            r"content.newer_share: is 0.5 beside 0 formats",
+        ),
+        (
+            SMALL + "[content]\ngraph = 'map'\nnewer_formats = ['application/pdf']",
+            r"content.newer_share: is 0 beside 1 format",
+        ),
+        (
+            SMALL + "[content]\ngraph = 'map'\nnewer_share = 1.0\nnewer_formats = ['x/y']",
+            r"content.newer_formats\[0\]: 'x/y' is not",
+        ),
+        (SMALL + "[workload]\ntenants = 0", r"workload.tenants: is 0"),
+        (
+            SMALL + "[workload]\ntenants = 5",
+            r"workload.publishers: is 4, and each of 5 tenants needs 1",
+        ),
+        (
+            SMALL + "[workload]\ntenants = 2\ntwins = 0.5\npublishers = 3",
+            r"workload.publishers: is 3, and each of 2 tenants needs 2",
+        ),
+        (
+            SMALL + "[workload]\ntenants = 2\nobjects = 1",
+            r"workload.tenants: means nothing for streams",
+        ),
         (SMALL + "[content]\nformats = ['a/b']", r"content.formats: is given without a graph"),
         (
             SMALL + "[workload]\nstorm_publications = 1\nstorm_at_s = 61",

@@ -9,6 +9,7 @@ import pytest
 from distributary.broker import client as messages
 from distributary.broker.addresses import Address
 from distributary.broker.blob import Blob
+from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.migration import messages as migration
 from distributary.broker.settings import Settings, ns
 from distributary.content import ContentSpace, DeviceProfile, Publication, Subscription
@@ -119,7 +120,7 @@ def test_a_publisher_waits_with_the_next_event_until_one_is_accepted() -> None:
     assert len(sent) == 1
     publisher.receive(messages.Accepted("/p", "1"), sender="aa", now_ns=0)
     assert len(sent) == 2
-    entry = ledger.published["/p", "2"]
+    entry = ledger.published[ItemId("", "/p", "2")]
     assert (entry.size_bytes, entry.order, entry.accepted_ns) == (77, 2, None)
 
 
@@ -130,8 +131,8 @@ def test_what_an_old_home_says_is_not_heard() -> None:
     publisher.publish(EVENT, None)
     publisher.reattach("bb")
     publisher.receive(messages.Accepted("/p", "1"), sender="aa", now_ns=0)
-    assert ledger.published["/p", "1"].accepted_ns is None
-    assert ledger.published["/p", "1"].home == "bb"
+    assert ledger.published[ItemId("", "/p", "1")].accepted_ns is None
+    assert ledger.published[ItemId("", "/p", "1")].home == "bb"
 
 
 def subscriber() -> tuple[World, Ledger, Subscriber, list[object]]:
@@ -209,7 +210,7 @@ def test_after_a_loss_a_client_asks_again_elsewhere_and_counts_from_the_beginnin
     assert migration.Connect((("s", 1),)) in sent
     device.receive(migration.Connected(()), sender="bb", now_ns=0)
     device.receive(delivery(1, "2"), sender="bb", now_ns=0)
-    assert {identity for _, identity in ledger.got} == {("/p", "1"), ("/p", "2")}
+    assert {identity for _, identity in ledger.got} == {("", "/p", "1"), ("", "/p", "2")}
 
 
 def test_after_a_loss_a_client_goes_on_where_an_earlier_home_has_kept_its_place() -> None:
@@ -220,7 +221,7 @@ def test_after_a_loss_a_client_goes_on_where_an_earlier_home_has_kept_its_place(
     assert len(ledger.got) == 1
     device.receive(migration.Connected((("s", 1),)), sender="bb", now_ns=0)
     device.receive(delivery(2, "2"), sender="bb", now_ns=0)
-    assert {identity for _, identity in ledger.got} == {("/p", "1"), ("/p", "2")}
+    assert {identity for _, identity in ledger.got} == {("", "/p", "1"), ("", "/p", "2")}
     assert sent[-1] == messages.Acknowledge("s", 2)
 
 

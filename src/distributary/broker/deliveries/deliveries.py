@@ -12,24 +12,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from distributary.broker.addresses import Address
+from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Acknowledge
 from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
 from distributary.broker.deliveries.queues import Acknowledged, Queued, Queues
-from distributary.broker.dissemination.messages import AskOwed, AskServed, Item, Owed, Served
+from distributary.broker.dissemination.messages import (
+    AskOwed,
+    AskServed,
+    Item,
+    ItemId,
+    Owed,
+    Served,
+)
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
-from distributary.broker.formats import (
-    choice,
-    delivered_event,
-    formats_of,
-    publication_of,
-)
+from distributary.broker.formats import delivered_event, publication_of
+from distributary.broker.plan_part import Grant
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.subscription import LocalSubscription
 from distributary.broker.timers import Retention
-from distributary.content.format_choice import NoFormat
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -59,7 +61,7 @@ class Deliveries(Part):
     """What one broker hands to its clients."""
 
     name = "deliveries"
-    uses = ("membership", "subscriptions", "migration")
+    uses = ("subscriptions", "migration")
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
@@ -75,7 +77,7 @@ class Deliveries(Part):
         self._forgetting = Retention(core.timers, self._forget)
         self._abandoning = Retention(core.timers, self._abandon)
         # What has come so late that it may have been had and forgotten: by item.
-        self._doubted: dict[tuple[str, str], Arrival] = {}
+        self._doubted: dict[ItemId, Arrival] = {}
         self._doubting = Retention(core.timers, self._stop_doubting)
         self._skew_ns = ns(settings.subscriptions.clock_skew_s)
 
@@ -123,9 +125,9 @@ class Deliveries(Part):
 
     def _note(self, subscription: str, entry: Queued) -> None:
         """See to it that what is in a queue counts as got, whatever else was kept of it."""
-        known = self._items.get((entry.source, entry.id))
+        known = self._items.get(entry.identity)
         if known is None:
-            known = Finished(*entry.identity, 0, 0, 0, "", 0, ())
+            known = Finished(entry.identity, 0, 0, 0, "", 0, ())
         if subscription not in known.subscriptions:
             self._items.put(replace(known, subscriptions=(*known.subscriptions, subscription)))
 
@@ -159,48 +161,58 @@ class Deliveries(Part):
 
     def _ask_owed(self, arrival: Arrival, turn: Turn) -> None:
         item = arrival.item
-        self.core.tell(arrival.root, AskOwed(item.source, item.id, arrival.attempt), turn)
+        self.core.tell(arrival.root, AskOwed(item.identity, arrival.attempt), turn)
 
     def _owed(self, message: Owed, sender: Address, turn: Turn) -> None:
         """Hand out what has come late to those who have not had it."""
-        identity = (message.source, message.id)
+        identity = message.identity
         arrival = self._doubted.get(identity)
         if arrival is None or (arrival.root, arrival.attempt) != (sender, message.attempt):
             return
         del self._doubted[identity]
-        owed = tuple(name for name in arrival.registrations if name in message.registrations)
+        owed = tuple(one for one in arrival.grants if one.registration in message.registrations)
         if owed:
             # What it was to come after may be done and forgotten, too, if conversions took
             # long: it would wait in vain, and so would each attempt that was planned before.
-            self._take(arrival._replace(registrations=owed, after=message.after), turn)
+            self._take(arrival._replace(grants=owed, after=message.after), turn)
 
-    def _stop_doubting(self, identity: tuple[str, str], turn: Turn) -> None:
+    def _stop_doubting(self, identity: ItemId, turn: Turn) -> None:
         self._doubted.pop(identity, None)
 
     def _store(self, arrival: Arrival, turn: Turn) -> None:
+        """Put an item into the queues that the root has named, and say which these are."""
         item = arrival.item
         known = self._items.get(item.identity)
         got = set() if known is None else set(known.subscriptions)
+        served = set() if known is None else set(known.served)
+        unknown: set[str] = set()
         entries: list[tuple[str, Queued]] = []
-        for local in self._locals(arrival):
-            if local.id in got or not self._is_for(local, arrival):
-                continue
-            parcel = self._parcel(arrival, local)
-            if parcel is not None and self._put(local, parcel, item, entries, turn):
-                got.add(local.id)
+        for grant in arrival.grants:
+            local, others = self._behind(grant.registration, item)
+            (unknown if local is None else served).add(grant.registration)
+            for one in others if local is None else (local, *others):
+                if one.id not in got and self._owes(one, item):
+                    parcel = _parcel(arrival, one, grant)
+                    if self._put(one, parcel, item, entries, turn):
+                        got.add(one.id)
         if known is None:
             self._forgetting.keep(item.identity, turn.now_ns + self._kept_ns)
+        attempt = arrival.attempt
+        if known is not None and known.root == arrival.root:
+            # An attempt that was overtaken by a later one takes nothing back.
+            attempt = max(attempt, known.attempt)
+            unknown.update(known.unknown)
         finished = Finished(
-            item.source,
-            item.id,
+            item.identity,
             item.cell,
             item.series,
             item.number,
             arrival.root,
-            arrival.attempt,
+            attempt,
             tuple(sorted(got)),
             done=True,
-            unknown=tuple(name for name in arrival.registrations if not self._knows(name)),
+            served=tuple(sorted(served)),
+            unknown=tuple(sorted(unknown - served)),
         )
         self._items.put(finished)
         # After the entries: a crash between them and this finds the entries again.
@@ -208,53 +220,46 @@ class Deliveries(Part):
         self._queues.transmit(entries, turn)
         self.core.tell(arrival.root, _served(finished), turn)
 
-    def _knows(self, subscription: str) -> bool:
-        """Whether a client of this broker has a subscription, or one that is leaving it had."""
-        if self.core.subscriptions.get(subscription) is not None:
-            return True
-        return self.core.migration.has_ghost(subscription)
+    def _behind(
+        self, registration: str, item: Item
+    ) -> tuple[LocalSubscription | None, list[LocalSubscription]]:
+        """Return the subscription that a registration is of, and those that it covers.
 
-    def _locals(self, arrival: Arrival) -> list[LocalSubscription]:
-        publication = publication_of(arrival.item.event)
-        return [
-            *self.core.subscriptions.matching(publication),
-            *self.core.migration.ghosts(publication),
-        ]
-
-    def _is_for(self, local: LocalSubscription, arrival: Arrival) -> bool:
-        """Whether the root meant a subscription, and owes it the item.
-
-        One that the root did not know of is left out even if the item matches: the root will
-        send it everything in order once it knows. What was published about when it came
-        it need not get: not from a new root that still has the item, after later ones.
+        Of a subscription that has a registration the root has said that the item matches, and
+        what it gets. Roots do not know those that are covered: whether the item matches them is
+        found out here. Their devices are alike, so that they get the same. A client that is
+        leaving, or has left, counts as long as something may be on its way to it.
         """
-        item = arrival.item
-        if local.since_ns > item.published_ns + self._skew_ns:
-            return False
-        if _is_doubtful(local, item) and self._items.is_past(local.id, item.sequence, item.number):
-            return False
-        return local.id in arrival.registrations or local.coverer in arrival.registrations
+        subscriptions, tenant = self.core.subscriptions, item.tenant
+        named, ghosts = subscriptions.get(registration), self.core.migration.ghosts(registration)
+        own = None
+        for one in ghosts if named is None else (named, *ghosts):
+            # Somebody else may have the id by now.
+            mine = one.subscription.tolerance is None and tenant_of(one.client) == tenant
+            if one.id == registration and mine:
+                own = one
+                break
+        covered = [
+            one
+            for one in (*subscriptions.covered_by(registration), *ghosts)
+            if one.coverer == registration and tenant_of(one.client) == tenant
+        ]
+        if covered:
+            publication = publication_of(item.event)
+            covered = [one for one in covered if one.filter.matches(publication)]
+        return own, covered
 
-    def _parcel(self, arrival: Arrival, local: LocalSubscription) -> Queued | None:
-        """Return what a device gets; None when it is not there."""
-        item = arrival.item
-        lost = tuple(sorted({name for name, _ in arrival.lost}))
-        formats = formats_of(self.core.settings, item, lost)
-        chosen = choice(formats, local.reading.profile)
-        event, blob, media_type, reason = item.event, None, item.media_type, None
-        if isinstance(chosen, NoFormat):
-            event, media_type, reason = "", "", _reason(arrival, chosen)
-        elif chosen != formats.held:
-            media_type = formats.graph.names[chosen]
-            event, blob = delivered_event(item.event, media_type), arrival.blobs.get(media_type)
-            if blob is None:
-                return None
-        elif not item.inline:
-            blob = arrival.blobs.get(formats.own)
-            if blob is None:
-                return None
-        return Queued(
-            local.client, local.id, 0, item.source, item.id, event, blob, media_type, reason
+    def _owes(self, local: LocalSubscription, item: Item) -> bool:
+        """Whether an item is owed to a subscription that the root means.
+
+        What was published about when it came it need not get: not from a new root that still
+        has the item, after later ones. While its client does not know that it is in force,
+        everything that comes was published before that.
+        """
+        if not local.confirmed or local.since_ns > item.published_ns + self._skew_ns:
+            return False
+        return not (
+            _is_doubtful(local, item) and self._items.is_past(local.id, item.sequence, item.number)
         )
 
     def _put(
@@ -304,7 +309,7 @@ class Deliveries(Part):
         """
         known = self._items.get(parcel.identity)
         if known is None:
-            known = Finished(*parcel.identity, *place, "", 0, ())
+            known = Finished(parcel.identity, *place, "", 0, ())
             self._forgetting.keep(parcel.identity, turn.now_ns + self._kept_ns)
         if subscription in known.subscriptions:
             return
@@ -321,7 +326,7 @@ class Deliveries(Part):
         """Go on with a client that has come, and has received so much."""
         self._queues.resume(subscription, client, number, turn)
 
-    def place_of(self, identity: tuple[str, str]) -> tuple[int, int, int]:
+    def place_of(self, identity: ItemId) -> tuple[int, int, int]:
         """Return the cell, the series and the number of an item; 0 where it is not known."""
         known = self._items.get(identity)
         return (0, 0, 0) if known is None else (known.cell, known.series, known.number)
@@ -341,7 +346,7 @@ class Deliveries(Part):
     # Confirmations.
 
     def _asked(self, message: AskServed, sender: Address, turn: Turn) -> None:
-        identity = (message.source, message.id)
+        identity = message.identity
         if identity in self._doubted:
             self._ask_owed(self._doubted[identity], turn)
         known = self._items.get(identity)
@@ -354,14 +359,14 @@ class Deliveries(Part):
         self._queues.sweep(turn)
         self.core.timers.at(turn.now_ns + self._kept_ns, self._sweep)
 
-    def _forget(self, identity: tuple[str, str], turn: Turn) -> None:
+    def _forget(self, identity: ItemId, turn: Turn) -> None:
         known = self._items.get(identity)
         if known is None:
             return
         self._items.forget(identity)
         turn.erase(_item_key(known))
 
-    def _abandon(self, place: tuple[tuple[str, int, int], int], turn: Turn) -> None:
+    def _abandon(self, place: tuple[tuple[str, str, int, int], int], turn: Turn) -> None:
         self._items.abandon(*place)
 
     # Clients that move.
@@ -383,7 +388,8 @@ class Deliveries(Part):
             common = tuple(s for s in known.subscriptions if s in own)
             if common:
                 # What this home was sent in an attempt, the next one was not.
-                finished.append(replace(known, done=False, attempt=0, subscriptions=common))
+                told = replace(known, done=False, attempt=0, subscriptions=common)
+                finished.append(replace(told, served=(), unknown=()))
         return ClientDeliveries(client, tuple(queues), tuple(finished))
 
     def adopt_client(self, record: ClientDeliveries, turn: Turn) -> None:
@@ -419,16 +425,23 @@ def _is_doubtful(local: LocalSubscription, item: Item) -> bool:
     return local.since_ns > item.published_ns
 
 
-def _reason(arrival: Arrival, nothing: NoFormat) -> str:
-    if arrival.lost:
-        name, reason = arrival.lost[0]
-        return f"{name} could not be made: {reason}"
-    return nothing.reason
+def _parcel(arrival: Arrival, local: LocalSubscription, grant: Grant) -> Queued:
+    """Return what a subscription gets, as the root has decided."""
+    item, format_ = arrival.item, grant.format
+    event, blob, media_type, reason = item.event, None, item.media_type, None
+    if format_ is None:
+        event, media_type, reason = "", "", grant.reason
+    elif format_ != arrival.original:
+        event, media_type = delivered_event(item.event, format_), format_
+        blob = arrival.blobs[format_]
+    elif not item.inline:
+        blob = arrival.blobs[format_]
+    return Queued(local.client, local.id, 0, item.source, item.id, event, blob, media_type, reason)
 
 
 def _served(finished: Finished) -> Served:
-    return Served(finished.source, finished.id, finished.attempt, finished.unknown)
+    return Served(finished.identity, finished.attempt, finished.served, finished.unknown)
 
 
 def _item_key(item: Item | Finished) -> str:
-    return f"deliveries/item/{journal_key(item.source, item.id)}"
+    return f"deliveries/item/{journal_key(*item.identity)}"

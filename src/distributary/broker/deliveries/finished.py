@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from distributary.broker.blob import Blob
-from distributary.broker.dissemination.messages import Item
+from distributary.broker.dissemination.messages import Item, ItemId
 from distributary.broker.encoding import wire
-from distributary.broker.plan_part import NOTHING_BEFORE, After
+from distributary.broker.plan_part import NOTHING_BEFORE, After, Grant
 
 __all__ = ["Arrival", "Finished", "FinishedItems"]
 
-Sequence = tuple[str, int, int]
-"""(source, cell, series)."""
+Sequence = tuple[str, str, int, int]
+"""(tenant, source, cell, series)."""
 
 
 class Arrival(NamedTuple):
@@ -29,9 +29,9 @@ class Arrival(NamedTuple):
     ----------
     item
         The item.
-    root, attempt, lost
-        As in `messages.content.Portion`.
-    after, registrations
+    root, attempt, original
+        As in `Portion`.
+    after, grants
         As in `plan_part.Home`.
     blobs
         Its content by format; None for the format that is in the event.
@@ -40,16 +40,17 @@ class Arrival(NamedTuple):
     item: Item
     root: str
     attempt: int
-    lost: tuple[tuple[str, str], ...]
+    original: str
     after: After
-    registrations: tuple[str, ...]
+    grants: tuple[Grant, ...]
     blobs: Mapping[str, Blob | None]
 
     @property
     def awaited(self) -> tuple[Sequence, int]:
         """The sequence and the number of what must be done before."""
         series, number, _ = self.after
-        return (self.item.source, self.item.cell, series), number
+        item = self.item
+        return (item.tenant, item.source, item.cell, series), number
 
 
 @wire(570)
@@ -68,12 +69,11 @@ class Finished:
     done
         Whether all of this broker's clients have that are to get it. Of what a client has got
         elsewhere, or what a crash has left of it, that is not known.
-    unknown
-        As in `messages.content.Served`.
+    served, unknown
+        As in `Served`.
     """
 
-    source: str
-    id: str
+    identity: ItemId
     cell: int
     series: int
     number: int
@@ -81,24 +81,20 @@ class Finished:
     attempt: int
     subscriptions: tuple[str, ...]
     done: bool = False
+    served: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-
-    @property
-    def identity(self) -> tuple[str, str]:
-        """(`source`, `id`)."""
-        return self.source, self.id
 
     @property
     def sequence(self) -> Sequence:
         """What its number counts in."""
-        return self.source, self.cell, self.series
+        return self.identity.tenant, self.identity.source, self.cell, self.series
 
 
 class FinishedItems:
     """The items that a home broker is done with, and those that wait for one."""
 
     def __init__(self) -> None:
-        self._finished: dict[tuple[str, str], Finished] = {}
+        self._finished: dict[ItemId, Finished] = {}
         self._numbers: dict[Sequence, dict[int, Finished]] = {}
         self._held: dict[tuple[Sequence, int], list[Arrival]] = {}
 
@@ -107,7 +103,7 @@ class FinishedItems:
         for identity in sorted(self._finished):
             yield self._finished[identity]
 
-    def get(self, identity: tuple[str, str]) -> Finished | None:
+    def get(self, identity: ItemId) -> Finished | None:
         """Return what is known of an item, if it is done."""
         return self._finished.get(identity)
 
@@ -117,7 +113,7 @@ class FinishedItems:
         if finished.done:
             self._numbers.setdefault(finished.sequence, {})[finished.number] = finished
 
-    def forget(self, identity: tuple[str, str]) -> None:
+    def forget(self, identity: ItemId) -> None:
         """Forget an item."""
         finished = self._finished.pop(identity)
         numbers = self._numbers.get(finished.sequence)
@@ -131,7 +127,7 @@ class FinishedItems:
         *place, series = sequence
         return any(
             (finished.series, finished.number) > (series, number)
-            and [finished.source, finished.cell] == place
+            and list(finished.sequence[:-1]) == place
             and subscription in finished.subscriptions
             for finished in self._finished.values()
         )

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from distributary.broker.addresses import Address
+from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.blob import Blob
 from distributary.broker.client import Acknowledge, Delivery, Undeliverable
+from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
 from distributary.broker.settings import ns
@@ -52,9 +53,9 @@ class Queued:
     reason: str | None
 
     @property
-    def identity(self) -> tuple[str, str]:
-        """(`source`, `id`)."""
-        return self.source, self.id
+    def identity(self) -> ItemId:
+        """What tells the item from others."""
+        return ItemId(tenant_of(self.client), self.source, self.id)
 
     @property
     def size_bytes(self) -> int:

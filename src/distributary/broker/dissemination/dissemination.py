@@ -19,6 +19,7 @@ from distributary.broker.dissemination.messages import (
     AskOwed,
     ConversionLost,
     Item,
+    ItemId,
     Offer,
     Owed,
     Portion,
@@ -56,8 +57,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Dissemination"]
 
-_Identity = tuple[str, str]
-
 # As many plans are kept to be looked at.
 _RECENT_MAX = 100
 
@@ -72,8 +71,8 @@ class Dissemination(Part):
     def __init__(self, core: Core) -> None:
         super().__init__(core)
         settings = core.settings
-        self._tasks: dict[_Identity, Task] = {}
-        self._sequences: dict[tuple[str, int, int], Sequence] = {}
+        self._tasks: dict[ItemId, Task] = {}
+        self._sequences: dict[tuple[str, str, int, int], Sequence] = {}
         self._open = Unsettled()
         self._probes = Probes(core, self._found)
         self._planner = Planner(core)
@@ -99,7 +98,7 @@ class Dissemination(Part):
             self._enter(Task(record.item, record.blob))
             return
         assert isinstance(record, ProgressRecord)
-        task = self._tasks[record.source, record.id]
+        task = self._tasks[record.identity]
         task.item = task.item._replace(home=record.home)
         task.attempt = record.attempt
         task.served = set(record.served)
@@ -224,7 +223,7 @@ class Dissemination(Part):
         taken = {name: home for home, name in task.served}
         for home, waiting in task.pending.items():
             taken.update(dict.fromkeys(waiting.registrations, home))
-        matches = self.core.rendezvous.matches(item.cell, publication)
+        matches = self.core.rendezvous.matches(item.cell, publication, item.tenant)
         # The higher claim counts. One that has subscribed anew elsewhere, as its home is
         # lost, is served there.
         for registration in sorted(matches, key=lambda one: -one.claim):
@@ -285,10 +284,9 @@ class Dissemination(Part):
         task.step(Event.SENT)
         self._supervision.look_after(task, turn)
         self._keep(task, turn)
-        lost = tuple(sorted(task.lost.items()))
-        own = self.core.identity
+        own, original = self.core.identity, formats_of(self.core.settings, task.item).own
         self.core.relays.carry_out(
-            Portion(task.item, own, task.attempt, lost, planning.part, (task.blob,)), turn
+            Portion(task.item, own, task.attempt, original, planning.part, (task.blob,)), turn
         )
 
     def _try_anew(self, task: Task, turn: Turn) -> None:
@@ -305,11 +303,12 @@ class Dissemination(Part):
     # What homes and relays say.
 
     def _served(self, message: Served, sender: Address, turn: Turn) -> None:
-        task = self._open.get((message.source, message.id))
+        task = self._open.get(message.identity)
         pending = None if task is None else task.pending.get(sender)
-        if task is None or pending is None or message.attempt < pending.attempt:
+        if task is None or pending is None:
             return
-        task.confirmed(sender, message.unknown)
+        # What it does not name is sent again when its time is up: at once would be no better.
+        task.confirmed(sender, message.served, message.unknown)
         # Where their clients are now, another home may have registered them.
         elsewhere = self._match(task, turn) if message.unknown else ()
         if elsewhere:
@@ -318,18 +317,18 @@ class Dissemination(Part):
             self._settle(task, turn)
 
     def _asked_owed(self, message: AskOwed, sender: Address, turn: Turn) -> None:
-        task = self._open.get((message.source, message.id))
+        task = self._open.get(message.identity)
         pending = None if task is None else task.pending.get(sender)
         names: tuple[str, ...] = ()
         after = NOTHING_BEFORE
         if task is not None and pending is not None:
             names = tuple(sorted(pending.registrations))
             after = self._open.before(task, sender)
-        owed = Owed(message.source, message.id, message.attempt, names, after)
+        owed = Owed(message.identity, message.attempt, names, after)
         self.core.tell(sender, owed, turn)
 
     def _conversion_lost(self, message: ConversionLost, sender: Address, turn: Turn) -> None:
-        task = self._open.get((message.source, message.id))
+        task = self._open.get(message.identity)
         if task is None:
             return
         formats = formats_of(self.core.settings, task.item)
@@ -385,12 +384,12 @@ class Dissemination(Part):
         item = task.item
         if task.settled:
             return
-        self.core.tell(item.home, Taken(item.source, item.id), turn)
+        self.core.tell(item.home, Taken(item.identity), turn)
 
     def _tell_settled(self, item: Item, served: tuple[tuple[str, str], ...], turn: Turn) -> None:
-        self.core.links.send(item.home, Settled(item.source, item.id, served), turn)
+        self.core.links.send(item.home, Settled(item.identity, served), turn)
 
-    def _forget(self, identity: _Identity, turn: Turn) -> None:
+    def _forget(self, identity: ItemId, turn: Turn) -> None:
         task = self._tasks.get(identity)
         if task is None or not task.settled:
             return
@@ -424,4 +423,4 @@ class Dissemination(Part):
 
 
 def _key(what: str, item: Item) -> str:
-    return f"dissemination/{what}/{journal_key(item.source, item.id)}"
+    return f"dissemination/{what}/{journal_key(*item.identity)}"

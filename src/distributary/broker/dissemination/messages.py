@@ -20,6 +20,7 @@ __all__ = [
     "AskServed",
     "ConversionLost",
     "Item",
+    "ItemId",
     "Offer",
     "Owed",
     "Portion",
@@ -31,13 +32,24 @@ __all__ = [
 ]
 
 
+class ItemId(NamedTuple):
+    """What tells an item from others: those of two tenants are never the same."""
+
+    tenant: str
+    source: str
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.id}{self.tenant and f' of {self.tenant}'}"
+
+
 class Item(NamedTuple):
     """A publication on its way.
 
     Attributes
     ----------
     source, id
-        Its identity.
+        As its publisher says.
     cell
         Where it lies in the content space.
     series, number
@@ -54,6 +66,8 @@ class Item(NamedTuple):
         The format and the size of its content.
     inline
         Whether the content is in the event itself, and not in a blob beside it.
+    tenant
+        Whose it is: its publisher's. Nobody else ever hears of it.
     """
 
     source: str
@@ -67,16 +81,17 @@ class Item(NamedTuple):
     media_type: str
     size_bytes: int
     inline: bool
+    tenant: str = ""
 
     @property
-    def identity(self) -> tuple[str, str]:
-        """(`source`, `id`)."""
-        return self.source, self.id
+    def identity(self) -> ItemId:
+        """What tells it from others."""
+        return ItemId(self.tenant, self.source, self.id)
 
     @property
-    def sequence(self) -> tuple[str, int, int]:
-        """What its number counts in: (`source`, `cell`, `series`)."""
-        return self.source, self.cell, self.series
+    def sequence(self) -> tuple[str, str, int, int]:
+        """What its number counts in: (`tenant`, `source`, `cell`, `series`)."""
+        return self.tenant, self.source, self.cell, self.series
 
 
 @wire(70, Speaker.BROKER)
@@ -109,8 +124,7 @@ class Offer:
 class Taken:
     """A root has stored an item, and will see to it."""
 
-    source: str
-    id: str
+    identity: ItemId
 
 
 @wire(72, Speaker.BROKER)
@@ -118,8 +132,7 @@ class Taken:
 class Settled:
     """Everybody who is to get an item has got it: these registrations, (home, id)."""
 
-    source: str
-    id: str
+    identity: ItemId
     served: tuple[tuple[str, str], ...]
 
 
@@ -132,8 +145,8 @@ class Portion:
     ----------
     root, attempt
         Who planned it, and how often that broker had planned the item by then.
-    lost
-        (format, reason): what could not be made of the item, and is not tried again.
+    original
+        The format, as the plan calls it, in which the item was published.
     plan
         Its first node is the broker that the portion is for.
     blobs
@@ -144,7 +157,7 @@ class Portion:
     item: Item
     root: str
     attempt: int
-    lost: tuple[tuple[str, str], ...]
+    original: str
     plan: PlanPart
     blobs: tuple[Blob | None, ...]
 
@@ -156,14 +169,17 @@ class Served:
 
     Attributes
     ----------
+    served
+        The registrations that the item was kept for, in this attempt or before, and those to
+        which it is not owed: they are younger than it. What is not named here is not served.
     unknown
         The registrations that it was asked for and does not have: their clients have moved
         or have unsubscribed, and the root has not heard of it.
     """
 
-    source: str
-    id: str
+    identity: ItemId
     attempt: int
+    served: tuple[str, ...]
     unknown: tuple[str, ...] = ()
 
 
@@ -172,8 +188,7 @@ class Served:
 class AskServed:
     """A root asks a home from which it has not heard whether an attempt has reached it."""
 
-    source: str
-    id: str
+    identity: ItemId
     attempt: int
 
 
@@ -182,8 +197,7 @@ class AskServed:
 class AskOwed:
     """A home asks about an item that has come so late that it may have had and forgotten it."""
 
-    source: str
-    id: str
+    identity: ItemId
     attempt: int
 
 
@@ -198,8 +212,7 @@ class Owed:
         As in `plan_part.Home`, and as it is by now.
     """
 
-    source: str
-    id: str
+    identity: ItemId
     attempt: int
     registrations: tuple[str, ...]
     after: After
@@ -218,8 +231,7 @@ class Probe:
         Makes it as large as probes are agreed to be.
     """
 
-    source: str
-    id: str
+    identity: ItemId
     attempt: int
     root: str
     homes: tuple[str, ...]
@@ -232,8 +244,7 @@ class Probe:
 class ProbeAnswer:
     """The way on which a probe came to a home."""
 
-    source: str
-    id: str
+    identity: ItemId
     attempt: int
     steps: tuple[tuple[str, float, float], ...]
 
@@ -251,8 +262,7 @@ class ConversionLost:
         Those that an attempt leaves without.
     """
 
-    source: str
-    id: str
+    identity: ItemId
     attempt: int
     lost: tuple[tuple[str, str], ...]
     homes: tuple[str, ...]

@@ -7,15 +7,15 @@ Probes: how a root finds the ways on which content will go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
-from distributary.broker.dissemination.messages import Probe, ProbeAnswer
+from distributary.broker.dissemination.messages import ItemId, Probe, ProbeAnswer
 from distributary.broker.dissemination.task import Task
 from distributary.broker.effects import Turn
 from distributary.broker.formats import Formats, choice, formats_of
-from distributary.broker.plan_part import After, Home, Route
+from distributary.broker.plan_part import After, Grant, Home, Route
 from distributary.broker.planning import (
     Planning,
     along_hop,
@@ -27,6 +27,7 @@ from distributary.broker.planning import (
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import Planned, Worth
 from distributary.broker.timers import Timer
+from distributary.content.format_choice import NoFormat
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -60,12 +61,10 @@ class Planner:
         core = self._core
         formats = formats_of(core.settings, task.item, task.lost_formats)
         homes: dict[str, Home] = {}
-        wants: dict[str, tuple[int, ...]] = {}
         ways: dict[str, Route] = {}
         for home, before in after.items():
             pending = task.pending[home]
-            homes[home] = Home(before, tuple(sorted(pending.registrations)))
-            wants[home] = _wanted(formats, pending.registrations.values())
+            homes[home] = Home(before, _grants(formats, task, pending.registrations))
             ways[home] = self._way(home, routes.get(home), pending.registrations)
         self._along_own_hops(ways)
         for home, way in ways.items():
@@ -79,7 +78,6 @@ class Planner:
             formats,
             tree,
             held=(formats.held,),
-            wants=wants,
             homes=homes,
             waits_s=waits_s,
             settings=core.settings.content,
@@ -100,6 +98,7 @@ class Planner:
             _worth(planning, planning.chosen),
             _worth(planning, "all-in-root") if compared else None,
             _worth(planning, "all-in-leaves") if compared else None,
+            task.item.tenant,
         )
 
     def _way(
@@ -134,14 +133,25 @@ def _worth(planning: Planning, name: str) -> Worth:
     return Worth(found.cost.transmission, found.cost.conversion, found.delay_s)
 
 
-def _wanted(formats: Formats, registrations: Iterable[tuple[str | None, Route]]) -> tuple[int, ...]:
-    """Return the formats that the devices behind some registrations get."""
-    wanted: set[int] = set()
-    for profile, _ in registrations:
+def _grants(
+    formats: Formats, task: Task, registrations: Mapping[str, tuple[str | None, Route]]
+) -> tuple[Grant, ...]:
+    """Return what the devices behind some registrations get."""
+    grants: list[Grant] = []
+    for name, (profile, _) in sorted(registrations.items()):
         chosen = choice(formats, profile)
         if isinstance(chosen, int):
-            wanted.add(chosen)
-    return tuple(sorted(wanted))
+            grants.append(Grant(name, formats.graph.names[chosen]))
+        else:
+            grants.append(Grant(name, None, _reason(task, chosen)))
+    return tuple(grants)
+
+
+def _reason(task: Task, nothing: NoFormat) -> str:
+    if task.lost:
+        name, reason = min(task.lost.items())
+        return f"{name} could not be made: {reason}"
+    return nothing.reason
 
 
 _NS_PER_SECOND = 1e9
@@ -211,23 +221,23 @@ class Probes:
         self._core = core
         self._found = found
         self._wait_ns = ns(core.settings.content.probe_s)
-        self._probing: dict[tuple[str, str, int], _Probing] = {}
+        self._probing: dict[tuple[ItemId, int], _Probing] = {}
 
     def find(self, task: Task, homes: tuple[str, ...], turn: Turn) -> None:
         """Look for the ways to some homes."""
         item, own = task.item, self._core.identity
-        key = (item.source, item.id, task.attempt)
+        key = (item.identity, task.attempt)
         probing = self._probing[key] = _Probing(task, homes)
         probing.timer = self._core.timers.at(turn.now_ns + self._wait_ns, self._end, key)
         if own in homes:
             probing.routes[own] = ()
         others = tuple(home for home in homes if home != own)
-        probe = Probe(item.source, item.id, task.attempt, own, others, (), b"")
+        probe = Probe(item.identity, task.attempt, own, others, (), b"")
         self._core.relays.pass_on_probe(probe, turn)
 
     def answered(self, message: ProbeAnswer, sender: Address, turn: Turn) -> None:
         """Enter the way to a home."""
-        key = (message.source, message.id, message.attempt)
+        key = (message.identity, message.attempt)
         probing = self._probing.get(key)
         if probing is None or sender not in probing.homes:
             return
@@ -235,7 +245,7 @@ class Probes:
         if len(probing.routes) == len(probing.homes):
             self._end(turn, key)
 
-    def _end(self, turn: Turn, key: tuple[str, str, int]) -> None:
+    def _end(self, turn: Turn, key: tuple[ItemId, int]) -> None:
         probing = self._probing.pop(key)
         if probing.timer is not None:
             probing.timer.cancel()

@@ -7,13 +7,13 @@ Supervision: how long a root waits for homes to confirm, and what it does then.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from distributary.broker.blob import Blob
-from distributary.broker.dissemination.messages import AskServed, Item, Offer
+from distributary.broker.dissemination.messages import AskServed, Item, ItemId, Offer
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
 from distributary.broker.membership.messages import Status
@@ -112,8 +112,7 @@ class PendingRecord:
 class ProgressRecord:
     """How far a root is with an item, as it is kept."""
 
-    source: str
-    id: str
+    identity: ItemId
     home: str
     attempt: int
     pending: tuple[PendingRecord, ...]
@@ -219,17 +218,23 @@ class Task:
         assert following is not None, f"{event.value} while {self.state.value}"
         self.state = following
 
-    def confirmed(self, home: str, unknown: tuple[str, ...] = ()) -> None:
-        """Note that a home has been served, but for registrations that it does not have."""
-        registrations = self.pending.pop(home).registrations
-        self.unknown.update((home, name) for name in unknown if name in registrations)
-        self.served.update((home, name) for name in registrations if name not in unknown)
+    def confirmed(self, home: str, served: Iterable[str], unknown: Iterable[str] = ()) -> None:
+        """Note which registrations a home has served, and which it does not have.
+
+        It is waited for as long as it has not spoken of all.
+        """
+        registrations = self.pending[home].registrations
+        for told, names in ((self.served, served), (self.unknown, unknown)):
+            for name in names:
+                if registrations.pop(name, None) is not None:
+                    told.add((home, name))
+        if not registrations:
+            del self.pending[home]
 
     def progress(self) -> ProgressRecord:
         """Return how far it is, as it is kept."""
         return ProgressRecord(
-            self.item.source,
-            self.item.id,
+            self.item.identity,
             self.item.home,
             self.attempt,
             tuple(
@@ -353,7 +358,7 @@ class Supervision:
         for home in sorted(task.pending):
             if home != self._core.identity and self._core.membership.is_alive(home):
                 attempt = task.pending[home].attempt
-                turn.send(home, AskServed(item.source, item.id, attempt))
+                turn.send(home, AskServed(item.identity, attempt))
         task.timer = self._core.timers.at(turn.now_ns + rest_ns, self._time_is_up, task)
 
     def _time_is_up(self, turn: Turn, task: Task) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 
+from distributary.broker.dissemination.messages import Item, ItemId
 from distributary.broker.dissemination.task import Task
 from distributary.broker.plan_part import NOTHING_BEFORE, After
 
@@ -23,14 +24,14 @@ class Unsettled:
     """
 
     def __init__(self) -> None:
-        self._tasks: dict[tuple[str, str], Task] = {}
-        self._places: dict[tuple[str, int], list[_Place]] = {}
+        self._tasks: dict[ItemId, Task] = {}
+        self._places: dict[tuple[str, str, int], list[_Place]] = {}
 
     def __iter__(self) -> Iterator[Task]:
         """Go through all of them, in the order in which they came."""
         return iter(self._tasks.values())
 
-    def get(self, identity: tuple[str, str]) -> Task | None:
+    def get(self, identity: ItemId) -> Task | None:
         """Return an item, if it is not settled."""
         return self._tasks.get(identity)
 
@@ -39,26 +40,30 @@ class Unsettled:
         item = task.item
         if item.identity not in self._tasks:
             self._tasks[item.identity] = task
-            insort(self._places.setdefault((item.source, item.cell), []), _place(task))
+            insort(self._places.setdefault(_stream(item), []), _place(task))
 
     def remove(self, task: Task) -> None:
         """Note that an item is settled."""
         item = task.item
         del self._tasks[item.identity]
-        places = self._places[item.source, item.cell]
+        places = self._places[_stream(item)]
         del places[bisect_left(places, _place(task))]
         if not places:
-            del self._places[item.source, item.cell]
+            del self._places[_stream(item)]
 
     def before(self, task: Task, home: str) -> After:
         """Return the last earlier item that a home has not confirmed, if there is one."""
-        source = task.item.source
-        places = self._places.get((source, task.item.cell), [])
+        item = task.item
+        places = self._places.get(_stream(item), [])
         for series, number, identifier in reversed(places[: bisect_left(places, _place(task))]):
-            pending = self._tasks[source, identifier].pending.get(home)
+            pending = self._tasks[item.identity._replace(id=identifier)].pending.get(home)
             if pending is not None:
                 return series, number, pending.attempt
         return NOTHING_BEFORE
+
+
+def _stream(item: Item) -> tuple[str, str, int]:
+    return item.tenant, item.source, item.cell
 
 
 def _place(task: Task) -> _Place:

@@ -6,7 +6,6 @@ plan hangs together, and makes what it sends.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
@@ -19,11 +18,15 @@ from distributary.broker.dissemination.messages import (
     Probe,
     ProbeAnswer,
 )
-from distributary.broker.formats import Formats, formats_of, publication_of
+from distributary.broker.formats import formats_of, publication_of
 from distributary.broker.plan_part import RELAY, PlanNode, PlanPart
 from distributary.broker.validation import Check, Rules
+from distributary.content.media_type import MediaType
 from distributary.content.payload import CONTENT_BYTES_MAX
 from distributary.errors import PeerMisbehaved, quoted
+
+# Megabytes and seconds: of the largest content that there is, at any rate.
+_WORK_MAX = 1e18
 
 __all__ = [
     "CHECKS",
@@ -35,17 +38,25 @@ __all__ = [
 
 def check_item(item: Item, rules: Rules) -> None:
     """Refuse an item that is not one event in one cell with a number."""
+    _check_label(item, rules)
+    publication = publication_of(item.event)
+    if publication.identity != (item.source, item.id):
+        raise PeerMisbehaved(f"an item {quoted(item.id)} with the event {quoted(publication.id)}")
+
+
+def _check_label(item: Item, rules: Rules) -> None:
+    """Refuse an item for what can be seen without a look at its event.
+
+    Whoever only passes an item on need not read it, which would take most of its time.
+    """
     rules.brokers((item.home,))
+    rules.tenants((item.tenant,))
     rules.cells((item.cell,))
     if item.number < 1:
         raise PeerMisbehaved(f"an item with the number {item.number}")
     rules.numbers((item.number,))
     rules.times((item.series, item.published_ns))
     _check_size(item.size_bytes)
-    publication = publication_of(item.event)
-    if publication.identity != item.identity:
-        raise PeerMisbehaved(f"an item {quoted(item.id)} with the event {quoted(publication.id)}")
-    formats_of(rules.settings, item)
 
 
 def check_blob(blob: Blob) -> None:
@@ -71,6 +82,7 @@ def _check_offer(offer: Offer, rules: Rules) -> None:
     item = offer.item
     check_item(item, rules)
     check_item_blob(item, offer.blob)
+    formats_of(rules.settings, item)
     if not 1 <= offer.first <= item.number:
         raise PeerMisbehaved(f"item {item.number} of a series offered from {offer.first} on")
     rules.brokers((offer.root, *(home for home, _ in offer.served)))
@@ -79,22 +91,26 @@ def _check_offer(offer: Offer, rules: Rules) -> None:
 def _check_portion(portion: Portion, rules: Rules) -> None:
     """Refuse a portion that the broker cannot carry out."""
     item, part = portion.item, portion.plan
-    check_item(item, rules)
+    _check_label(item, rules)
     rules.brokers((portion.root,))
-    lost = tuple(sorted({name for name, _ in portion.lost}))
     _check_tree(part, rules)
-    _check_formats(part, formats_of(rules.settings, item, lost))
+    _check_formats(part, rules)
+    if part.first.after != RELAY:
+        check_item(item, rules)
+        for name in {part.formats[k] for k in part.first.wants} - {portion.original}:
+            # It stands in what clients get.
+            MediaType.parse(name)
     if part.first.broker != rules.identity:
         raise PeerMisbehaved(f"a portion for {part.first.broker}")
     if len(portion.blobs) != len(part.first.receives):
         raise PeerMisbehaved(
             f"{len(portion.blobs)} contents for {len(part.first.receives)} formats"
         )
-    if None in portion.blobs and not item.inline:
-        raise PeerMisbehaved("a portion without its content")
-    for blob in portion.blobs:
+    for k, blob in zip(part.first.receives, portion.blobs, strict=True):
         if blob is not None:
             check_blob(blob)
+        elif not item.inline or part.formats[k] != portion.original:
+            raise PeerMisbehaved("a portion without its content")
 
 
 def _check_probe(probe: Probe, rules: Rules) -> None:
@@ -143,26 +159,34 @@ def _check_tree(part: PlanPart, rules: Rules) -> None:
         rules.amounts((node.link_cost, node.node_cost, node.wait_s))
         if min(node.after) < 0 and node.after != RELAY:
             raise PeerMisbehaved(f"an item after number {node.after[1]} of series {node.after[0]}")
+        if node.grants and node.after == RELAY:
+            raise PeerMisbehaved("a relay with registrations")
     if all(node.after == RELAY for node in nodes):
         raise PeerMisbehaved("a plan that serves nobody")
 
 
-def _check_formats(part: PlanPart, formats: Formats) -> None:
-    """Refuse a plan that sends, or gives to clients, what it does not make."""
+def _check_formats(part: PlanPart, rules: Rules) -> None:
+    """Refuse a plan that sends, or gives to clients, what it does not make.
+
+    It is held against itself. What it wants converted and this broker's converters do not
+    have is their affair: it fails, and the root hears of it.
+    """
     count = len(part.formats)
-    places = [formats.places.get(name) for name in part.formats]
-    if None in places or len(set(places)) < count:
-        raise PeerMisbehaved("a plan with formats that its item does not have")
+    if len(set(part.formats)) < count or len(part.sizes) != count:
+        raise PeerMisbehaved("a plan with formats that are not told apart, or without sizes")
+    rules.amounts(part.sizes, _WORK_MAX)
+    rules.amounts((seconds for _, _, seconds in part.conversions), _WORK_MAX)
     indices = frozenset(range(count))
-    costs = formats.graph.costs
+    conversions = {(origin, target) for origin, target, _ in part.conversions}
+    if not indices.issuperset(chain(*conversions)) or any(a == b for a, b in conversions):
+        raise PeerMisbehaved("a plan with conversions of formats that it does not name")
     above: list[frozenset[int]] = []
     top = part.first.depth
     for node in part.nodes:
         if not indices.issuperset(_named(node)):
             raise PeerMisbehaved("a plan with formats that it does not name")
-        for origin, target in node.made:
-            if not math.isfinite(costs[places[origin], places[target]]):
-                raise PeerMisbehaved("a plan with a conversion that there is not")
+        if not conversions.issuperset(node.made):
+            raise PeerMisbehaved("a plan with a conversion that there is not")
         del above[node.depth - top :]
         if above and not above[-1].issuperset(node.receives):
             raise PeerMisbehaved("a plan that sends what it does not make")

@@ -30,7 +30,8 @@ from distributary.broker.membership.messages import (
 )
 from distributary.broker.membership.roster import LIFE, Known, MembersChanged
 from distributary.broker.membership.routing import Distances, Routes
-from distributary.broker.settings import ns
+from distributary.broker.settings import Digests, ns
+from distributary.broker.telemetry import SettingsDiffer
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -66,6 +67,7 @@ class Membership(Part):
         self._kept: Known | None = None
         self._started = False
         self._joining = False
+        self._settings_of: dict[str, Digests] = {}
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return who handles which kind of message."""
@@ -200,18 +202,35 @@ class Membership(Part):
         gossip = self.gossip
         gossip.hear_from(sender, message.incarnation, turn, message.news)
         news = gossip.news_for(sender)
-        turn.send(sender, Pong(message.number, gossip.incarnation, gossip.digest, news))
+        digests = self.core.settings.digests
+        turn.send(sender, Pong(message.number, gossip.incarnation, gossip.digest, news, digests))
         self._compare(message.digest, sender, turn)
+        self._compare_settings(message.settings, sender, turn)
 
     def _ponged(self, message: Pong, sender: Address, turn: Turn) -> None:
         self.gossip.check((*message.news, News(sender, message.incarnation, Status.ALIVE)))
         self.detector.answered(message, sender, turn)
         self.gossip.hear_from(sender, message.incarnation, turn, message.news)
         self._compare(message.digest, sender, turn)
+        self._compare_settings(message.settings, sender, turn)
 
     def _compare(self, digest: int, peer: str, turn: Turn) -> None:
         if not self._joining:
             self.gossip.compare(digest, peer, turn)
+
+    def _compare_settings(self, theirs: Digests, peer: str, turn: Turn) -> None:
+        """Report that a broker has other settings, once for all of these.
+
+        Nothing else comes of it: during an upgrade some brokers are ahead of others, and plans
+        say all that is needed to carry them out.
+        """
+        own = self.core.settings.digests
+        if theirs == self._settings_of.get(peer, own):
+            return
+        self._settings_of[peer] = theirs
+        for what, mine, other in zip(own._fields, own, theirs, strict=True):
+            if mine != other:
+                turn.report(SettingsDiffer(peer, what, other))
 
     def _ping_for(self, message: PingFor, sender: Address, turn: Turn) -> None:
         self.gossip.check_identity(sender)

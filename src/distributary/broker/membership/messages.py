@@ -7,8 +7,12 @@ from enum import Enum
 
 from distributary.broker.addresses import Speaker
 from distributary.broker.encoding import wire
+from distributary.broker.settings import Digests
 
 __all__ = ["Gossip", "Join", "Members", "News", "Ping", "PingFor", "Pong", "Reached", "Status"]
+
+
+NO_DIGESTS = Digests(0, 0)
 
 
 class Status(Enum):
@@ -52,12 +56,15 @@ class Ping:
         Of all that the sender takes for alive, so that two who disagree notice.
     news
         What may be new to the other.
+    settings
+        Digests of the sender's settings, so that two who do not have the same notice.
     """
 
     number: int
     incarnation: int
     digest: int
     news: tuple[News, ...] = ()
+    settings: Digests = NO_DIGESTS
 
 
 @wire(11, Speaker.BROKER)
@@ -69,6 +76,7 @@ class Pong:
     incarnation: int
     digest: int
     news: tuple[News, ...] = ()
+    settings: Digests = NO_DIGESTS
 
 
 @wire(12, Speaker.BROKER)

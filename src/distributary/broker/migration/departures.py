@@ -29,7 +29,6 @@ from distributary.broker.migration.transfers import (
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.subscription import LocalSubscription
 from distributary.broker.telemetry import MoveRefused
-from distributary.content import Publication
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -126,19 +125,17 @@ class Departures:
         if self._core.membership.is_alive(departure.target):
             turn.send(departure.client, MoveNow(departure.target))
 
-    def ghosts(self, publication: Publication) -> list[LocalSubscription]:
-        """Return subscriptions that are withdrawn, and may still be sent something."""
+    def ghosts(self, registration: str) -> list[LocalSubscription]:
+        """Return subscriptions that are withdrawn, and may still be sent something.
+
+        Those that had the registration, or were included in it.
+        """
         return [
             ghost
             for client in sorted(self._by_client)
             for ghost in self._by_client[client].ghosts
-            if ghost.filter.matches(publication)
+            if registration in (ghost.id, ghost.coverer)
         ]
-
-    def has_ghost(self, subscription: str) -> bool:
-        """Whether one of them has this id."""
-        departures = self._by_client.values()
-        return any(ghost.id == subscription for one in departures for ghost in one.ghosts)
 
     def redirect(self, subscription: str, parcel: Queued, place: Place, turn: Turn) -> None:
         """Pass something for a client on to its new home, as soon as that one is ready."""

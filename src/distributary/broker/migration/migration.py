@@ -46,7 +46,6 @@ from distributary.broker.migration.validation import CHECKS
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.subscription import LocalSubscription
 from distributary.broker.telemetry import MoveRefused
-from distributary.content import Publication
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -170,13 +169,9 @@ class Migration(Part):
         """Keep something for a client until its old home has sent the last."""
         self._arrivals.hold(subscription, parcel, place, turn, doubtful=doubtful)
 
-    def ghosts(self, publication: Publication) -> list[LocalSubscription]:
-        """Return subscriptions of clients that have left and may still be sent something."""
-        return self._departures.ghosts(publication)
-
-    def has_ghost(self, subscription: str) -> bool:
-        """Whether a subscription of this id is one of those."""
-        return self._departures.has_ghost(subscription)
+    def ghosts(self, registration: str) -> list[LocalSubscription]:
+        """Return what clients that have left may still be sent on account of a registration."""
+        return self._departures.ghosts(registration)
 
     def published(self, client: Address, cell: int, size_bytes: int) -> None:
         """Note that a client has published something."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 
-from distributary.broker.addresses import is_client
+from distributary.broker.addresses import is_client, tenant_of
 from distributary.broker.deliveries.deliveries import ClientDeliveries
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.dissemination.validation import check_blob, check_item, check_item_blob
@@ -155,6 +155,8 @@ def _check_deliveries(record: ClientDeliveries, rules: Rules) -> None:
         _check_owners((queued.client for queued in waiting), record.client)
         for queued in waiting:
             _check_queued(queued, subscription, rules)
+    tenant = tenant_of(record.client)
+    _check_owners((one.identity.tenant for one in record.finished), tenant)
     for finished in record.finished:
         rules.cells((finished.cell,))
         rules.times((finished.series,))
@@ -177,6 +179,7 @@ def _check_publications(record: ClientPublications, rules: Rules) -> None:
         rules.times((count.series,))
         rules.numbers((count.last,))
     counted = {(count.source, count.cell) for count in record.counts}
+    _check_owners((kept.item.tenant for kept in record.kept), tenant_of(record.client))
     for kept in record.kept:
         check_item(kept.item, rules)
         check_item_blob(kept.item, kept.blob)

@@ -229,6 +229,7 @@ def item_of(
     number: int,
     home: str,
     now_ns: int,
+    tenant: str,
 ) -> Item:
     """Return a publication with its number, as it goes on its way."""
     media_type, size_bytes = _content(publication, message.blob)
@@ -244,6 +245,7 @@ def item_of(
         media_type,
         size_bytes,
         message.blob is None,
+        tenant,
     )
 
 

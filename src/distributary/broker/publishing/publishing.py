@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from distributary.broker.addresses import Address
+from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Accepted, Publish, Refused
 from distributary.broker.core import Handler, Part
-from distributary.broker.dissemination.messages import Item, Offer, Settled, Taken
+from distributary.broker.dissemination.messages import Item, ItemId, Offer, Settled, Taken
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
 from distributary.broker.membership.roster import MembersChanged
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ClientPublications", "Publishing"]
 
-_Identity = tuple[str, str]
+_Identity = ItemId
+_Place = tuple[str, str, int]
 
 
 @wire(603)
@@ -77,7 +78,7 @@ class Publishing(Part):
         settings = core.settings
         self._kept: dict[_Identity, Kept] = {}
         self._dropped: dict[_Identity, str] = {}
-        self._counts: dict[tuple[str, int], _Count] = {}
+        self._counts: dict[_Place, _Count] = {}
         repeat_ns = ns(settings.content.repeat_s)
         self._backoff = Backoff(repeat_ns, 8 * repeat_ns)
         self._kept_ns = ns(settings.content.retention_s)
@@ -91,10 +92,10 @@ class Publishing(Part):
     def load(self, key: str, record: Any) -> None:
         """Take back a publication, a count, or that something was dropped."""
         if isinstance(record, CountRecord):
-            place = (record.source, record.cell)
+            place = (tenant_of(record.client), record.source, record.cell)
             self._counts[place] = _Count(record.client, record.series, record.last)
         elif isinstance(record, DroppedRecord):
-            self._dropped[record.source, record.id] = record.client
+            self._dropped[_dropped_identity(record)] = record.client
         else:
             assert isinstance(record, KeptRecord)
             self._enter(Kept.from_record(record))
@@ -137,15 +138,15 @@ class Publishing(Part):
         except BadInput as error:
             turn.send(sender, Refused("publication", str(error)))
             return
-        identity = publication.identity
-        accepted = Accepted(*identity)
+        identity = ItemId(tenant_of(sender), *publication.identity)
+        accepted = Accepted(*publication.identity)
         if identity in self._kept or identity in self._dropped:
             turn.send(sender, accepted)
             return
         cell = self.core.settings.space.cell_of(publication)
         if self.core.rendezvous.unwanted(cell, turn.now_ns):
             self._dropped[identity] = sender
-            turn.persist(_dropped_key(identity), DroppedRecord(sender, *identity))
+            turn.persist(_dropped_key(identity), DroppedRecord(sender, *publication.identity))
             self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
             turn.send(sender, accepted)
             # It has published, and nothing of it is traffic.
@@ -163,14 +164,13 @@ class Publishing(Part):
     def _numbered(
         self, message: Publish, publication: Publication, cell: int, client: str, turn: Turn
     ) -> Item:
-        source = publication.source
-        count = self._counts.get((source, cell))
+        source, tenant = publication.source, tenant_of(client)
+        place = (tenant, source, cell)
+        count = self._counts.get(place)
         if count is None:
-            count = self._counts[source, cell] = _Count(client, turn.now_ns)
+            count = self._counts[place] = _Count(client, turn.now_ns)
         count.last += 1
-        turn.persist(
-            _count_key(source, cell), CountRecord(client, source, cell, count.series, count.last)
-        )
+        turn.persist(_count_key(place), CountRecord(client, source, cell, count.series, count.last))
         return item_of(
             message,
             publication,
@@ -179,6 +179,7 @@ class Publishing(Part):
             number=count.last,
             home=self.core.identity,
             now_ns=turn.now_ns,
+            tenant=tenant,
         )
 
     # What roots answer.
@@ -193,7 +194,7 @@ class Publishing(Part):
 
     def _first(self, item: Item, root: str) -> int:
         """Return the lowest number that the root must have heard of before what follows."""
-        for number, identity in self._counts[item.source, item.cell].items:
+        for number, identity in self._counts[_place(item)].items:
             kept = self._kept[identity]
             if kept.state is not State.SETTLED or kept.answered_by != root:
                 return number
@@ -210,12 +211,12 @@ class Publishing(Part):
             self._repeating.keep(identity, turn.now_ns + self._backoff.longest_ns)
 
     def _taken(self, message: Taken, sender: Address, turn: Turn) -> None:
-        kept = self._kept.get((message.source, message.id))
+        kept = self._kept.get(message.identity)
         if kept is not None:
             kept.answered(sender, Event.TAKEN)
 
     def _settled(self, message: Settled, sender: Address, turn: Turn) -> None:
-        identity = (message.source, message.id)
+        identity = message.identity
         kept = self._kept.get(identity)
         if kept is None:
             return
@@ -236,7 +237,7 @@ class Publishing(Part):
     def _enter(self, kept: Kept) -> None:
         item = kept.item
         self._kept[item.identity] = kept
-        count = self._counts[item.source, item.cell]
+        count = self._counts[_place(item)]
         insort(count.items, (item.number, item.identity))
 
     def _in_order(self) -> list[Kept]:
@@ -257,16 +258,16 @@ class Publishing(Part):
             return
         self._remove(kept, turn)
         item = kept.item
-        count = self._counts[item.source, item.cell]
+        count = self._counts[_place(item)]
         if not count.items:
             # What is published next begins another series.
-            del self._counts[item.source, item.cell]
-            turn.erase(_count_key(item.source, item.cell))
+            del self._counts[_place(item)]
+            turn.erase(_count_key(_place(item)))
 
     def _remove(self, kept: Kept, turn: Turn) -> None:
         item = kept.item
         del self._kept[item.identity]
-        self._counts[item.source, item.cell].items.remove((item.number, item.identity))
+        self._counts[_place(item)].items.remove((item.number, item.identity))
         turn.erase(_kept_key(item.identity))
 
     # Clients that move.
@@ -275,12 +276,12 @@ class Publishing(Part):
         """Return all that is kept for a client: its numbers and its publications."""
         counts = [
             CountRecord(client, source, cell, count.series, count.last)
-            for (source, cell), count in sorted(self._counts.items())
+            for (_, source, cell), count in sorted(self._counts.items())
             if count.client == client
         ]
         kept = [kept.record() for kept in self._in_order() if kept.client == client]
         dropped = [
-            DroppedRecord(client, *identity)
+            DroppedRecord(client, identity.source, identity.id)
             for identity, whose in sorted(self._dropped.items())
             if whose == client
         ]
@@ -289,10 +290,10 @@ class Publishing(Part):
     def adopt_client(self, record: ClientPublications, turn: Turn) -> None:
         """Take over all that another broker has kept for a client."""
         for told in record.counts:
-            place = (told.source, told.cell)
+            place = (tenant_of(told.client), told.source, told.cell)
             if place not in self._counts:
                 self._counts[place] = _Count(told.client, told.series, told.last)
-                turn.persist(_count_key(*place), told)
+                turn.persist(_count_key(place), told)
         for moved in record.kept:
             identity = moved.item.identity
             if identity in self._kept:
@@ -304,7 +305,7 @@ class Publishing(Part):
             if kept.settled:
                 self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
         for gone in record.dropped:
-            identity = (gone.source, gone.id)
+            identity = _dropped_identity(gone)
             self._dropped[identity] = gone.client
             turn.persist(_dropped_key(identity), gone)
             self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
@@ -322,7 +323,7 @@ class Publishing(Part):
         for place in sorted(self._counts):
             if self._counts[place].client == client:
                 del self._counts[place]
-                turn.erase(_count_key(*place))
+                turn.erase(_count_key(place))
         for identity in sorted(self._dropped):
             if self._dropped[identity] == client:
                 del self._dropped[identity]
@@ -337,5 +338,14 @@ def _dropped_key(identity: _Identity) -> str:
     return f"publishing/dropped/{journal_key(*identity)}"
 
 
-def _count_key(source: str, cell: int) -> str:
-    return f"publishing/count/{journal_key(source)}/{cell}"
+def _count_key(place: _Place) -> str:
+    tenant, source, cell = place
+    return f"publishing/count/{journal_key(tenant, source)}/{cell}"
+
+
+def _place(item: Item) -> _Place:
+    return item.tenant, item.source, item.cell
+
+
+def _dropped_identity(record: DroppedRecord) -> ItemId:
+    return ItemId(tenant_of(record.client), record.source, record.id)

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from distributary.broker.blob import Blob
-from distributary.broker.dissemination.messages import Portion
+from distributary.broker.dissemination.messages import ItemId, Portion
 from distributary.broker.encoding import journal_key, wire
-from distributary.broker.formats import Formats
+from distributary.broker.formats import formats_in
 from distributary.broker.plan_part import RELAY, PlanPart, Route
 from distributary.broker.planning import Planning, along_hop, plan_tree, tree_along
 from distributary.broker.settings import ContentSettings
@@ -37,8 +37,7 @@ class JobRecord:
 class HandledRecord:
     """The homes for which an attempt at an item was passed on, as they are kept."""
 
-    source: str
-    id: str
+    identity: ItemId
     root: str
     attempt: int
     homes: tuple[str, ...]
@@ -63,6 +62,8 @@ class Job:
         Formats that are being made.
     lost
         (format, reason): what could not be made.
+    seconds
+        How long conversions take, by (from, to), as whoever planned expects.
     """
 
     __slots__ = (
@@ -74,6 +75,7 @@ class Job:
         "own",
         "part",
         "portion",
+        "seconds",
         "waiting",
     )
 
@@ -91,9 +93,12 @@ class Job:
         self.waiting = [(names[origin], names[target]) for origin, target in first.made]
         self.making: set[str] = set()
         self.lost: list[tuple[str, str]] = []
+        self.seconds = {
+            (names[origin], names[target]): seconds for origin, target, seconds in part.conversions
+        }
         item = portion.item
         homes = sorted(portion.plan.homes())
-        what = journal_key(item.source, item.id)
+        what = journal_key(*item.identity)
         self.key = f"{what}/{portion.root}/{portion.attempt}/{homes[0]}"
 
     def startable(self) -> list[tuple[str, str]]:
@@ -154,7 +159,6 @@ def refined(
     part: PlanPart,
     other: Mapping[str, str | None],
     *,
-    formats: Formats,
     link_cost_to: Callable[[str], float],
     own_cost: float,
     own_wait_s: float,
@@ -169,8 +173,6 @@ def refined(
     other
         The homes that are reached otherwise than it says, with their next hops; those that
         cannot be reached are left out.
-    formats
-        Of the item.
     link_cost_to
         What the link to a neighbour costs.
     own_cost, own_wait_s
@@ -191,20 +193,11 @@ def refined(
             continue
         routes[home] = along_hop(route, (hop, link_cost_to(hop), node_costs.get(hop, 1.0)))
     homes = {home: known for home, known in part.homes().items() if home in routes}
-    places = formats.places
-    names = part.formats
-    wants = {
-        node.broker: tuple(sorted(places[names[k]] for k in node.wants))
-        for node in part.nodes
-        if node.broker in homes
-    }
-    # Who gets no format passes on nothing but the event, for which any will do.
-    held = tuple(sorted(places[names[k]] for k in own.receives)) or (formats.held,)
     return plan_tree(
-        formats,
+        formats_in(part),
         tree_along(own.broker, own_cost, routes),
-        held=held,
-        wants=wants,
+        # Who gets no format passes on nothing but the event, for which any will do.
+        held=tuple(sorted(own.receives)) or (0,),
         homes=homes,
         waits_s={**{node.broker: node.wait_s for node in part.nodes}, own.broker: own_wait_s},
         settings=settings,

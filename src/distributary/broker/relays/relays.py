@@ -10,16 +10,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.blob import Blob
 from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.finished import Arrival
-from distributary.broker.dissemination.messages import ConversionLost, Portion, Probe, ProbeAnswer
+from distributary.broker.dissemination.messages import (
+    ConversionLost,
+    ItemId,
+    Portion,
+    Probe,
+    ProbeAnswer,
+)
 from distributary.broker.effects import ConversionRefused, Converted, Turn
 from distributary.broker.encoding import encode, journal_key
-from distributary.broker.formats import formats_of, inline_blob
+from distributary.broker.formats import inline_blob
 from distributary.broker.plan_part import PlanPart
 from distributary.broker.relays.job import HandledRecord, Job, JobRecord, other_hops, refined
 from distributary.broker.settings import ns
@@ -31,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Relays"]
 
-_Attempt = tuple[str, str, str, int]
+_Attempt = tuple[ItemId, str, int]
 
 
 class Relays(Part):
@@ -47,8 +53,9 @@ class Relays(Part):
         self._forgetting = Retention(core.timers, self._forget)
         self._under_way: Counter[_Attempt] = Counter()
         self._loaded: list[Portion] = []
-        # Who waits for a conversion under way: by content and target.
-        self._making: dict[tuple[str, str], list[Job]] = {}
+        # Who waits for a conversion under way: by tenant, content and target. What one tenant
+        # has does not make anything quicker for another, who could tell by that.
+        self._making: dict[tuple[str, str, str], list[Job]] = {}
         self._load = 0.0
 
     def handlers(self) -> Mapping[type, Handler]:
@@ -61,7 +68,7 @@ class Relays(Part):
             self._loaded.append(record.portion)
         else:
             assert isinstance(record, HandledRecord)
-            attempt = (record.source, record.id, record.root, record.attempt)
+            attempt = (record.identity, record.root, record.attempt)
             self._handled[attempt] = set(record.homes)
 
     def start(self, turn: Turn) -> None:
@@ -79,7 +86,7 @@ class Relays(Part):
 
     def snapshot(self) -> dict[str, Any]:
         """Return what is being converted, and for how long that should take."""
-        making = sorted(target for _, target in self._making)
+        making = sorted(target for _, _, target in self._making)
         return {"under_way": self._under_way.total(), "converting": making, "left_s": self.left_s}
 
     # Portions.
@@ -121,17 +128,15 @@ class Relays(Part):
         other = other_hops(part, next_hop)
         if not other:
             return part
-        lost = tuple(sorted({name for name, _ in portion.lost}))
         planning = refined(
             part,
             other,
-            formats=formats_of(self.core.settings, portion.item, lost),
             link_cost_to=membership.link_cost_to,
             own_cost=membership.node_cost,
             own_wait_s=self.left_s,
             settings=self.core.settings.content,
         )
-        turn.report(Refined(portion.item.source, portion.item.id))
+        turn.report(Refined(portion.item.source, portion.item.id, portion.item.tenant))
         return planning.part
 
     def _go_on(self, job: Job, turn: Turn) -> None:
@@ -147,9 +152,9 @@ class Relays(Part):
                     portion.item,
                     portion.root,
                     portion.attempt,
-                    portion.lost,
+                    portion.original,
                     first.after,
-                    first.registrations,
+                    job.part.grants_of(first),
                     job.in_hand,
                 ),
                 turn,
@@ -158,7 +163,7 @@ class Relays(Part):
             blobs = tuple(job.in_hand[child.formats[k]] for k in child.first.receives)
             self.core.links.send(
                 child.first.broker,
-                Portion(portion.item, portion.root, portion.attempt, portion.lost, child, blobs),
+                replace(portion, plan=child, blobs=blobs),
                 turn,
             )
         if not job.making:
@@ -172,7 +177,7 @@ class Relays(Part):
         if homes:
             self.core.links.send(
                 portion.root,
-                ConversionLost(item.source, item.id, portion.attempt, tuple(job.lost), homes),
+                ConversionLost(item.identity, portion.attempt, tuple(job.lost), homes),
                 turn,
             )
         self._under_way[_attempt(portion)] -= 1
@@ -199,33 +204,31 @@ class Relays(Part):
         blob = job.in_hand[origin]
         if blob is None:
             blob = inline_blob(item.event, item.media_type)
-        waiting = self._making.get((blob.digest, target))
+        key = (item.tenant, blob.digest, target)
+        waiting = self._making.get(key)
         if waiting is not None:
             waiting.append(job)
             return
-        self._making[blob.digest, target] = [job]
-        formats = formats_of(self.core.settings, item)
-        places = formats.places
-        work = float(formats.graph.costs[places[origin], places[target]])
+        self._making[key] = [job]
+        work = job.seconds[origin, target]
         self._load += work
         asked_ns = turn.now_ns
-        self.core.convert(turn, blob, target, self._converted, blob, target, work, asked_ns)
+        self.core.convert(turn, blob, target, self._converted, key, work, asked_ns)
 
     def _converted(
         self,
         turn: Turn,
         answer: Converted | ConversionRefused,
-        blob: Blob,
-        target: str,
+        key: tuple[str, str, str],
         work: float,
         asked_ns: int,
     ) -> None:
         self._load -= work
+        _, origin, target = key
         if isinstance(answer, Converted):
-            self.core.measured.conversion(
-                blob.media_type, target, turn.now_ns - asked_ns, answer.blob.size_bytes
-            )
-        for job in self._making.pop((blob.digest, target)):
+            took_ns = turn.now_ns - asked_ns
+            self.core.measured.conversion(origin, target, took_ns, answer.blob.size_bytes)
+        for job in self._making.pop(key):
             job.making.discard(target)
             if isinstance(answer, Converted):
                 job.in_hand[target] = answer.blob
@@ -241,11 +244,8 @@ class Relays(Part):
         step = (own, membership.link_cost_to(sender), membership.node_cost)
         steps = (*probe.steps, step)
         if own in probe.homes:
-            turn.send(probe.root, ProbeAnswer(probe.source, probe.id, probe.attempt, steps))
-        self.pass_on_probe(
-            Probe(probe.source, probe.id, probe.attempt, probe.root, probe.homes, steps, b""),
-            turn,
-        )
+            turn.send(probe.root, ProbeAnswer(probe.identity, probe.attempt, steps))
+        self.pass_on_probe(replace(probe, steps=steps, padding=b""), turn)
 
     def pass_on_probe(self, probe: Probe, turn: Turn) -> None:
         """Send a probe on to its homes, one for each next hop."""
@@ -260,9 +260,7 @@ class Relays(Part):
 
     def _padded(self, probe: Probe, homes: tuple[str, ...]) -> Probe:
         def made(padding: bytes) -> Probe:
-            return Probe(
-                probe.source, probe.id, probe.attempt, probe.root, homes, probe.steps, padding
-            )
+            return replace(probe, homes=homes, padding=padding)
 
         missing = self.core.settings.content.probe_bytes - len(encode(made(b"")))
         return made(bytes(max(0, missing)))
@@ -270,9 +268,9 @@ class Relays(Part):
 
 def _attempt(portion: Portion) -> _Attempt:
     item = portion.item
-    return item.source, item.id, portion.root, portion.attempt
+    return item.identity, portion.root, portion.attempt
 
 
 def _handled_key(attempt: _Attempt) -> str:
-    source, identifier, root, number = attempt
-    return f"relays/handled/{journal_key(source, identifier)}/{root}/{number}"
+    identity, root, number = attempt
+    return f"relays/handled/{journal_key(*identity)}/{root}/{number}"

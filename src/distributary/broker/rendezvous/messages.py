@@ -52,8 +52,8 @@ class Registration:
         Whether it had been confirmed to its client when it came here.
     path
         The brokers that it passed on the way here, the home first.
-    claim
-        As in `messages.subscriptions.Register`.
+    claim, tenant
+        As in `Register`.
     """
 
     home: str
@@ -66,6 +66,7 @@ class Registration:
     confirmed: bool
     path: tuple[Step, ...]
     claim: int = 0
+    tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +191,7 @@ class InterestTaken:
 def _check_register(message: Register, rules: Rules) -> None:
     """Refuse a registration that nobody can match with."""
     rules.cells(message.cells)
-    _check_wish(message)
+    _check_wish(message, rules)
 
 
 def _check_cells(message: Withdraw | Registered | Withdrawn | AdvertiseCells, rules: Rules) -> None:
@@ -226,7 +227,7 @@ def _check_copy(copy: Copy, rules: Rules) -> None:
     told = (registration.home, registration.id, registration.version)
     if told != (held.home, held.id, held.version):
         raise PeerMisbehaved(f"{quoted(registration.id)} given for {quoted(held.id)}")
-    _check_wish(registration)
+    _check_wish(registration, rules)
     check_path(registration.path, rules)
 
 
@@ -235,8 +236,9 @@ def _check_one_held(held: Held, rules: Rules) -> None:
     rules.cells(held.cells)
 
 
-def _check_wish(wish: Register | Registration) -> None:
+def _check_wish(wish: Register | Registration, rules: Rules) -> None:
     """Read what is wanted; whoever keeps it reads it again."""
+    rules.tenants((wish.tenant,))
     filter_of(wish.filters)
     if wish.profile is not None:
         profile_of(wish.profile)

@@ -109,13 +109,15 @@ class Rendezvous(Part):
             key = self._keys[cell] = self.core.settings.space.key(cell).hex()[:digits]
         return key
 
-    def matches(self, cell: int, publication: Publication) -> list[Registration]:
-        """Return the registrations to content that a publication is for, in order."""
-        return self._table.matches(cell, publication, tolerance=False)
+    def matches(self, cell: int, publication: Publication, tenant: str = "") -> list[Registration]:
+        """Return the registrations to content that a tenant's publication is for, in order."""
+        return self._table.matches(cell, publication, tenant, tolerance=False)
 
-    def followers(self, cell: int, publication: Publication) -> list[Registration]:
-        """Return the registrations with a tolerance that a stream object is for, in order."""
-        return self._table.matches(cell, publication, tolerance=True)
+    def followers(
+        self, cell: int, publication: Publication, tenant: str = ""
+    ) -> list[Registration]:
+        """Return the registrations with a tolerance that a tenant's object is for, in order."""
+        return self._table.matches(cell, publication, tenant, tolerance=True)
 
     def unwanted(self, cell: int, now_ns: int) -> bool:
         """Whether what is published here in a cell can be dropped: nobody wants it."""
@@ -149,6 +151,7 @@ class Rendezvous(Part):
             message.confirmed,
             path,
             message.claim,
+            message.tenant,
         )
         copy = Copy(Held(sender, message.id, message.version, cells), registration)
         entry = self._registry.take(copy, turn, late=message.confirmed)

@@ -74,7 +74,9 @@ class Table:
     def __init__(self) -> None:
         self._entries: dict[EntryKey, Entry] = {}
         self._by_cell: dict[int, dict[EntryKey, Entry]] = {}
-        self._matchers: dict[tuple[int, bool], Matcher[EntryKey]] = {}
+        # By cell, then by tenant and by whether there is a tolerance. What is another tenant's
+        # is not even looked at.
+        self._matchers: dict[int, dict[tuple[str, bool], Matcher[EntryKey]]] = {}
 
     def __iter__(self) -> Iterator[Entry]:
         """Go through all entries in the order of their names."""
@@ -96,13 +98,13 @@ class Table:
 
     def wanted(self, cell: int) -> bool:
         """Whether anybody is registered in a cell."""
-        return any(matcher for matcher in self._both(cell))
+        return any(matcher for matcher in self._matchers.get(cell, {}).values())
 
     def matches(
-        self, cell: int, publication: Publication, *, tolerance: bool
+        self, cell: int, publication: Publication, tenant: str = "", *, tolerance: bool
     ) -> list[Registration]:
-        """Return the registrations of a cell that a publication passes, in order."""
-        matcher = self._matchers.get((cell, tolerance))
+        """Return the registrations of a cell that a tenant's publication passes, in order."""
+        matcher = self._matchers.get(cell, {}).get((tenant, tolerance))
         if matcher is None:
             return []
         found: list[Registration] = []
@@ -147,8 +149,7 @@ class Table:
             del found[entry.key]
             if not found:
                 del self._by_cell[cell]
-            for matcher in self._both(cell):
-                matcher.discard(entry.key)
+            self._discard(entry.key, cell)
         entry.cells -= cells
         if not entry.cells:
             self._entries.pop(entry.key, None)
@@ -166,15 +167,16 @@ class Table:
         self._by_cell.setdefault(cell, {})[entry.key] = entry
         registration = entry.registration
         if registration is not None:
-            place = (cell, registration.tolerance)
-            matcher = self._matchers.setdefault(place, Matcher())
+            matchers = self._matchers.setdefault(cell, {})
+            matcher = matchers.setdefault((registration.tenant, registration.tolerance), Matcher())
             matcher.put(entry.key, filter_of(registration.filters))
 
-    def _both(self, cell: int) -> Iterator[Matcher[EntryKey]]:
-        for tolerance in (False, True):
-            matcher = self._matchers.get((cell, tolerance))
-            if matcher is not None:
-                yield matcher
+    def _discard(self, key: EntryKey, cell: int) -> None:
+        matchers = self._matchers.get(cell, {})
+        for place, matcher in list(matchers.items()):
+            matcher.discard(key)
+            if not matcher:
+                del matchers[place]
 
 
 def _newer(known: Registration | None, told: Registration | None) -> bool:

@@ -27,7 +27,7 @@ from distributary.broker.streams.messages import (
     Wanted,
     read_object,
 )
-from distributary.broker.streams.stream import ObjectName, Stream
+from distributary.broker.streams.stream import ObjectKey, ObjectName, Stream
 from distributary.content.attributes import attribute_text
 from distributary.content.publication import Publication
 
@@ -59,11 +59,12 @@ class _Known:
     publication: Publication
     home: str
     since_ns: int
+    tenant: str
     waiting: set[str] = field(default_factory=set)
 
     def follow(self) -> FollowObject:
         """Return what to tell homes whose subscriptions follow it."""
-        return FollowObject(self.event, self.home, self.since_ns)
+        return FollowObject(self.event, self.home, self.since_ns, self.tenant)
 
 
 class Announcements:
@@ -71,12 +72,12 @@ class Announcements:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._cells: dict[int, dict[ObjectName, _Known]] = {}
-        self._clients: dict[ObjectName, set[Address]] = {}
+        self._cells: dict[int, dict[ObjectKey, _Known]] = {}
+        self._clients: dict[ObjectKey, set[Address]] = {}
 
-    def expect(self, name: ObjectName, client: Address) -> None:
+    def expect(self, key: ObjectKey, client: Address) -> None:
         """Tell a client as soon as its object is known."""
-        self._clients.setdefault(name, set()).add(client)
+        self._clients.setdefault(key, set()).add(client)
 
     def announce(self, stream: Stream, turn: Turn) -> None:
         """Tell the root of an object's cell that there is the object."""
@@ -85,22 +86,23 @@ class Announcements:
         core = self._core
         space = core.settings.space
         key = space.key(space.cell_of(stream.publication)).hex()[: len(core.identity)]
-        message = ObjectAnnounced(stream.event, core.identity, stream.since_ns)
+        message = ObjectAnnounced(stream.event, core.identity, stream.since_ns, stream.tree.tenant)
         core.links.route(key, message, turn)
 
     def take_announced(self, message: ObjectAnnounced, turn: Turn) -> None:
         """Handle that there is an object in a cell of which this broker is the root."""
         publication = read_object(message.event)
-        name = name_of(publication)
+        tenant = message.tenant
+        name = (tenant, name_of(publication))
         cell = self._core.settings.space.cell_of(publication)
-        known = _Known(message.event, publication, message.home, message.since_ns)
+        known = _Known(message.event, publication, message.home, message.since_ns, tenant)
         before = self._cells.setdefault(cell, {}).get(name)
         if before is not None and before.home != message.home:
             # The publisher has moved. Whoever is behind is told, and gives the object up.
             late, known = sorted((before, known), key=lambda one: (one.since_ns, one.home))
             self._core.links.send(late.home, known.follow(), turn)
         self._cells[cell][name] = known
-        homes = {r.home for r in self._core.rendezvous.followers(cell, publication)}
+        homes = {r.home for r in self._core.rendezvous.followers(cell, publication, tenant)}
         known.waiting = {home for home in homes if self._core.membership.is_alive(home)}
         for home in sorted(homes):
             self._core.links.send(home, known.follow(), turn)
@@ -109,13 +111,13 @@ class Announcements:
     def registered(self, cell: int, registration: Registration, turn: Turn) -> None:
         """Tell the home of a new registration about the objects that it follows."""
         for known in self._cells.get(cell, {}).values():
-            followers = self._core.rendezvous.followers(cell, known.publication)
+            followers = self._core.rendezvous.followers(cell, known.publication, known.tenant)
             if any(follower.home == registration.home for follower in followers):
                 self._core.links.send(registration.home, known.follow(), turn)
 
     def take_following(self, message: Following, sender: Address, turn: Turn) -> None:
         """Handle that a home knows of an object."""
-        name = message.source, message.subject
+        name = (message.tenant, (message.source, message.subject))
         for objects in self._cells.values():
             known = objects.get(name)
             if known is not None and sender in known.waiting:
@@ -124,7 +126,8 @@ class Announcements:
 
     def take_known(self, message: ObjectKnown, turn: Turn) -> None:
         """Handle that everybody knows of an object of one of our clients."""
-        for client in sorted(self._clients.pop((message.source, message.subject), ())):
+        key = (message.tenant, (message.source, message.subject))
+        for client in sorted(self._clients.pop(key, ())):
             turn.send(client, Announced(message.source, message.subject))
 
     def peers_lost(self, peers: set[str], *, gone: bool, turn: Turn) -> None:
@@ -137,9 +140,10 @@ class Announcements:
                     known.waiting -= peers
                     self._tell(name, known, turn)
 
-    def _tell(self, name: ObjectName, known: _Known, turn: Turn) -> None:
+    def _tell(self, key: ObjectKey, known: _Known, turn: Turn) -> None:
         if not known.waiting:
-            self._core.links.send(known.home, ObjectKnown(*name), turn)
+            tenant, name = key
+            self._core.links.send(known.home, ObjectKnown(*name, tenant), turn)
 
 
 @wire(610)

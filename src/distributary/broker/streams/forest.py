@@ -5,18 +5,21 @@ from __future__ import annotations
 from distributary.broker.effects import Turn
 from distributary.broker.streams.announcements import ChildRecord, TreeRecord
 from distributary.broker.streams.messages import Update, Wanted
-from distributary.broker.streams.stream import Branch, Copy, ObjectName, Stream
+from distributary.broker.streams.stream import Branch, Copy, ObjectKey, ObjectName, Stream
 from distributary.broker.streams.tree import ChildLink, ParentLink, Tree
 
 __all__ = ["Forest", "tree_name"]
 
 
-def tree_name(name: ObjectName, *, root: str, approach: str) -> str:
+def tree_name(key: ObjectKey, *, root: str, approach: str) -> str:
     """Return what the tree of an object is called.
 
-    A source has no spaces, so that no two objects share a name by chance.
+    A source has no spaces, so that no two objects share a name by chance. The name says whose
+    tree it is, so that whoever is asked to be a parent knows; see `Tree.tenant`.
     """
-    return root if approach == "one-tree" else f"{name[0]} {name[1]}"
+    tenant, (source, subject) = key
+    name = root if approach == "one-tree" else f"{source} {subject}"
+    return f" {tenant} {name}" if tenant else name
 
 
 class Forest:
@@ -29,7 +32,7 @@ class Forest:
     trees
         By name.
     streams
-        Objects by name; each is in one tree.
+        Objects by tenant and name; each is in one tree.
     up
         Links to parents, by number.
     down
@@ -41,7 +44,7 @@ class Forest:
     def __init__(self, identity: str) -> None:
         self.identity = identity
         self.trees: dict[str, Tree] = {}
-        self.streams: dict[ObjectName, Stream] = {}
+        self.streams: dict[ObjectKey, Stream] = {}
         self.up: dict[int, ParentLink] = {}
         self.down: dict[tuple[str, int], ChildLink] = {}
         self.link_count = 0
@@ -55,16 +58,17 @@ class Forest:
 
     def stream(self, tree: Tree, name: ObjectName) -> Stream:
         """Return an object of a tree, which may be new."""
-        stream = self.streams.get(name)
+        key = (tree.tenant, name)
+        stream = self.streams.get(key)
         if stream is None or stream.tree is not tree:
-            stream = self.streams[name] = tree.add(name)
+            stream = self.streams[key] = tree.add(name)
         return stream
 
     def remove(self, stream: Stream) -> None:
         """Forget an object."""
         stream.tree.remove(stream)
-        if self.streams.get(stream.name) is stream:
-            del self.streams[stream.name]
+        if self.streams.get(stream.key) is stream:
+            del self.streams[stream.key]
 
     def add_child(self, tree: Tree, peer: str, number: int) -> ChildLink:
         """Add a link to a child, in place of an earlier one to the same child."""

@@ -239,6 +239,7 @@ class ObjectAnnounced:
     event: str
     home: str
     since_ns: int
+    tenant: str = ""
 
 
 @wire(123, Speaker.BROKER)
@@ -255,6 +256,7 @@ class FollowObject:
     event: str
     root: str
     since_ns: int
+    tenant: str = ""
 
 
 @wire(124, Speaker.BROKER)
@@ -264,6 +266,7 @@ class Following:
 
     source: str
     subject: str
+    tenant: str = ""
 
 
 @wire(125, Speaker.BROKER)
@@ -273,18 +276,21 @@ class ObjectKnown:
 
     source: str
     subject: str
+    tenant: str = ""
 
 
 def _check_announced(message: ObjectAnnounced, rules: Rules) -> None:
     """Refuse what is no object."""
     read_object(message.event)
     rules.brokers((message.home,))
+    rules.tenants((message.tenant,))
 
 
 def _check_follow(message: FollowObject, rules: Rules) -> None:
     """Refuse what is no object."""
     read_object(message.event)
     rules.brokers((message.root,))
+    rules.tenants((message.tenant,))
 
 
 def _check_attach(message: Attach, rules: Rules) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from distributary.broker.addresses import Address
+from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Changed
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key
@@ -12,7 +12,7 @@ from distributary.broker.host import PlantTree
 from distributary.broker.streams.announcements import ObjectRecord, TreeRecord, name_of
 from distributary.broker.streams.forest import tree_name
 from distributary.broker.streams.messages import FollowObject, read_object
-from distributary.broker.streams.stream import Copy, Follower, ObjectName, Stream, amounts_of
+from distributary.broker.streams.stream import Copy, Follower, ObjectKey, Stream, amounts_of
 from distributary.broker.telemetry import CopyChanged
 from distributary.content.publication import Publication
 from distributary.errors import BadInput, quoted
@@ -42,27 +42,27 @@ class Objects:
         self._flow = flow
         self._demands = demands
         self._uplinks = uplinks
-        self._clients: dict[ObjectName, Address] = {}
+        self._clients: dict[ObjectKey, Address] = {}
 
     def announced(self) -> list[Stream]:
         """Return the objects that clients of this broker have announced."""
-        return [self._forest.streams[name] for name in sorted(self._clients)]
+        return [self._forest.streams[key] for key in sorted(self._clients)]
 
     def open(self, event: str, publication: Publication, client: Address, turn: Turn) -> Stream:
         """Become the root of an object's tree."""
-        name = name_of(publication)
-        stream = self._forest.streams.get(name)
+        key = (tenant_of(client), name_of(publication))
+        stream = self._forest.streams.get(key)
         if stream is None or not stream.tree.owned:
             if stream is not None:
                 self._uproot(stream, self._core.identity, turn)
-            stream = self._plant(name, self._core.identity)
+            stream = self._plant(key, self._core.identity)
         if stream.event is None:
             # Somebody may have attached here before it was announced.
             self._note(stream, event, publication)
             self._forest.keep_tree(stream.tree, turn)
-        if name not in self._clients:
+        if key not in self._clients:
             stream.since_ns = turn.now_ns
-        self._clients[name] = client
+        self._clients[key] = client
         self._keep(stream, turn)
         self._refresh(stream, turn)
         return stream
@@ -71,7 +71,7 @@ class Objects:
         """Whether a client has opened some of the objects here."""
         return client in self._clients.values()
 
-    def change(self, message: Changed, turn: Turn) -> None:
+    def change(self, message: Changed, client: Address, turn: Turn) -> None:
         """Take a new version from an object's publisher.
 
         Raises
@@ -79,7 +79,8 @@ class Objects:
         BadInput
             When the object was not announced here, or a number is out of range.
         """
-        stream = self._forest.streams.get((message.source, message.subject))
+        key = (tenant_of(client), (message.source, message.subject))
+        stream = self._forest.streams.get(key)
         if stream is None or not stream.tree.owned or stream.event is None:
             raise BadInput("subject", f"{quoted(message.subject)} was not announced")
         if not 0 <= message.sequence <= _NUMBER_MAX:
@@ -93,9 +94,9 @@ class Objects:
 
     def follow(self, message: FollowObject, publication: Publication, turn: Turn) -> None:
         """Learn of an object that own subscriptions may follow."""
-        name = name_of(publication)
-        stream = self._forest.streams.get(name)
-        followers = self._followers(publication, stream)
+        key = (message.tenant, name_of(publication))
+        stream = self._forest.streams.get(key)
+        followers = self._followers(publication, stream, message.tenant)
         if stream is None or stream.tree.root != message.root:
             if stream is not None:
                 if message.since_ns < stream.since_ns:
@@ -103,7 +104,7 @@ class Objects:
                 self._uproot(stream, message.root, turn)
             if not followers:
                 return
-            stream = self._plant(name, message.root)
+            stream = self._plant(key, message.root)
         stream.since_ns = message.since_ns
         if followers:
             self._note(stream, message.event, publication)
@@ -147,7 +148,7 @@ class Objects:
         self._note(stream, record.event, publication)
         stream.since_ns = record.since_ns
         if record.client:
-            self._clients[stream.name] = record.client
+            self._clients[stream.key] = record.client
         if record.sequence >= 0:
             stream.copy = Copy(record.sequence, record.time_ns, record.values)
 
@@ -163,7 +164,7 @@ class Objects:
         for tree in list(self._forest.trees.values()):
             for stream in list(tree.streams.values()):
                 if stream.publication is not None:
-                    stream.followers = self._followers(stream.publication, stream)
+                    stream.followers = self._followers(stream.publication, stream, tree.tenant)
             self._demands.reconsider(tree, list(tree.streams.values()), turn)
             if tree.name not in self._forest.trees:
                 continue
@@ -187,25 +188,25 @@ class Objects:
                 branch.count = 0
                 branch.since_ns = now_ns
 
-    def _plant(self, name: ObjectName, root: str) -> Stream:
+    def _plant(self, key: ObjectKey, root: str) -> Stream:
         """Put an object into the tree of a root."""
-        return self._forest.stream(self._forest.tree(self._tree_name(name, root), root), name)
+        return self._forest.stream(self._forest.tree(self._tree_name(key, root), root), key[1])
 
     def _uproot(self, stream: Stream, root: str, turn: Turn) -> None:
         """Take an object out of its tree, because it has another root now."""
-        if self._clients.pop(stream.name, None) is not None:
+        if self._clients.pop(stream.key, None) is not None:
             turn.erase(_key(stream))
         stream.followers = []
         stream.event = stream.publication = None
-        if stream.tree.name == self._tree_name(stream.name, root):
+        if stream.tree.name == self._tree_name(stream.key, root):
             # Those below hear of the new root as we have.
             self._give_up(stream.tree, turn)
         else:
             self._demands.reconsider(stream.tree, [stream], turn)
 
-    def _tree_name(self, name: ObjectName, root: str) -> str:
+    def _tree_name(self, key: ObjectKey, root: str) -> str:
         approach = self._core.settings.streams.approach
-        return tree_name(name, root=root, approach=approach)
+        return tree_name(key, root=root, approach=approach)
 
     def _give_up(self, tree: Tree, turn: Turn) -> None:
         for link in list(tree.children.values()):
@@ -221,14 +222,15 @@ class Objects:
     def _keep(self, stream: Stream, turn: Turn, copy: Copy | None = None) -> None:
         copy = stream.copy if copy is None else copy
         assert stream.event is not None
-        client = self._clients.get(stream.name, "")
+        client = self._clients.get(stream.key, "")
         version = (-1, 0, ()) if copy is None else (copy.sequence, copy.time_ns, copy.values)
         record = ObjectRecord(stream.event, client, stream.tree.name, stream.since_ns, *version)
         turn.persist(_key(stream), record)
 
     def _refresh(self, stream: Stream, turn: Turn) -> None:
         assert stream.publication is not None
-        self._set_followers(stream, self._followers(stream.publication, stream), turn)
+        followers = self._followers(stream.publication, stream, stream.tree.tenant)
+        self._set_followers(stream, followers, turn)
 
     def _set_followers(self, stream: Stream, followers: list[Follower], turn: Turn) -> None:
         if followers != stream.followers:
@@ -237,11 +239,15 @@ class Objects:
             stream.followers = followers
             self._demands.reconsider(stream.tree, [stream], turn)
 
-    def _followers(self, publication: Publication, stream: Stream | None) -> list[Follower]:
+    def _followers(
+        self, publication: Publication, stream: Stream | None, tenant: str
+    ) -> list[Follower]:
         """Return the own subscriptions that follow an object, as they were if they were."""
         known = {} if stream is None else {f.id: f for f in stream.followers}
         found: list[Follower] = []
         for local in self._core.subscriptions.streaming(publication):
+            if tenant_of(local.client) != tenant:
+                continue
             tolerance = local.subscription.tolerance
             assert tolerance is not None
             amounts = amounts_of(tolerance)
@@ -253,7 +259,7 @@ class Objects:
 
 
 def _key(stream: Stream) -> str:
-    return f"streams/object/{journal_key(*stream.name)}"
+    return f"streams/object/{journal_key(stream.tree.tenant, *stream.name)}"
 
 
 def _per_second(count: int, elapsed_ns: int) -> float:

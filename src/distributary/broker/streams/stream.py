@@ -23,6 +23,7 @@ __all__ = [
     "Branch",
     "Copy",
     "Follower",
+    "ObjectKey",
     "ObjectName",
     "Rules",
     "Stream",
@@ -35,6 +36,9 @@ __all__ = [
 
 ObjectName: TypeAlias = tuple[str, str]
 """(`source`, `subject`)."""
+
+ObjectKey: TypeAlias = tuple[str, ObjectName]
+"""(tenant, name): what tells an object from others. A tree has objects of one tenant only."""
 
 
 class Copy:
@@ -216,6 +220,11 @@ class Stream:
         self.rate = 0.0
         self.late_ns = 0
         self.loss = 0.0
+
+    @property
+    def key(self) -> ObjectKey:
+        """What tells the object from others."""
+        return self.tree.tenant, self.name
 
     @property
     def held(self) -> int:

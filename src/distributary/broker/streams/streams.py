@@ -290,12 +290,12 @@ class Streams(Part):
             turn.send(sender, Refused("announcement", str(error)))
             return
         stream = self._objects.open(message.event, publication, sender, turn)
-        self._announcements.expect(stream.name, sender)
+        self._announcements.expect(stream.key, sender)
         self._announcements.announce(stream, turn)
 
     def _changed(self, message: Changed, sender: Address, turn: Turn) -> None:
         try:
-            self._objects.change(message, turn)
+            self._objects.change(message, sender, turn)
         except BadInput as error:
             turn.send(sender, Refused(f"{message.source} {message.subject}", str(error)))
 
@@ -315,7 +315,7 @@ class Streams(Part):
     def _follow_object(self, message: FollowObject, sender: Address, turn: Turn) -> None:
         publication = read_object(message.event)
         self._objects.follow(message, publication, turn)
-        self.core.links.send(sender, Following(*name_of(publication)), turn)
+        self.core.links.send(sender, Following(*name_of(publication), message.tenant), turn)
 
     def _following(self, message: Following, sender: Address, turn: Turn) -> None:
         self._announcements.take_following(message, sender, turn)

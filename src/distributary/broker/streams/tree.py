@@ -260,6 +260,11 @@ class Tree:
         self._count = 0
 
     @property
+    def tenant(self) -> str:
+        """Whose objects these are; none of any other tenant is in the same tree."""
+        return self.name[1:].partition(" ")[0] if self.name.startswith(" ") else ""
+
+    @property
     def key(self) -> str:
         """Under which the place is kept."""
         return f"streams/tree/{journal_key(self.name)}"

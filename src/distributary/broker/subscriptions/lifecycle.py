@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from distributary.broker.addresses import tenant_of
 from distributary.broker.client import Subscribed, Unsubscribed
 from distributary.broker.effects import Turn
 from distributary.broker.membership.roster import MembersChanged
@@ -102,6 +103,7 @@ class Lifecycle:
                 local.confirmed,
                 cells,
                 local.claim,
+                tenant_of(local.client),
             )
 
         self.registrar.pursue(_registration_name(local.id), local.cells, make, turn)

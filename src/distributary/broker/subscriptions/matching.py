@@ -16,6 +16,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from distributary.broker.addresses import tenant_of
 from distributary.broker.subscriptions.subscription import LocalSubscription, State, filter_of
 from distributary.filters import Filter, Index, covers
 
@@ -100,7 +101,7 @@ class Matcher(Generic[_Key]):
 # but of memory: only so many are tried.
 _TRIED_MAX = 16
 
-_Alike = tuple[str | None, bool]
+_Alike = tuple[str, str | None, bool]
 
 
 class Covering:
@@ -156,7 +157,8 @@ class Covering:
 
 
 def _alike(local: LocalSubscription) -> _Alike:
-    return local.reading.profile, local.subscription.tolerance is not None
+    tenant = tenant_of(local.client)
+    return tenant, local.reading.profile, local.subscription.tolerance is not None
 
 
 @lru_cache(maxsize=65_536)

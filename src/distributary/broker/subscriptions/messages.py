@@ -38,6 +38,8 @@ class Register:
     claim
         Orders homes from which the same subscription is registered: when it was asked for,
         less one for every time that its client has moved since. The highest is served.
+    tenant
+        Its client's. Nothing of any other tenant matches.
     """
 
     id: str
@@ -49,6 +51,7 @@ class Register:
     confirmed: bool
     cells: tuple[int, ...]
     claim: int = 0
+    tenant: str = ""
 
 
 @wire(41, Speaker.BROKER)

@@ -89,6 +89,11 @@ class Subscriptions(Part):
         """Return the confirmed subscriptions to content that a publication is for, by id."""
         return self._ledger.matching(publication)
 
+    def covered_by(self, subscription_id: str) -> list[LocalSubscription]:
+        """Return the subscriptions that are included in the registration of another, by id."""
+        found = (self.get(covered) for covered in self._ledger.covering.covered_by(subscription_id))
+        return [local for local in found if local is not None]
+
     def streaming(self, publication: Publication) -> list[LocalSubscription]:
         """Return the subscriptions with a tolerance that a stream object is for, by id.
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from distributary.broker.addresses import tenant_of
+from distributary.broker.dissemination.messages import ItemId
 from distributary.content import Publication, Subscription
 from distributary.filters import Filter, Index
 
@@ -54,6 +56,8 @@ class PublishedEvent:
         Of its content, if that was sent beside the event.
     owed
         The subscriptions that must get it.
+    tenant
+        Its publisher's.
     twin
         Whether another client publishes it as well; then it has no place in an order.
     """
@@ -68,11 +72,12 @@ class PublishedEvent:
     accepted_ns: int | None = None
     owed: set[str] = field(default_factory=set)
     twin: bool = False
+    tenant: str = ""
 
     @property
-    def identity(self) -> tuple[str, str]:
-        """(`source`, `id`)."""
-        return self.publication.identity
+    def identity(self) -> ItemId:
+        """What tells it from others."""
+        return ItemId(self.tenant, *self.publication.identity)
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,8 @@ class Receipt:
         The format of its content; None when it was undeliverable.
     reason
         Why it was undeliverable.
+    event
+        The event as it came, unless it was undeliverable.
     """
 
     wish: Wish
@@ -92,6 +99,7 @@ class Receipt:
     at_ns: int
     media_type: str | None
     reason: str = ""
+    event: Publication | None = None
 
 
 class Ledger:
@@ -114,18 +122,18 @@ class Ledger:
     def __init__(self, cell_of: Callable[[Publication], int]) -> None:
         self._cell_of = cell_of
         self._index = Index()
-        self._orders: dict[str, int] = {}
+        self._orders: dict[tuple[str, str], int] = {}
         self.wishes: dict[str, Wish] = {}
-        self.published: dict[tuple[str, str], PublishedEvent] = {}
-        self.got: dict[tuple[str, tuple[str, str]], Receipt] = {}
+        self.published: dict[ItemId, PublishedEvent] = {}
+        self.got: dict[tuple[str, ItemId], Receipt] = {}
         self.progress_ns = 0
         self.readers: list[Callable[[Receipt], None]] = []
         self.strangers: list[tuple[int, str]] = []
         self.refusals: list[tuple[int, str]] = []
         self.excused = 0
-        self._twins: set[tuple[str, str]] = set()
+        self._twins: set[ItemId] = set()
 
-    def has_twin(self, identity: tuple[str, str]) -> None:
+    def has_twin(self, identity: ItemId) -> None:
         """Note that two clients publish the same, under one source and id."""
         self._twins.add(identity)
 
@@ -167,27 +175,37 @@ class Ledger:
             wish.ended_ns = max(wish.ended_ns, at_ns)
 
     def sent(
-        self, publication: Publication, size_bytes: int, home: str, now_ns: int, digest: str = ""
+        self,
+        publication: Publication,
+        size_bytes: int,
+        home: str,
+        now_ns: int,
+        digest: str = "",
+        *,
+        tenant: str = "",
     ) -> None:
         """A publisher sends a publication to its home; again, when it is not accepted."""
-        known = self.published.get(publication.identity)
+        identity = ItemId(tenant, *publication.identity)
+        known = self.published.get(identity)
         if known is not None:
             known.home = home
             return
-        order = self._orders.get(publication.source, 0) + 1
-        self._orders[publication.source] = order
+        order = self._orders.get((tenant, publication.source), 0) + 1
+        self._orders[tenant, publication.source] = order
         entry = PublishedEvent(
             publication, self._cell_of(publication), size_bytes, order, now_ns, home, digest
         )
-        entry.twin = publication.identity in self._twins
+        entry.tenant = tenant
+        entry.twin = identity in self._twins
         entry.owed.update(
             subscription_id
             for subscription_id in self._index.match(publication)
             if self._is_registered(self.wishes[subscription_id])
+            and tenant_of(self.wishes[subscription_id].client) == tenant
         )
-        self.published[publication.identity] = entry
+        self.published[identity] = entry
 
-    def accepted(self, identity: tuple[str, str], now_ns: int) -> None:
+    def accepted(self, identity: ItemId, now_ns: int) -> None:
         """A publisher learns that its publication was taken."""
         entry = self.published[identity]
         if entry.accepted_ns is None:
@@ -196,10 +214,11 @@ class Ledger:
     def delivered(
         self,
         subscription_id: str,
-        identity: tuple[str, str],
+        identity: ItemId,
         *,
         media_type: str | None,
         reason: str = "",
+        event: Publication | None = None,
         now_ns: int,
     ) -> None:
         """A client gets a publication, or learns that it cannot have it."""
@@ -210,7 +229,7 @@ class Ledger:
                 (now_ns, f"{identity} came for {subscription_id}: nobody made the {what}")
             )
             return
-        receipt = Receipt(wish, entry, now_ns, media_type, reason)
+        receipt = Receipt(wish, entry, now_ns, media_type, reason, event)
         for read in self.readers:
             read(receipt)
         if (subscription_id, identity) not in self.got:
@@ -223,7 +242,7 @@ class Ledger:
         broker: str,
         clients: set[str],
         *,
-        is_kept_elsewhere: Callable[[tuple[str, str]], bool],
+        is_kept_elsewhere: Callable[[ItemId], bool],
     ) -> None:
         """A broker is lost for ever, with what it alone had stored.
 

@@ -18,14 +18,15 @@ class OrderCheck(Checker):
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__()
-        self._latest: dict[tuple[str, str, int], int] = {}
+        self._latest: dict[tuple[str, str, str, int], int] = {}
         ledger.readers.append(self._read)
 
     def _read(self, receipt: Receipt) -> None:
         published = receipt.published
         if published.twin:
             return
-        key = (receipt.wish.subscription.id, published.publication.source, published.cell)
+        identity = published.identity
+        key = (receipt.wish.subscription.id, identity.tenant, identity.source, published.cell)
         latest = self._latest.get(key, 0)
         if published.order < latest:
             self.complain(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
+from distributary.broker.addresses import tenant_of
 from distributary.broker.settings import Settings
-from distributary.content import Subscription
+from distributary.content import AdaptationGraph, Publication, Subscription
 from distributary.content.format_choice import choices, format_index
 from distributary.simulator.checkers.ledger import Ledger, PublishedEvent, Receipt
 from distributary.simulator.checkers.violation import Checker
 
 __all__ = ["SelectionCheck"]
+
+# What a conversion changes.
+_OF_CONTENT = frozenset(("datacontenttype", "dataschema", "dataref", "datasize"))
 
 
 class SelectionCheck(Checker):
@@ -21,6 +25,9 @@ class SelectionCheck(Checker):
     refused
         The formats into which the content of a publication could not be converted: what needs
         them, for itself or on the way, may be passed over for the next entry of a profile.
+    deciders
+        The settings of the roots that have planned a publication: by the graph of one of them
+        its format was chosen. Unless given, all have the same.
     """
 
     name = "selection"
@@ -30,12 +37,14 @@ class SelectionCheck(Checker):
         ledger: Ledger,
         settings: Settings,
         refused: Callable[[PublishedEvent], Collection[str]],
+        deciders: Callable[[PublishedEvent], Sequence[Settings]] = lambda _: (),
     ) -> None:
         super().__init__()
         self._ledger = ledger
         self._settings = settings
         self._refused = refused
-        self._asked: dict[tuple[str, int, str], tuple[str, ...]] = {}
+        self._deciders = deciders
+        self._asked: dict[tuple[str, str, int, str], tuple[str, ...]] = {}
         ledger.readers.append(self._read)
 
     def finish(self, now_ns: int) -> None:
@@ -45,6 +54,12 @@ class SelectionCheck(Checker):
 
     def _read(self, receipt: Receipt) -> None:
         wish, publication = receipt.wish, receipt.published.publication
+        if tenant_of(wish.client) != receipt.published.tenant:
+            self._wrong(receipt, "which is another tenant's")
+            return
+        if receipt.event is not None and _differs(receipt.event, publication):
+            self._wrong(receipt, "with attributes that its publisher did not give it")
+            return
         if not wish.filter.matches(publication):
             self._wrong(receipt, "which its filter does not ask for")
             return
@@ -53,42 +68,56 @@ class SelectionCheck(Checker):
             if receipt.media_type is None:
                 self._wrong(receipt, "as undeliverable, though it has no content")
             return
-        size_bytes = receipt.published.size_bytes
-        asked = self._formats(wish.subscription, size_bytes, held)
-        # Entries before the one that was served must have been impossible.
-        possible = self._possible(size_bytes, held, self._refused(receipt.published))
-        expected = next(
-            (name for name in asked if name == receipt.media_type or possible(name)), None
-        )
-        if receipt.media_type != expected:
+        deciders = self._deciders(receipt.published) or (self._settings,)
+        right = [self._right(receipt, held, settings) for settings in deciders]
+        if receipt.media_type not in right:
+            expected = right[0]
             wanted = "as undeliverable" if expected is None else f"in {expected}"
             found = "as undeliverable" if receipt.media_type is None else f"in {receipt.media_type}"
             self._wrong(receipt, f"{found}, and should have got it {wanted}")
 
-    def _formats(self, subscription: Subscription, size_bytes: int, held: str) -> tuple[str, ...]:
+    def _right(self, receipt: Receipt, held: str, settings: Settings) -> str | None:
+        """Return the format that a subscriber should have got, if a root has these settings."""
+        size_bytes = receipt.published.size_bytes
+        graph = settings.graph_for(size_bytes)
+        asked = self._formats(receipt.wish.subscription, settings, size_bytes, held)
+        # Entries before the one that was served must have been impossible.
+        possible = _possible(graph, held, self._refused(receipt.published))
+        return next((name for name in asked if name == receipt.media_type or possible(name)), None)
+
+    def _formats(
+        self, subscription: Subscription, settings: Settings, size_bytes: int, held: str
+    ) -> tuple[str, ...]:
         """Return the formats in which a subscriber takes content, the best first."""
-        key = (subscription.id, size_bytes, held)
+        key = (subscription.id, settings.graph, size_bytes, held)
         if key not in self._asked:
-            found = choices(subscription.profile, self._settings.graph_for(size_bytes), held)
+            found = choices(subscription.profile, settings.graph_for(size_bytes), held)
             self._asked[key] = tuple(choice.name for choice in found)
         return self._asked[key]
-
-    def _possible(
-        self, size_bytes: int, held: str, refused: Collection[str]
-    ) -> Callable[[str], bool]:
-        """Return what can be made without any of the formats that were refused."""
-        if not refused:
-            return lambda _: True
-        graph = self._settings.graph_for(size_bytes)
-        own = format_index(graph, held)
-        left = [k for k, name in enumerate(graph.names) if name not in refused or k == own]
-        smaller = graph.restricted_to(left)
-        origin = format_index(smaller, held)
-        if origin is None:
-            return lambda name: name == held
-        reached = {name for k, name in enumerate(smaller.names) if smaller.makeable[origin, k]}
-        return lambda name: name in reached or name == held
 
     def _wrong(self, receipt: Receipt, what: str) -> None:
         subscription = receipt.wish.subscription
         self.complain(receipt.at_ns, f"{subscription.id} got {receipt.published.identity} {what}")
+
+
+def _differs(event: Publication, published: Publication) -> bool:
+    """Whether an event is another one that goes by the same source and id."""
+    return any(
+        event.attributes.get(name) != value
+        for name, value in published.attributes.items()
+        if name not in _OF_CONTENT
+    )
+
+
+def _possible(graph: AdaptationGraph, held: str, refused: Collection[str]) -> Callable[[str], bool]:
+    """Return what can be made without any of the formats that were refused."""
+    if not refused:
+        return lambda _: True
+    own = format_index(graph, held)
+    left = [k for k, name in enumerate(graph.names) if name not in refused or k == own]
+    smaller = graph.restricted_to(left)
+    origin = format_index(smaller, held)
+    if origin is None:
+        return lambda name: name == held
+    reached = {name for k, name in enumerate(smaller.names) if smaller.makeable[origin, k]}
+    return lambda name: name in reached or name == held

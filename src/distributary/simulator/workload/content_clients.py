@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 from distributary.broker.blob import Blob
+from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.settings import ns
 from distributary.content import Subscription
 from distributary.simulator.checkers.ledger import Ledger
@@ -51,8 +53,17 @@ class ContentClients:
         count = len(brokers) if workload.subscriptions is None else workload.subscriptions
         if not (workload.publications or workload.storm_publications):
             count = 0 if workload.subscriptions is None else count
+        tenants = workload.tenants
+        # Each home has clients of several tenants.
         self.subscribers = [
-            Subscriber(world, f"s{k:05d}", homes[k % len(homes)], ledger) for k in range(count)
+            Subscriber(
+                world,
+                f"s{k:05d}",
+                homes[k % len(homes)],
+                ledger,
+                tenant=_tenant(k + k // len(homes), tenants),
+            )
+            for k in range(count)
         ]
         if workload.register_prices:
             for subscriber in self.subscribers:
@@ -61,10 +72,19 @@ class ContentClients:
                 network.place(subscriber.address, access)
                 prices = zip(brokers, access.prices.tolist(), strict=True)
                 subscriber.prices = tuple(sorted(prices))
+        # What tenants publish goes by the same sources and ids: that nobody must mistake it.
         self.publishers = [
-            Publisher(world, f"p{k:05d}", rng.choice(brokers), f"/publisher/{k}", ledger)
+            Publisher(
+                world,
+                f"p{k:05d}",
+                rng.choice(brokers),
+                f"/publisher/{k // tenants}",
+                ledger,
+                tenant=_tenant(k, tenants),
+            )
             for k in range(workload.publishers)
         ]
+        self._published: Counter[Publisher] = Counter()
 
     def schedule(self) -> None:
         """Have everybody do everything at its time."""
@@ -81,6 +101,9 @@ class ContentClients:
     def _schedule_subscriptions(self) -> None:
         rng, workload = self._rng, self._scenario.workload
         formats = self._scenario.settings.graph_for(round(_MEGABYTE)).names
+        if self._scenario.newer is not None:
+            newer = self._scenario.newer.graph_for(round(_MEGABYTE)).names
+            formats = tuple(sorted({*formats, *newer}))
         begin, end = ns(workload.begin_s), ns(workload.duration_s)
         for subscriber in self.subscribers:
             document: dict[str, object] = {
@@ -113,7 +136,7 @@ class ContentClients:
         for number, at_ns in enumerate(sorted(times)):
             publisher = rng.choice(self.publishers)
             has_content = self._source is not None and rng.random() < self._scenario.content.share
-            identifier = f"event-{number:07d}"
+            identifier = self._identifier(publisher, number)
             publication = self._interests.event(
                 source=publisher.source,
                 identifier=identifier,
@@ -127,13 +150,34 @@ class ContentClients:
                 # Few sizes, so that graphs for them are made once.
                 steps = round(rng.random() * 16.0) / 16.0
                 size_bytes = round((low + (high - low) * steps) * _MEGABYTE)
-                blob = Blob.imagined(self._source, size_bytes, identifier)
+                name = f"{identifier}{publisher.tenant}"
+                blob = Blob.imagined(self._source, size_bytes, name)
             self._world.at(at_ns, publisher.publish, publication, blob)
             if workload.twins and rng.random() < workload.twins:
-                self._ledger.has_twin(publication.identity)
-                twin = rng.choice([one for one in self.publishers if one is not publisher])
+                self._ledger.has_twin(ItemId(publisher.tenant, *publication.identity))
+                twin = rng.choice(self._others(publisher))
                 later_ns = at_ns + ns(rng.random() * _TWIN_LATE_S)
                 self._world.at(later_ns, twin.publish, publication, blob)
+
+    def _identifier(self, publisher: Publisher, number: int) -> str:
+        """Return the id of the next event; what other tenants publish has the same ids."""
+        tenants = self._scenario.workload.tenants
+        if tenants == 1:
+            return f"event-{number:07d}"
+        self._published[publisher] += 1
+        index = self.publishers.index(publisher) // tenants
+        return f"event-{index}-{self._published[publisher]:07d}"
+
+    def _others(self, publisher: Publisher) -> list[Publisher]:
+        return [
+            one
+            for one in self.publishers
+            if one is not publisher and one.tenant == publisher.tenant
+        ]
+
+
+def _tenant(index: int, count: int) -> str:
+    return "" if count == 1 else f"tenant-{index % count}"
 
 
 def source_format(scenario: Scenario) -> str | None:

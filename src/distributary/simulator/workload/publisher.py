@@ -6,6 +6,7 @@ import json
 
 from distributary.broker import client as messages
 from distributary.broker.blob import Blob
+from distributary.broker.dissemination.messages import ItemId
 from distributary.content import Publication
 from distributary.simulator.checkers.ledger import Ledger
 from distributary.simulator.workload.device import Device
@@ -21,8 +22,17 @@ class Publisher(Device):
     could arrive in either order, and then there would be no order to keep.
     """
 
-    def __init__(self, world: World, name: str, home: str, source: str, ledger: Ledger) -> None:
-        super().__init__(world, name, home)
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        home: str,
+        source: str,
+        ledger: Ledger,
+        *,
+        tenant: str = "",
+    ) -> None:
+        super().__init__(world, name, home, tenant=tenant)
         self.source = source
         self.ledger = ledger
         self._rates: tuple[tuple[int, float], ...] = ()
@@ -60,11 +70,14 @@ class Publisher(Device):
         publication, blob = self._waiting[0]
         size_bytes = len(publication.content) if blob is None else blob.size_bytes
         digest = "" if blob is None else blob.digest
-        self.ledger.sent(publication, size_bytes, home, self.world.now_ns, digest)
+        self.ledger.sent(
+            publication, size_bytes, home, self.world.now_ns, digest, tenant=self.tenant
+        )
 
     def _accepted(self, message: messages.Accepted) -> None:
         if self.answered("publish", message.id):
-            self.ledger.accepted((message.source, message.id), self.world.now_ns)
+            identity = ItemId(self.tenant, message.source, message.id)
+            self.ledger.accepted(identity, self.world.now_ns)
             self._waiting.pop(0)
             if self._waiting:
                 self._send_first()

@@ -6,6 +6,7 @@ import json
 from functools import lru_cache
 
 from distributary.broker import client as messages
+from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.migration.messages import Connected, RegisterClient
 from distributary.broker.settings import ns
 from distributary.content import Publication, Subscription, parse_event
@@ -32,8 +33,10 @@ class Subscriber(Device):
         How many deliveries came again because an acknowledgement was late or lost.
     """
 
-    def __init__(self, world: World, name: str, home: str, ledger: Ledger) -> None:
-        super().__init__(world, name, home)
+    def __init__(
+        self, world: World, name: str, home: str, ledger: Ledger, *, tenant: str = ""
+    ) -> None:
+        super().__init__(world, name, home, tenant=tenant)
         self.ledger = ledger
         self.repeats = 0
         self.prices: tuple[tuple[str, float], ...] = ()
@@ -149,15 +152,17 @@ class Subscriber(Device):
 
     def _take(self, message: messages.Delivery | messages.Undeliverable) -> None:
         if isinstance(message, messages.Undeliverable):
-            identity, media_type, reason = (message.source, message.id), None, message.reason
+            event, identity = None, (message.source, message.id)
+            media_type, reason = None, message.reason
         else:
             event = _parsed(message.event)
             identity, media_type, reason = event.identity, event.media_type, ""
         self.ledger.delivered(
             message.subscription,
-            identity,
+            ItemId(self.tenant, *identity),
             media_type=media_type,
             reason=reason,
+            event=event,
             now_ns=self.world.now_ns,
         )
 
