@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from distributary.broker.addresses import Speaker
 from distributary.broker.encoding import wire
 
-__all__ = ["Leave", "Neighbour", "PlantTree", "ServiceTimes", "Surroundings"]
+__all__ = ["Leave", "Neighbour", "PlantTree", "ServiceTimes", "SourceOwners", "Surroundings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +96,19 @@ class PlantTree:
     root: str
     parent: str | None
     children: tuple[str, ...]
+
+
+@wire(340, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class SourceOwners:
+    """Whose sources are whose: to be told before `start`, and again when it changes.
+
+    Attributes
+    ----------
+    owners
+        (prefix, tenant), in place of all that was told before. A prefix ends at `/` or `:`,
+        and the longest one that a source begins with counts. What begins with none is
+        everybody's: identities are told apart by tenant.
+    """
+
+    owners: tuple[tuple[str, str], ...]

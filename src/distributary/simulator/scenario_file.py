@@ -118,6 +118,10 @@ def _check_workload(workload: WorkloadTable) -> None:
         raise BadInput("workload.publishers", "is 0, and there are publications")
     if workload.twins and workload.publishers < 2:
         raise BadInput("workload.twins", "needs two publishers", hint="write publishers = 2")
+    if workload.foreign and min(workload.tenants, workload.publishers) < 2:
+        raise BadInput(
+            "workload.foreign", "needs two tenants and publishers", hint="write tenants = 2"
+        )
     end = f"is after the end at {workload.duration_s:g} s"
     if workload.storm_publications and workload.storm_at_s > workload.duration_s:
         raise BadInput("workload.storm_at_s", end)

@@ -12,7 +12,7 @@ import numpy as np
 from distributary.arguments import checked
 from distributary.broker.core import Part
 from distributary.broker.encoding import encode
-from distributary.broker.host import ServiceTimes
+from distributary.broker.host import ServiceTimes, SourceOwners
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import (
     Adapted,
@@ -29,6 +29,7 @@ from distributary.simulator.checkers.ledger import Ledger, PublishedEvent
 from distributary.simulator.checkers.order import OrderCheck
 from distributary.simulator.checkers.roots import RootsCheck
 from distributary.simulator.checkers.selection import SelectionCheck
+from distributary.simulator.checkers.sources import SourcesCheck
 from distributary.simulator.checkers.tolerances import TolerancesCheck
 from distributary.simulator.checkers.trees import TreesCheck
 from distributary.simulator.checkers.violation import Checker, Violation
@@ -38,7 +39,7 @@ from distributary.simulator.garbage import collect_young, resting_collector
 from distributary.simulator.network import SimulatedNetwork
 from distributary.simulator.places import find_places
 from distributary.simulator.scenario import Scenario
-from distributary.simulator.workload.content_clients import ContentClients
+from distributary.simulator.workload.content_clients import ContentClients, prefix_of
 from distributary.simulator.workload.device import Device
 from distributary.simulator.workload.stream_clients import StreamClients
 from distributary.simulator.workload.subscriber import Subscriber
@@ -116,6 +117,7 @@ class Simulation:
         self.selection = SelectionCheck(self.ledger, scenario.settings, self._refused_formats)
         self.order = OrderCheck(self.ledger)
         self.ends = EndsCheck(self.ledger)
+        self.sources = SourcesCheck(self.ledger)
         self.trees = TreesCheck(lambda: self.streams.homes, self.faults.lost)
         takes_time = (
             bool(self.places.delays_ns.any())
@@ -134,6 +136,7 @@ class Simulation:
             self.selection,
             self.order,
             self.ends,
+            self.sources,
             self.trees,
             self.tolerances,
             self.holds,
@@ -235,10 +238,12 @@ class Simulation:
     def _first(self, identity: str) -> tuple[object, ...]:
         """Return what a broker is told before it starts, or starts again."""
         index = self.places.identifiers.index(identity)
+        tenants = [tenant for tenant in self.content.tenants if tenant]
+        owners = SourceOwners(tuple((prefix_of(tenant), tenant) for tenant in tenants))
         if self.scenario.overlay.join == "together":
-            return (self.places.surroundings(index, members=self.places.identifiers),)
+            return (self.places.surroundings(index, members=self.places.identifiers), owners)
         contact = self.places.identifiers[0] if index else None
-        return (self.places.surroundings(index, members=(), contact=contact),)
+        return (self.places.surroundings(index, members=(), contact=contact), owners)
 
     def _service_times(self, rng: np.random.Generator) -> dict[str, tuple[float, float]]:
         """Return the mean filter and send times of brokers in seconds; roots are the fastest."""

@@ -104,7 +104,7 @@ def test_a_request_is_repeated_ever_less_often_until_it_is_answered() -> None:
     publisher.publish(EVENT, None)
     world.run_until(ns(20.0))
     assert [at for at, _ in wire.passed] == [0.0, 1.0, 3.0, 7.0, 15.0]
-    publisher.receive(messages.Accepted("/p", "1"), sender="aa", now_ns=world.now_ns)
+    publisher.receive(messages.Accepted("/p", "1", "1", 1), sender="aa", now_ns=world.now_ns)
     world.run_until(ns(90.0))
     assert len(wire.passed) == 5
 
@@ -117,7 +117,7 @@ def test_a_publisher_waits_with_the_next_event_until_one_is_accepted() -> None:
     publisher.publish(EVENT, None)
     publisher.publish(other, Blob.imagined("a/a", 77, "x"))
     assert len(sent) == 1
-    publisher.receive(messages.Accepted("/p", "1"), sender="aa", now_ns=0)
+    publisher.receive(messages.Accepted("/p", "1", "1", 1), sender="aa", now_ns=0)
     assert len(sent) == 2
     entry = ledger.published["/p", "2"]
     assert (entry.size_bytes, entry.order, entry.accepted_ns) == (77, 2, None)
@@ -129,7 +129,7 @@ def test_what_an_old_home_says_is_not_heard() -> None:
     publisher = Publisher(world, "p", "aa", "/p", ledger)
     publisher.publish(EVENT, None)
     publisher.reattach("bb")
-    publisher.receive(messages.Accepted("/p", "1"), sender="aa", now_ns=0)
+    publisher.receive(messages.Accepted("/p", "1", "1", 1), sender="aa", now_ns=0)
     assert ledger.published["/p", "1"].accepted_ns is None
     assert ledger.published["/p", "1"].home == "bb"
 
@@ -233,5 +233,5 @@ def test_a_client_does_not_go_back_to_a_home_that_was_lost() -> None:
 
 def test_a_refusal_is_written_down() -> None:
     _, ledger, device, _ = subscriber()
-    device.receive(messages.Refused("s", "no"), sender="aa", now_ns=0)
+    device.receive(messages.Refused("subscription", "no", id="s"), sender="aa", now_ns=0)
     assert [what for _, what in ledger.refusals] == ["@s was refused s: no"]

@@ -27,6 +27,7 @@ from distributary.broker.dissemination.messages import (
     Taken,
 )
 from distributary.broker.dissemination.planner import Planner, Probes
+from distributary.broker.dissemination.settled_items import SettledItems, SettledRecord
 from distributary.broker.dissemination.task import (
     ContentRecord,
     Event,
@@ -69,6 +70,7 @@ class Dissemination(Part):
         self._tasks: dict[_Identity, Task] = {}
         self._sequences: dict[tuple[str, int, int], Sequence] = {}
         self._open: dict[_Identity, Task] = {}
+        self._settled_items = SettledItems(core)
         self._probes = Probes(core, self._found)
         self._planner = Planner(core)
         self._supervision = Supervision(core, self._try_anew)
@@ -91,6 +93,9 @@ class Dissemination(Part):
         if isinstance(record, ContentRecord):
             self._enter(Task(record.item, record.blob))
             return
+        if isinstance(record, SettledRecord):
+            self._settled_items.load(record)
+            return
         assert isinstance(record, ProgressRecord)
         task = self._tasks[record.source, record.id]
         task.item = task.item._replace(home=record.home)
@@ -106,6 +111,7 @@ class Dissemination(Part):
 
     def start(self, turn: Turn) -> None:
         """Go on with what was not settled."""
+        self._settled_items.start(turn)
         for task in self._in_order(self._tasks.values()):
             if task.settled:
                 self._forgetting.keep(task.item.identity, turn.now_ns + self._kept_ns)
@@ -132,6 +138,8 @@ class Dissemination(Part):
         if sequence.is_new(offer):
             while (following := sequence.ready()) is not None:
                 self._take(following, sequence, turn)
+            if sequence.is_idle:
+                del self._sequences[item.sequence]
             return
         task = self._tasks.get(item.identity)
         if task is None:
@@ -145,6 +153,9 @@ class Dissemination(Part):
         if item.identity in self._tasks:
             # The same publication in another series: its home had forgotten it.
             self._offered_again(self._tasks[item.identity], offer, turn)
+            return
+        if item.identity in self._settled_items:
+            self._tell_settled(item, (), turn)
             return
         task = Task(item, offer.blob)
         task.served.update(offer.served)
@@ -370,6 +381,7 @@ class Dissemination(Part):
         sequence.remove(task)
         if not sequence.tasks:
             del self._sequences[item.sequence]
+        self._settled_items.add(identity, turn)
         turn.erase(_key("content", item))
         turn.erase(_key("progress", item))
 

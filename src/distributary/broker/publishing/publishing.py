@@ -1,34 +1,40 @@
 """Publishing: what a home broker does with what its clients publish.
 
-A publication is checked, numbered among those of its source in its cell, kept, and accepted.
-Then it is offered to the root of its cell until the root has taken it, and again whenever the
-cell has another root, as long as it is kept.
+A publication is taken in its turn among those of its session, checked, numbered among those of
+the session and its source in its cell, kept, and accepted. Then it is offered to the root of its
+cell until the root has taken it, and again whenever the cell has another root, as long as it is
+kept. After that the home still knows that it has had it, so that it takes it once.
 """
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.client import Accepted, Publish, Refused
+from distributary.broker.client import Accepted, Busy, Publish, Refused, named_in
 from distributary.broker.core import Handler, Part
-from distributary.broker.dissemination.messages import Item, Offer, Settled, Taken
+from distributary.broker.dissemination.messages import Offer, Settled, Taken
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
+from distributary.broker.host import SourceOwners
 from distributary.broker.membership.roster import MembersChanged
+from distributary.broker.publishing.admission import CHECKS, Admission
+from distributary.broker.publishing.counts import Count, Place, series_of
 from distributary.broker.publishing.publications import (
     CountRecord,
-    DroppedRecord,
     Event,
     Kept,
     KeptRecord,
+    Key,
+    Remembered,
     State,
     checked,
     item_of,
+    key_of,
 )
+from distributary.broker.publishing.sessions import Session, SessionRecord, Sessions
 from distributary.broker.settings import ns
 from distributary.broker.timers import Backoff, Retention
 from distributary.content import Publication
@@ -39,8 +45,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ClientPublications", "Publishing"]
 
-_Identity = tuple[str, str]
-
 
 @wire(603)
 @dataclass(frozen=True, slots=True)
@@ -50,19 +54,8 @@ class ClientPublications:
     client: str
     counts: tuple[CountRecord, ...]
     kept: tuple[KeptRecord, ...]
-    dropped: tuple[DroppedRecord, ...]
-
-
-class _Count:
-    """The numbers of a source in a cell, and the items with a number that are kept."""
-
-    __slots__ = ("client", "items", "last", "series")
-
-    def __init__(self, client: str, series: int, last: int = 0) -> None:
-        self.client = client
-        self.series = series
-        self.last = last
-        self.items: list[tuple[int, _Identity]] = []
+    remembered: tuple[Remembered, ...]
+    sessions: tuple[SessionRecord, ...]
 
 
 class Publishing(Part):
@@ -70,101 +63,201 @@ class Publishing(Part):
 
     name = "publishing"
     uses = ("membership", "links", "rendezvous", "migration")
+    checks = CHECKS
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
         settings = core.settings
-        self._kept: dict[_Identity, Kept] = {}
-        self._dropped: dict[_Identity, str] = {}
-        self._counts: dict[tuple[str, int], _Count] = {}
+        self._kept: dict[Key, Kept] = {}
+        self._remembered: dict[Key, Remembered] = {}
+        self._counts: dict[Place, Count] = {}
+        self._tenants: set[str] = set()
+        self._sessions = Sessions(core.timers, settings.publishing)
+        self._admission = Admission(settings.publishing)
+        self._early_max = settings.publishing.early_max
         repeat_ns = ns(settings.content.repeat_s)
         self._backoff = Backoff(repeat_ns, 8 * repeat_ns)
         self._kept_ns = ns(settings.content.retention_s)
+        self._dedupe_ns = ns(settings.publishing.dedupe_s)
         self._repeating = Retention(core.timers, self._look_after)
+        self._releasing = Retention(core.timers, self._release)
         self._forgetting = Retention(core.timers, self._forget)
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return who handles which kind of message."""
-        return {Publish: self._publish, Taken: self._taken, Settled: self._settled}
+        return {
+            Publish: self._publish,
+            Taken: self._taken,
+            Settled: self._settled,
+            SourceOwners: self._source_owners,
+        }
 
     def load(self, key: str, record: Any) -> None:
-        """Take back a publication, a count, or that something was dropped."""
+        """Take back a publication, that there was one, a count, or how far a session is."""
         if isinstance(record, CountRecord):
-            place = (record.source, record.cell)
-            self._counts[place] = _Count(record.client, record.series, record.last)
-        elif isinstance(record, DroppedRecord):
-            self._dropped[record.source, record.id] = record.client
+            place = Place(record.client, record.session, record.source, record.cell)
+            self._counts[place] = Count(record.series, record.last)
+        elif isinstance(record, SessionRecord):
+            self._sessions.noted(record.client, record.session, record.last, recorded=True)
+        elif isinstance(record, Remembered):
+            self._remembered[record.key] = record
+            self._sessions.noted(record.client, record.session, record.number)
         else:
             assert isinstance(record, KeptRecord)
             self._enter(Kept.from_record(record))
+            self._sessions.noted(record.client, record.session, record.number)
 
     def start(self, turn: Turn) -> None:
         """Offer again what no root, or another one than now, has answered."""
-        for identity in sorted(self._dropped):
-            self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
+        self._sessions.start(turn)
+        for key in sorted(self._remembered):
+            self._forgetting.keep(key, turn.now_ns + self._dedupe_ns)
         for kept in self._in_order():
-            identity = kept.item.identity
             if kept.settled:
-                self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
-            kept.root_is(self._root_of(kept.item.cell))
+                self._releasing.keep(kept.key, turn.now_ns + self._kept_ns)
+            self._review(kept)
             if kept.state is State.OFFERED:
                 self._offer(kept, turn)
 
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
         """Offer what is kept of cells whose root is another one now."""
-        roots: dict[int, str] = {}
         for kept in self._in_order():
-            cell = kept.item.cell
-            root = roots.get(cell)
-            if root is None:
-                root = roots[cell] = self._root_of(cell)
-            before = kept.state
-            kept.root_is(root)
-            if kept.state is State.OFFERED and before is not State.OFFERED:
+            if self._review(kept):
                 self._offer(kept, turn)
 
-    # What clients publish.
+    # What other parts ask.
+
+    def check_source(self, source: str, client: Address) -> None:
+        """Refuse the source of another tenant by `BadInput`."""
+        self._admission.check_source(source, client)
+
+    # What clients publish, in the order of their sessions.
+
+    def _source_owners(self, message: SourceOwners, sender: Address, turn: Turn) -> None:
+        self._admission.told(message.owners)
 
     def _publish(self, message: Publish, sender: Address, turn: Turn) -> None:
+        number = message.number
+        if not number:
+            if not self._take(message, sender, None, turn):
+                self._tell_busy(message, sender, turn)
+            return
+        session = self._sessions.open(sender, message.session, message.first, turn)
+        if number == session.busy:
+            session.busy = None
+        if number <= session.last:
+            self._answer_again(message, sender, turn)
+        elif session.busy is not None and number > session.busy:
+            self._tell_busy(message, sender, turn)
+        elif number == session.last + 1:
+            self._take_in_turn(message, session, turn)
+        elif number > session.last + 1 + self._early_max or self._is_busy():
+            self._give_way(message, session, turn)
+        else:
+            self._sessions.hold(session, message)
+
+    def _take_in_turn(self, message: Publish, session: Session, turn: Turn) -> None:
+        """Take a publication whose turn it is, and those that have waited for it."""
+        following: Publish | None = message
+        while following is not None:
+            if not self._take(following, session.client, session, turn):
+                self._give_way(following, session, turn)
+                return
+            following = self._sessions.following(session)
+
+    def _give_way(self, message: Publish, session: Session, turn: Turn) -> None:
+        """Take nothing from a publication on until it comes again."""
+        for refused in (message, *self._sessions.give_way(session, message.number)):
+            self._tell_busy(refused, session.client, turn)
+
+    def _tell_busy(self, message: Publish, client: Address, turn: Turn) -> None:
+        name = ("", "") if message.number else named_in(message.event)
+        busy = Busy(self._admission.wait_ns, *name, message.session, message.number)
+        turn.send(client, busy)
+
+    def _is_busy(self) -> bool:
+        return self._admission.is_busy(
+            early_bytes=self._sessions.early_bytes,
+            identities=len(self._kept) + len(self._remembered),
+        )
+
+    def _answer_again(self, message: Publish, sender: Address, turn: Turn) -> None:
+        """Answer what comes again as it was answered before.
+
+        What is not known was refused: what was accepted is known for as long as clients may
+        come back. To try it anew would let it come after what was published later.
+        """
         try:
             publication = checked(message)
+            if not self._knows(key_of(sender, *publication.identity)):
+                raise BadInput("number", f"{message.number} of the session was used before")
         except BadInput as error:
-            turn.send(sender, Refused("publication", str(error)))
-            return
-        identity = publication.identity
-        accepted = Accepted(*identity)
-        if identity in self._kept or identity in self._dropped:
-            turn.send(sender, accepted)
-            return
+            self._refuse(message, sender, error, turn)
+        else:
+            self._accept(message, sender, publication, turn)
+
+    def _accept(
+        self, message: Publish, client: Address, publication: Publication, turn: Turn
+    ) -> None:
+        turn.send(client, Accepted(*publication.identity, message.session, message.number))
+
+    def _refuse(self, message: Publish, client: Address, error: BadInput, turn: Turn) -> None:
+        name = named_in(message.event)
+        number = (message.session, message.number)
+        turn.send(client, Refused("publication", str(error), *name, *number))
+
+    def _knows(self, key: Key) -> bool:
+        return key in self._kept or key in self._remembered
+
+    # Taking one.
+
+    def _take(self, message: Publish, client: Address, session: Session | None, turn: Turn) -> bool:
+        """Accept or refuse a publication, whose number is used up; False when that must wait."""
+        try:
+            publication = self._admission.read(message, client)
+        except BadInput as error:
+            self._use_up(session, turn)
+            self._refuse(message, client, error, turn)
+            return True
+        kept = None
+        if self._knows(key_of(client, *publication.identity)):
+            self._use_up(session, turn)
+        elif self._is_busy():
+            return False
+        else:
+            if session is not None:
+                session.last = message.number
+            kept = self._store(message, publication, client, turn)
+        self._accept(message, client, publication, turn)
+        if kept is not None:
+            self._offer(kept, turn)
+        return True
+
+    def _use_up(self, session: Session | None, turn: Turn) -> None:
+        """Note that the next number is used up by something of which nothing is kept."""
+        if session is not None:
+            session.last += 1
+            self._sessions.record(session, turn)
+
+    def _store(
+        self, message: Publish, publication: Publication, client: Address, turn: Turn
+    ) -> Kept | None:
+        """Keep a publication, or that there was one that nobody wants."""
         cell = self.core.settings.space.cell_of(publication)
         if self.core.rendezvous.unwanted(cell, turn.now_ns):
-            self._dropped[identity] = sender
-            turn.persist(_dropped_key(identity), DroppedRecord(sender, *identity))
-            self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
-            turn.send(sender, accepted)
+            number = (message.session, message.number)
+            self._remember(Remembered(client, *publication.identity, *number), turn)
             # It has published, and nothing of it is traffic.
-            self.core.migration.published(sender, cell, 0)
-            return
-        item = self._numbered(message, publication, cell, sender, turn)
-        kept = Kept(sender, item, message.blob)
-        self._enter(kept)
-        self.core.migration.published(sender, cell, item.size_bytes)
-        turn.persist(_kept_key(identity), kept.record())
-        turn.send(sender, accepted)
-        self._offer(kept, turn)
-
-    def _numbered(
-        self, message: Publish, publication: Publication, cell: int, client: str, turn: Turn
-    ) -> Item:
-        source = publication.source
-        count = self._counts.get((source, cell))
+            self.core.migration.published(client, cell, 0)
+            return None
+        place = Place(client, message.session, publication.source, cell)
+        count = self._counts.get(place)
         if count is None:
-            count = self._counts[source, cell] = _Count(client, turn.now_ns)
+            series = series_of(place, self.core.identity, turn.now_ns)
+            count = self._counts[place] = Count(series)
         count.last += 1
-        turn.persist(
-            _count_key(source, cell), CountRecord(client, source, cell, count.series, count.last)
-        )
-        return item_of(
+        turn.persist(_count_key(place), CountRecord(*place, count.series, count.last))
+        item = item_of(
             message,
             publication,
             cell=cell,
@@ -173,156 +266,181 @@ class Publishing(Part):
             home=self.core.identity,
             now_ns=turn.now_ns,
         )
+        kept = Kept(client, item, message.blob, message.session, message.number)
+        self._enter(kept)
+        self.core.migration.published(client, cell, item.size_bytes)
+        turn.persist(_key(kept.key), kept.record())
+        return kept
 
     # What roots answer.
 
     def _offer(self, kept: Kept, turn: Turn) -> None:
         item = kept.item
-        self._repeating.keep(item.identity, turn.now_ns + self._backoff.after(kept.repeats))
+        self._repeating.keep(kept.key, turn.now_ns + self._backoff.after(kept.repeats))
         kept.repeats += 1
         root = self._root_of(item.cell)
-        offer = Offer(item, kept.blob, root, self._first(item, root), kept.served)
+        offer = Offer(item, kept.blob, root, self._count_of(kept).first(kept, root), kept.served)
         self.core.links.route(self.core.rendezvous.key_of(item.cell), offer, turn)
 
-    def _first(self, item: Item, root: str) -> int:
-        """Return the lowest number that the root must have heard of before what follows."""
-        for number, identity in self._counts[item.source, item.cell].items:
-            kept = self._kept[identity]
-            if kept.state is not State.SETTLED or kept.answered_by != root:
-                return number
-        return item.number
+    def _review(self, kept: Kept) -> bool:
+        """Whether it must be offered anew, as another root than now has answered."""
+        before = kept.state
+        kept.root_is(self._root_of(kept.item.cell))
+        if kept.state is before:
+            return False
+        self._count_of(kept).reopen(kept)
+        return True
 
-    def _look_after(self, identity: _Identity, turn: Turn) -> None:
-        kept = self._kept.get(identity)
+    def _look_after(self, key: Key, turn: Turn) -> None:
+        kept = self._kept.get(key)
         if kept is None:
             return
-        kept.root_is(self._root_of(kept.item.cell))
+        self._review(kept)
         if kept.state is State.OFFERED:
             self._offer(kept, turn)
         elif kept.state is State.TAKEN:
-            self._repeating.keep(identity, turn.now_ns + self._backoff.longest_ns)
+            self._repeating.keep(key, turn.now_ns + self._backoff.longest_ns)
 
     def _taken(self, message: Taken, sender: Address, turn: Turn) -> None:
-        kept = self._kept.get((message.source, message.id))
-        if kept is not None:
+        for kept in self._named(message.source, message.id):
             kept.answered(sender, Event.TAKEN)
 
     def _settled(self, message: Settled, sender: Address, turn: Turn) -> None:
-        identity = (message.source, message.id)
-        kept = self._kept.get(identity)
-        if kept is None:
-            return
-        if not kept.settled:
-            self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
-        kept.answered(sender, Event.SETTLED)
-        kept.served = tuple(sorted({*kept.served, *message.served}))
-        turn.persist(_kept_key(identity), kept.record())
-        kept.root_is(self._root_of(kept.item.cell))
-        if kept.state is State.OFFERED:
-            self._repeating.keep(identity, turn.now_ns + self._backoff.first_ns)
+        for kept in self._named(message.source, message.id):
+            if not kept.settled:
+                self._releasing.keep(kept.key, turn.now_ns + self._kept_ns)
+            kept.answered(sender, Event.SETTLED)
+            kept.served = tuple(sorted({*kept.served, *message.served}))
+            turn.persist(_key(kept.key), kept.record())
+            self._review(kept)
+            if kept.state is State.OFFERED:
+                self._repeating.keep(kept.key, turn.now_ns + self._backoff.first_ns)
+
+    def _named(self, source: str, identifier: str) -> list[Kept]:
+        """Return what a root means: it does not tell tenants apart."""
+        keys = ((tenant, source, identifier) for tenant in sorted(self._tenants))
+        return [self._kept[key] for key in keys if key in self._kept]
 
     # What is kept.
 
     def _root_of(self, cell: int) -> str:
         return self.core.membership.root_of(self.core.rendezvous.key_of(cell))
 
+    def _count_of(self, kept: Kept) -> Count:
+        return self._counts[_place_of(kept)]
+
     def _enter(self, kept: Kept) -> None:
-        item = kept.item
-        self._kept[item.identity] = kept
-        count = self._counts[item.source, item.cell]
-        insort(count.items, (item.number, item.identity))
+        self._kept[kept.key] = kept
+        self._tenants.add(kept.key[0])
+        self._count_of(kept).enter(kept)
+        self._admission.items += 1
+        self._admission.bytes += kept.size_bytes
 
     def _in_order(self) -> list[Kept]:
         return sorted(self._kept.values(), key=lambda kept: (kept.item.sequence, kept.item.number))
 
-    def _forget(self, identity: _Identity, turn: Turn) -> None:
-        if self._dropped.pop(identity, None) is not None:
-            turn.erase(_dropped_key(identity))
-            return
-        kept = self._kept.get(identity)
+    def _release(self, key: Key, turn: Turn) -> None:
+        """Keep the content of a publication no longer, only that there was one."""
+        kept = self._kept.get(key)
         if kept is None:
             return
-        self._remove(kept, turn)
-        item = kept.item
-        count = self._counts[item.source, item.cell]
-        if not count.items:
+        if kept.state is not State.SETTLED:
+            # Another root has settled it, and the one there is now has not, which alone may
+            # know of a subscriber.
+            self._releasing.keep(key, turn.now_ns + self._kept_ns)
+            return
+        self._remove(kept)
+        self._remember(kept.remembered(), turn)
+        place = _place_of(kept)
+        if not self._counts[place].kept:
             # What is published next begins another series.
-            del self._counts[item.source, item.cell]
-            turn.erase(_count_key(item.source, item.cell))
+            del self._counts[place]
+            turn.erase(_count_key(place))
 
-    def _remove(self, kept: Kept, turn: Turn) -> None:
-        item = kept.item
-        del self._kept[item.identity]
-        self._counts[item.source, item.cell].items.remove((item.number, item.identity))
-        turn.erase(_kept_key(item.identity))
+    def _remove(self, kept: Kept) -> None:
+        del self._kept[kept.key]
+        self._count_of(kept).remove(kept)
+        self._admission.items -= 1
+        self._admission.bytes -= kept.size_bytes
+
+    def _remember(self, record: Remembered, turn: Turn) -> None:
+        self._remembered[record.key] = record
+        turn.persist(_key(record.key), record)
+        self._forgetting.keep(record.key, turn.now_ns + self._dedupe_ns)
+
+    def _forget(self, key: Key, turn: Turn) -> None:
+        if self._remembered.pop(key, None) is not None:
+            turn.erase(_key(key))
 
     # Clients that move.
 
     def export_client(self, client: Address) -> ClientPublications:
         """Return all that is kept for a client: its numbers and its publications."""
         counts = [
-            CountRecord(client, source, cell, count.series, count.last)
-            for (source, cell), count in sorted(self._counts.items())
-            if count.client == client
+            CountRecord(*place, count.series, count.last)
+            for place, count in sorted(self._counts.items())
+            if place.client == client
         ]
         kept = [kept.record() for kept in self._in_order() if kept.client == client]
-        dropped = [
-            DroppedRecord(client, *identity)
-            for identity, whose in sorted(self._dropped.items())
-            if whose == client
+        remembered = [
+            record for _, record in sorted(self._remembered.items()) if record.client == client
         ]
-        return ClientPublications(client, tuple(counts), tuple(kept), tuple(dropped))
+        sessions = self._sessions.of_client(client)
+        return ClientPublications(
+            client, tuple(counts), tuple(kept), tuple(remembered), tuple(sessions)
+        )
 
     def adopt_client(self, record: ClientPublications, turn: Turn) -> None:
         """Take over all that another broker has kept for a client."""
+        for session in record.sessions:
+            self._sessions.adopt(session, turn)
         for told in record.counts:
-            place = (told.source, told.cell)
+            place = Place(told.client, told.session, told.source, told.cell)
             if place not in self._counts:
-                self._counts[place] = _Count(told.client, told.series, told.last)
-                turn.persist(_count_key(*place), told)
+                self._counts[place] = Count(told.series, told.last)
+                turn.persist(_count_key(place), told)
         for moved in record.kept:
-            identity = moved.item.identity
-            if identity in self._kept:
-                continue
             kept = Kept.from_record(moved)
+            if kept.key in self._kept:
+                continue
             kept.item = moved.item._replace(home=self.core.identity)
             self._enter(kept)
-            turn.persist(_kept_key(identity), kept.record())
+            turn.persist(_key(kept.key), kept.record())
             if kept.settled:
-                self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
-        for gone in record.dropped:
-            identity = (gone.source, gone.id)
-            self._dropped[identity] = gone.client
-            turn.persist(_dropped_key(identity), gone)
-            self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
+                self._releasing.keep(kept.key, turn.now_ns + self._kept_ns)
+        for remembered in record.remembered:
+            self._remember(remembered, turn)
         for kept in self._in_order():
             if kept.client == record.client:
-                kept.root_is(self._root_of(kept.item.cell))
+                self._review(kept)
                 if kept.state is State.OFFERED:
                     self._offer(kept, turn)
 
     def drop_client(self, client: Address, turn: Turn) -> None:
         """Forget all that is kept for a client, which has moved."""
+        self._sessions.drop_client(client, turn)
         for kept in self._in_order():
             if kept.client == client:
-                self._remove(kept, turn)
+                self._remove(kept)
+                turn.erase(_key(kept.key))
         for place in sorted(self._counts):
-            if self._counts[place].client == client:
+            if place.client == client:
                 del self._counts[place]
-                turn.erase(_count_key(*place))
-        for identity in sorted(self._dropped):
-            if self._dropped[identity] == client:
-                del self._dropped[identity]
-                turn.erase(_dropped_key(identity))
+                turn.erase(_count_key(place))
+        for key in sorted(self._remembered):
+            if self._remembered[key].client == client:
+                self._forget(key, turn)
 
 
-def _kept_key(identity: _Identity) -> str:
-    return f"publishing/kept/{journal_key(*identity)}"
+def _place_of(kept: Kept) -> Place:
+    return Place(kept.client, kept.session, kept.item.source, kept.item.cell)
 
 
-def _dropped_key(identity: _Identity) -> str:
-    return f"publishing/dropped/{journal_key(*identity)}"
+def _key(key: Key) -> str:
+    """Where a publication is kept, and then that there was one."""
+    return f"publishing/kept/{journal_key(*key)}"
 
 
-def _count_key(source: str, cell: int) -> str:
-    return f"publishing/count/{journal_key(source)}/{cell}"
+def _count_key(place: Place) -> str:
+    client, session, source, cell = place
+    return f"publishing/count/{journal_key(client, session, source)}/{cell}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from distributary.broker.addresses import tenant_of
 from distributary.content import Publication, Subscription
 from distributary.filters import Filter, Index
 
@@ -44,8 +45,8 @@ class PublishedEvent:
 
     Attributes
     ----------
-    order
-        Counts what its source has published.
+    session, order
+        Counts what was published in its session.
     sent_ns, accepted_ns
         When the publisher first sent it, and when it learnt that it was taken.
     home
@@ -61,6 +62,7 @@ class PublishedEvent:
     publication: Publication
     cell: int
     size_bytes: int
+    session: str
     order: int
     sent_ns: int
     home: str
@@ -105,6 +107,9 @@ class Ledger:
         What was delivered to a client though it asked for no such thing, with the time.
     refusals
         What brokers refused, with the time.
+    foreign, stolen
+        How often a client was refused a source of another tenant, and what it was not refused,
+        with the time.
     excused
         How many deliveries were owed until a broker was lost for ever.
     progress_ns
@@ -122,6 +127,8 @@ class Ledger:
         self.readers: list[Callable[[Receipt], None]] = []
         self.strangers: list[tuple[int, str]] = []
         self.refusals: list[tuple[int, str]] = []
+        self.foreign = 0
+        self.stolen: list[tuple[int, str]] = []
         self.excused = 0
         self._twins: set[tuple[str, str]] = set()
 
@@ -167,23 +174,35 @@ class Ledger:
             wish.ended_ns = max(wish.ended_ns, at_ns)
 
     def sent(
-        self, publication: Publication, size_bytes: int, home: str, now_ns: int, digest: str = ""
+        self,
+        publication: Publication,
+        size_bytes: int,
+        home: str,
+        now_ns: int,
+        digest: str = "",
+        *,
+        session: str | None = None,
+        tenant: str = "",
     ) -> None:
-        """A publisher sends a publication to its home; again, when it is not accepted."""
+        """A publisher sends a publication to its home; again, when it is not accepted.
+
+        Unless `session` is given there is one for each source.
+        """
         known = self.published.get(publication.identity)
         if known is not None:
             known.home = home
             return
-        order = self._orders.get(publication.source, 0) + 1
-        self._orders[publication.source] = order
-        entry = PublishedEvent(
-            publication, self._cell_of(publication), size_bytes, order, now_ns, home, digest
-        )
+        session = publication.source if session is None else session
+        order = self._orders.get(session, 0) + 1
+        self._orders[session] = order
+        cell = self._cell_of(publication)
+        entry = PublishedEvent(publication, cell, size_bytes, session, order, now_ns, home, digest)
         entry.twin = publication.identity in self._twins
         entry.owed.update(
             subscription_id
             for subscription_id in self._index.match(publication)
             if self._is_registered(self.wishes[subscription_id])
+            and tenant_of(self.wishes[subscription_id].client) == tenant
         )
         self.published[publication.identity] = entry
 

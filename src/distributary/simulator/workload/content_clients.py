@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 
+from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.blob import Blob
 from distributary.broker.settings import ns
-from distributary.content import Subscription
+from distributary.content import Publication, Subscription
 from distributary.simulator.checkers.ledger import Ledger
 from distributary.simulator.network import SimulatedNetwork
 from distributary.simulator.places import Places
@@ -16,10 +17,12 @@ from distributary.simulator.workload.publisher import Publisher
 from distributary.simulator.workload.subscriber import Subscriber
 from distributary.simulator.world import World
 
-__all__ = ["ContentClients", "source_format"]
+__all__ = ["ContentClients", "prefix_of", "source_format"]
 
 # Clients do not all come in the same instant.
 _ARRIVAL_SHARE = 0.4
+# By how much earlier somebody else tries to publish it.
+_FOREIGN_EARLY_S = 0.05
 # By how much later the same is published again, at most.
 _TWIN_LATE_S = 2.0
 _MEGABYTE = 1e6
@@ -51,20 +54,35 @@ class ContentClients:
         count = len(brokers) if workload.subscriptions is None else workload.subscriptions
         if not (workload.publications or workload.storm_publications):
             count = 0 if workload.subscriptions is None else count
+        self.tenants = tenants_of(workload.tenants)
         self.subscribers = [
-            Subscriber(world, f"s{k:05d}", homes[k % len(homes)], ledger) for k in range(count)
+            Subscriber(
+                world,
+                f"s{k:05d}",
+                homes[k % len(homes)],
+                ledger,
+                self.tenants[k % len(self.tenants)],
+            )
+            for k in range(count)
         ]
         if workload.register_prices:
             for subscriber in self.subscribers:
-                ends = rng.randrange(len(brokers)), rng.randrange(len(brokers))
-                access = places.access(*ends, rng.random())
-                network.place(subscriber.address, access)
-                prices = zip(brokers, access.prices.tolist(), strict=True)
-                subscriber.prices = tuple(sorted(prices))
+                subscriber.prices = _prices(subscriber.address, places, network, rng)
         self.publishers = [
-            Publisher(world, f"p{k:05d}", rng.choice(brokers), f"/publisher/{k}", ledger)
+            Publisher(
+                world,
+                f"p{k:05d}",
+                rng.choice(brokers),
+                f"{prefix_of(self.tenants[k % len(self.tenants)])}publisher/{k}",
+                ledger,
+                pipeline=workload.pipeline,
+                tenant=self.tenants[k % len(self.tenants)],
+            )
             for k in range(workload.publishers)
         ]
+        if workload.publisher_prices:
+            for publisher in self.publishers:
+                publisher.prices = _prices(publisher.address, places, network, rng)
 
     def schedule(self) -> None:
         """Have everybody do everything at its time."""
@@ -76,6 +94,9 @@ class ContentClients:
             rates = self._interests.rates(self._scenario.settings.space, per_s)
             for publisher in self.publishers:
                 self._world.at(0, publisher.advertise, rates)
+        if workload.publisher_prices:
+            for publisher in self.publishers:
+                self._world.at(0, publisher.tell_prices)
         self._schedule_publications()
 
     def _schedule_subscriptions(self) -> None:
@@ -134,6 +155,39 @@ class ContentClients:
                 twin = rng.choice([one for one in self.publishers if one is not publisher])
                 later_ns = at_ns + ns(rng.random() * _TWIN_LATE_S)
                 self._world.at(later_ns, twin.publish, publication, blob)
+            if workload.foreign and rng.random() < workload.foreign:
+                tenant = tenant_of(publisher.address)
+                others = [one for one in self.publishers if tenant_of(one.address) != tenant]
+                # Before the owner does, as a thief would.
+                self._world.at(
+                    at_ns - ns(_FOREIGN_EARLY_S), _steal, rng.choice(others), publication
+                )
+
+
+def _steal(thief: Publisher, publication: Publication) -> None:
+    event = {k: v for k, v in publication.document().items() if k != "datacontenttype"}
+    thief.publish(Publication.parse(event), None, foreign=True)
+
+
+def _prices(
+    client: Address, places: Places, network: SimulatedNetwork, rng: random.Random
+) -> tuple[tuple[str, float], ...]:
+    """Put a client somewhere in the network, and return what each broker costs it there."""
+    brokers = places.identifiers
+    ends = rng.randrange(len(brokers)), rng.randrange(len(brokers))
+    access = places.access(*ends, rng.random())
+    network.place(client, access)
+    return tuple(sorted(zip(brokers, access.prices.tolist(), strict=True)))
+
+
+def tenants_of(count: int) -> tuple[str, ...]:
+    """Return the names of so many tenants; a single one has none."""
+    return ("",) if count == 1 else tuple(f"tenant-{k}" for k in range(count))
+
+
+def prefix_of(tenant: str) -> str:
+    """Return what the sources of a tenant begin with."""
+    return f"/{tenant}/" if tenant else "/"
 
 
 def source_format(scenario: Scenario) -> str | None:

@@ -19,9 +19,9 @@ _REPEAT_S_MAX = 8.0
 class Device:
     """A client that repeats what is not answered, and goes where its home sends it."""
 
-    def __init__(self, world: World, name: str, home: str) -> None:
+    def __init__(self, world: World, name: str, home: str, tenant: str = "") -> None:
         self.world = world
-        self.address: Address = client_address(name)
+        self.address: Address = client_address(name, tenant)
         self.home = home
         self._lost: set[str] = set()
         self._next: str | None = None

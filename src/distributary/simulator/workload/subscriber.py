@@ -32,8 +32,10 @@ class Subscriber(Device):
         How many deliveries came again because an acknowledgement was late or lost.
     """
 
-    def __init__(self, world: World, name: str, home: str, ledger: Ledger) -> None:
-        super().__init__(world, name, home)
+    def __init__(
+        self, world: World, name: str, home: str, ledger: Ledger, tenant: str = ""
+    ) -> None:
+        super().__init__(world, name, home, tenant)
         self.ledger = ledger
         self.repeats = 0
         self.prices: tuple[tuple[str, float], ...] = ()
@@ -126,7 +128,7 @@ class Subscriber(Device):
 
     def _refused(self, message: messages.Refused) -> None:
         self.ledger.refusals.append(
-            (self.world.now_ns, f"{self.address} was refused {message.what}: {message.reason}")
+            (self.world.now_ns, f"{self.address} was refused {message.id}: {message.reason}")
         )
 
     def _numbered(self, message: messages.Delivery | messages.Undeliverable) -> None:
