@@ -155,6 +155,23 @@ class CountsFromOne(Publishing):
         super().load(key, replace(record, last=0) if isinstance(record, CountRecord) else record)
 
 
+class TakesAsTheyCome(Publishing):
+    """Takes what a client has under way in the order in which it arrives."""
+
+    def handlers(self) -> Any:
+        return {**super().handlers(), Publish: self._at_once}
+
+    def _at_once(self, message: Publish, sender: Address, turn: Turn) -> None:
+        assert self._take(message, sender, None, turn), "it has room for everything"
+
+
+class AcceptsForeignSources(Publishing):
+    """Lets everybody publish under every source."""
+
+    def _source_owners(self, *_: Any) -> None:
+        pass
+
+
 class OffersOnce(Publishing):
     """Does not offer what it keeps to a new root of its cell."""
 
@@ -443,6 +460,8 @@ BUGS: tuple[Bug, ...] = (
     Bug("reboot", ONCE, AcceptsFirst),
     Bug("reboot", ONCE, CountsFromOne),
     Bug("reboot", ONCE, forgets(Publishing, KeptRecord)),
+    Bug("pipeline-crash", "order", TakesAsTheyCome),
+    Bug("tenants", "sources", AcceptsForeignSources),
     Bug("split-late", ONCE, OffersOnce),
     Bug("reboot", ONCE, forgets(Dissemination, ContentRecord, ProgressRecord)),
     Bug("reboot", ONCE, forgets(Dissemination, ProgressRecord), rare=True),
