@@ -34,7 +34,7 @@ from distributary.broker.migration.arrivals import Arrivals
 from distributary.broker.migration.departures import Departures
 from distributary.broker.migration.migration import Migration
 from distributary.broker.migration.transfers import ArrivalRecord, DepartureRecord, HeldRecord
-from distributary.broker.publishing.publications import CountRecord, KeptRecord
+from distributary.broker.publishing.publications import KeptRecord
 from distributary.broker.publishing.publishing import Publishing
 from distributary.broker.rendezvous.messages import Copies, CopiesKept
 from distributary.broker.rendezvous.registry import Registry
@@ -151,8 +151,10 @@ class AcceptsFirst(Publishing):
 class CountsFromOne(Publishing):
     """Numbers publications from 1 again after a restart."""
 
-    def load(self, key: str, record: Any) -> None:
-        super().load(key, replace(record, last=0) if isinstance(record, CountRecord) else record)
+    def start(self, turn: Turn) -> None:
+        super().start(turn)
+        for count in self._counts.values():
+            count.last = 0
 
 
 class TakesAsTheyCome(Publishing):
@@ -461,7 +463,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("reboot", ONCE, CountsFromOne),
     Bug("reboot", ONCE, forgets(Publishing, KeptRecord)),
     Bug("pipeline-crash", "order", TakesAsTheyCome),
-    Bug("tenants", "sources", AcceptsForeignSources),
+    Bug("foreign", "sources", AcceptsForeignSources),
     Bug("split-late", ONCE, OffersOnce),
     Bug("reboot", ONCE, forgets(Dissemination, ContentRecord, ProgressRecord)),
     Bug("reboot", ONCE, forgets(Dissemination, ProgressRecord), rare=True),

@@ -39,7 +39,7 @@ from distributary.simulator.garbage import collect_young, resting_collector
 from distributary.simulator.network import SimulatedNetwork
 from distributary.simulator.places import find_places
 from distributary.simulator.scenario import Scenario
-from distributary.simulator.workload.content_clients import ContentClients, prefix_of
+from distributary.simulator.workload.content_clients import ContentClients
 from distributary.simulator.workload.device import Device
 from distributary.simulator.workload.stream_clients import StreamClients
 from distributary.simulator.workload.subscriber import Subscriber
@@ -238,8 +238,7 @@ class Simulation:
     def _first(self, identity: str) -> tuple[object, ...]:
         """Return what a broker is told before it starts, or starts again."""
         index = self.places.identifiers.index(identity)
-        tenants = [tenant for tenant in self.content.tenants if tenant]
-        owners = SourceOwners(tuple((prefix_of(tenant), tenant) for tenant in tenants))
+        owners = SourceOwners(self.content.owners)
         if self.scenario.overlay.join == "together":
             return (self.places.surroundings(index, members=self.places.identifiers), owners)
         contact = self.places.identifiers[0] if index else None

@@ -50,14 +50,20 @@ class Count:
         The number that was given last.
     kept
         What is kept, by number.
+    recorded
+        Whether there is a record of it. Without one the last number is that of what is kept.
+    reviewed_for
+        The last root for which everything that is kept has been looked through.
     """
 
-    __slots__ = ("_open", "_root", "kept", "last", "series")
+    __slots__ = ("_open", "_root", "kept", "last", "recorded", "reviewed_for", "series")
 
     def __init__(self, series: int, last: int = 0) -> None:
         self.series = series
         self.last = last
         self.kept: dict[int, Kept] = {}
+        self.recorded = False
+        self.reviewed_for: str | None = None
         self._root: str | None = None
         # A heap with every number that the root has not settled, and some that it has.
         self._open: list[int] = []
@@ -65,6 +71,7 @@ class Count:
     def enter(self, kept: Kept) -> None:
         """Enter a publication."""
         self.kept[kept.item.number] = kept
+        self.last = max(self.last, kept.item.number)
         heappush(self._open, kept.item.number)
 
     def reopen(self, kept: Kept) -> None:

@@ -85,7 +85,10 @@ PUBLICATION: Transitions[State, Event] = Transitions(
 @wire(600)
 @dataclass(frozen=True, slots=True)
 class CountRecord:
-    """How many items of a session and source in a cell have been numbered, as it is kept."""
+    """How many items of a session and source in a cell have been numbered, as it is kept.
+
+    Only when the last of them is not kept any more: otherwise that one says it.
+    """
 
     client: str
     session: str

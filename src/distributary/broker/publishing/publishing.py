@@ -96,7 +96,8 @@ class Publishing(Part):
         """Take back a publication, that there was one, a count, or how far a session is."""
         if isinstance(record, CountRecord):
             place = Place(record.client, record.session, record.source, record.cell)
-            self._counts[place] = Count(record.series, record.last)
+            count = self._counts[place] = Count(record.series, record.last)
+            count.recorded = True
         elif isinstance(record, SessionRecord):
             self._sessions.noted(record.client, record.session, record.last, recorded=True)
         elif isinstance(record, Remembered):
@@ -121,9 +122,15 @@ class Publishing(Part):
 
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
         """Offer what is kept of cells whose root is another one now."""
-        for kept in self._in_order():
-            if self._review(kept):
-                self._offer(kept, turn)
+        for place in sorted(self._counts):
+            count, root = self._counts[place], self._root_of(place.cell)
+            # Most changes leave most roots what they were, and much may be kept.
+            if count.reviewed_for == root:
+                continue
+            count.reviewed_for = root
+            for number in sorted(count.kept):
+                if self._review(count.kept[number]):
+                    self._offer(count.kept[number], turn)
 
     # What other parts ask.
 
@@ -255,14 +262,12 @@ class Publishing(Part):
         if count is None:
             series = series_of(place, self.core.identity, turn.now_ns)
             count = self._counts[place] = Count(series)
-        count.last += 1
-        turn.persist(_count_key(place), CountRecord(*place, count.series, count.last))
         item = item_of(
             message,
             publication,
             cell=cell,
             series=count.series,
-            number=count.last,
+            number=count.last + 1,
             home=self.core.identity,
             now_ns=turn.now_ns,
         )
@@ -332,7 +337,7 @@ class Publishing(Part):
     def _enter(self, kept: Kept) -> None:
         self._kept[kept.key] = kept
         self._tenants.add(kept.key[0])
-        self._count_of(kept).enter(kept)
+        self._counts.setdefault(_place_of(kept), Count(kept.item.series)).enter(kept)
         self._admission.items += 1
         self._admission.bytes += kept.size_bytes
 
@@ -352,16 +357,27 @@ class Publishing(Part):
         self._remove(kept)
         self._remember(kept.remembered(), turn)
         place = _place_of(kept)
-        if not self._counts[place].kept:
+        count = self._counts[place]
+        if not count.kept:
             # What is published next begins another series.
-            del self._counts[place]
-            turn.erase(_count_key(place))
+            self._drop_count(place, turn)
+        elif count.last == kept.item.number:
+            self._record_count(place, turn)
 
     def _remove(self, kept: Kept) -> None:
         del self._kept[kept.key]
         self._count_of(kept).remove(kept)
         self._admission.items -= 1
         self._admission.bytes -= kept.size_bytes
+
+    def _record_count(self, place: Place, turn: Turn) -> None:
+        count = self._counts[place]
+        count.recorded = True
+        turn.persist(_count_key(place), CountRecord(*place, count.series, count.last))
+
+    def _drop_count(self, place: Place, turn: Turn) -> None:
+        if self._counts.pop(place).recorded:
+            turn.erase(_count_key(place))
 
     def _remember(self, record: Remembered, turn: Turn) -> None:
         self._remembered[record.key] = record
@@ -398,7 +414,7 @@ class Publishing(Part):
             place = Place(told.client, told.session, told.source, told.cell)
             if place not in self._counts:
                 self._counts[place] = Count(told.series, told.last)
-                turn.persist(_count_key(place), told)
+                self._record_count(place, turn)
         for moved in record.kept:
             kept = Kept.from_record(moved)
             if kept.key in self._kept:
@@ -425,8 +441,7 @@ class Publishing(Part):
                 turn.erase(_key(kept.key))
         for place in sorted(self._counts):
             if place.client == client:
-                del self._counts[place]
-                turn.erase(_count_key(place))
+                self._drop_count(place, turn)
         for key in sorted(self._remembered):
             if self._remembered[key].client == client:
                 self._forget(key, turn)

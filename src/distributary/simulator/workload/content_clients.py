@@ -17,7 +17,7 @@ from distributary.simulator.workload.publisher import Publisher
 from distributary.simulator.workload.subscriber import Subscriber
 from distributary.simulator.world import World
 
-__all__ = ["ContentClients", "prefix_of", "source_format"]
+__all__ = ["ContentClients", "source_format"]
 
 # Clients do not all come in the same instant.
 _ARRIVAL_SHARE = 0.4
@@ -54,7 +54,7 @@ class ContentClients:
         count = len(brokers) if workload.subscriptions is None else workload.subscriptions
         if not (workload.publications or workload.storm_publications):
             count = 0 if workload.subscriptions is None else count
-        self.tenants = tenants_of(workload.tenants)
+        self.tenants = _tenants(workload.tenants)
         self.subscribers = [
             Subscriber(
                 world,
@@ -73,7 +73,7 @@ class ContentClients:
                 world,
                 f"p{k:05d}",
                 rng.choice(brokers),
-                f"{prefix_of(self.tenants[k % len(self.tenants)])}publisher/{k}",
+                f"{self._prefix(k)}publisher/{k}",
                 ledger,
                 pipeline=workload.pipeline,
                 tenant=self.tenants[k % len(self.tenants)],
@@ -83,6 +83,19 @@ class ContentClients:
         if workload.publisher_prices:
             for publisher in self.publishers:
                 publisher.prices = _prices(publisher.address, places, network, rng)
+
+    def _prefix(self, index: int) -> str:
+        """Return what the sources of a tenant begin with."""
+        if not self._scenario.workload.foreign:
+            return "/"
+        return f"/{self.tenants[index % len(self.tenants)]}/"
+
+    @property
+    def owners(self) -> tuple[tuple[str, str], ...]:
+        """Whose sources are whose, if somebody tries to publish what is another's."""
+        if not self._scenario.workload.foreign:
+            return ()
+        return tuple((self._prefix(k), tenant) for k, tenant in enumerate(self.tenants))
 
     def schedule(self) -> None:
         """Have everybody do everything at its time."""
@@ -180,14 +193,8 @@ def _prices(
     return tuple(sorted(zip(brokers, access.prices.tolist(), strict=True)))
 
 
-def tenants_of(count: int) -> tuple[str, ...]:
-    """Return the names of so many tenants; a single one has none."""
+def _tenants(count: int) -> tuple[str, ...]:
     return ("",) if count == 1 else tuple(f"tenant-{k}" for k in range(count))
-
-
-def prefix_of(tenant: str) -> str:
-    """Return what the sources of a tenant begin with."""
-    return f"/{tenant}/" if tenant else "/"
 
 
 def source_format(scenario: Scenario) -> str | None:
