@@ -24,7 +24,7 @@ from distributary.errors import PeerMisbehaved
 from distributary.simulator.workload.publisher import Publisher
 
 MAPS = ({"exact": {"type": "map"}},)
-BAD = {"time": "yesterday"}
+BAD: dict[str, Any] = {"time": "yesterday"}
 
 
 def limited(**changes: Any) -> Settings:
@@ -39,7 +39,7 @@ def busy(number: int) -> Busy:
     return Busy(ns(1.0), "", "", "a", number)
 
 
-def numbers(answers: list[Any], kind: type) -> list[int]:
+def numbers(answers: list[Any], kind: type[Refused]) -> list[int]:
     return [answer.number for answer in answers if isinstance(answer, kind)]
 
 
@@ -79,7 +79,7 @@ class Client:
     def send(self, window: int) -> None:
         for number in range(self.first, min(self.first + window, self.count + 1)):
             if number not in self.answers:
-                attributes = BAD if number % 5 == 0 else {}
+                attributes: dict[str, Any] = BAD if number % 5 == 0 else {}
                 self.flying.append(numbered(number, first=self.first, **attributes))
 
     def arrive(self, *, lost: bool, again: bool, answered: bool) -> None:

@@ -176,9 +176,10 @@ def _check_publications(record: ClientPublications, rules: Rules) -> None:
         rules.times((count.series,))
         rules.numbers((count.last,))
     rules.numbers(session.last for session in record.sessions)
-    rules.numbers(one.number for one in (*record.kept, *record.remembered))
+    rules.numbers(remembered.number for remembered in record.remembered)
     counted = {(count.session, count.source, count.cell) for count in record.counts}
     for kept in record.kept:
+        rules.numbers((kept.number,))
         check_item(kept.item, rules)
         check_item_blob(kept.item, kept.blob)
         rules.brokers(home for home, _ in kept.served)
