@@ -147,6 +147,25 @@ def test_a_new_root_is_offered_what_is_kept_and_serves_nobody_twice() -> None:
     assert world.once.duplicates == 0
 
 
+def test_both_homes_of_what_two_clients_publish_hear_that_it_is_settled() -> None:
+    """A root tells the home that has offered it last; the other would keep it for ever."""
+    world, client = client_of(8)
+    away, other = [m for m in world.members if m not in (client.home, world.root_of())][:2]
+    world.subscribe("s", away, MAPS)
+    world.run_s(3)
+    world.world.crash(away)
+    world.run_s(4)
+    client.publish()
+    world.run_s(1)
+    second = Client(world, other)
+    second.publish()
+    world.run_s(5)
+    assert (list(kept(world, client.home)), list(kept(world, other))) == (["1"], ["1"])
+    world.overlay.restart(away)
+    world.run_s(SETTINGS.content.retention_s + 10 * SETTINGS.content.repeat_s)
+    assert (kept(world, client.home), kept(world, other)) == ({}, {})
+
+
 def test_what_nobody_wants_is_dropped_where_it_is_published() -> None:
     world, client = client_of()
     publisher = "/maps"

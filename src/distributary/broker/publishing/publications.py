@@ -157,8 +157,8 @@ class Kept:
         Whether some root has settled it, this one or an earlier one.
     served
         The registrations that are known to have got it.
-    repeats
-        How often it was offered without an answer.
+    repeats, offered_ns
+        How often it was offered without an answer, and when it was offered last.
     """
 
     __slots__ = (
@@ -167,6 +167,7 @@ class Kept:
         "client",
         "item",
         "number",
+        "offered_ns",
         "repeats",
         "served",
         "session",
@@ -187,6 +188,7 @@ class Kept:
         self.settled = False
         self.served: tuple[tuple[str, str], ...] = ()
         self.repeats = 0
+        self.offered_ns = 0
 
     @classmethod
     def from_record(cls, record: KeptRecord) -> Kept:

@@ -197,6 +197,7 @@ class Publishing(Part):
         try:
             publication = checked(message)
             if not self._knows(key_of(sender, *publication.identity)):
+                self._admission.check_source(publication.source, sender)
                 raise BadInput("number", f"{message.number} of the session was used before")
         except BadInput as error:
             self._refuse(message, sender, error, turn)
@@ -283,6 +284,7 @@ class Publishing(Part):
         item = kept.item
         self._repeating.keep(kept.key, turn.now_ns + self._backoff.after(kept.repeats))
         kept.repeats += 1
+        kept.offered_ns = turn.now_ns
         root = self._root_of(item.cell)
         offer = Offer(item, kept.blob, root, self._count_of(kept).first(kept, root), kept.served)
         self.core.links.route(self.core.rendezvous.key_of(item.cell), offer, turn)
@@ -304,7 +306,13 @@ class Publishing(Part):
         if kept.state is State.OFFERED:
             self._offer(kept, turn)
         elif kept.state is State.TAKEN:
-            self._repeating.keep(key, turn.now_ns + self._backoff.longest_ns)
+            # Somebody else may have published the same elsewhere: a root tells the home that
+            # has offered it last when it is settled. So the others ask, but rarely.
+            again_ns = kept.offered_ns + self._backoff.longest_ns
+            if turn.now_ns >= again_ns:
+                self._offer(kept, turn)
+            else:
+                self._repeating.keep(key, again_ns)
 
     def _taken(self, message: Taken, sender: Address, turn: Turn) -> None:
         for kept in self._named(message.source, message.id):

@@ -168,12 +168,13 @@ class Publisher(Device):
         self._send_more()
 
     def _refused(self, message: messages.Refused) -> None:
-        event = None
         if message.what == "publication":
             event = self._answered_event(message.session, message.number)
-        if event is not None and event.foreign:
-            self.ledger.foreign += 1
-            return
+            if event is None:
+                return
+            if event.foreign:
+                self.ledger.foreign += 1
+                return
         what = f"{message.what} {message.source} {message.id}"
         self.ledger.refusals.append(
             (self.world.now_ns, f"{self.address} was refused {what}: {message.reason}")
