@@ -16,7 +16,7 @@ from distributary.broker.client import Accepted, Busy, Publish, Refused
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, encode
 from distributary.broker.publishing.admission import SESSION_CHARACTERS_MAX
-from distributary.broker.publishing.publications import Remembered
+from distributary.broker.publishing.publications import KeptRecord, Remembered
 from distributary.broker.publishing.sessions import SessionRecord
 from distributary.broker.settings import PublishingSettings, Settings, ns
 from distributary.content import Publication
@@ -329,6 +329,27 @@ def test_a_client_that_moves_goes_on_where_it_was() -> None:
     assert new.tell(numbered(5, first=3)) == []
     assert new.tell(numbered(4, first=3)) == [accepted(4), accepted(5)]
     assert new.taken() == [1, 2, 4, 5]
+
+
+@pytest.mark.parametrize("arriving", ["kept", "remembered"])
+def test_what_a_client_brings_and_another_has_published_here_is_not_lost(arriving: str) -> None:
+    """One of the two is kept and the other one not, under one key on the disk."""
+    brief = limited(dedupe_s=50.0)
+    brief = replace(brief, content=replace(brief.content, retention_s=20.0))
+    old, new = Home(brief), Home(brief)
+    first, second = (old, new) if arriving == "remembered" else (new, old)
+    message = Publish(event("x"))
+    first.tell(message, "@c" if first is old else "@d")
+    first.run_s(21)
+    second.tell(message, "@c" if second is old else "@d")
+    turn = Turn(new.now_ns)
+    new.part.adopt_client(old.part.export_client("@c"), turn)
+    new._do(turn.effects)
+    on_disk = [record.item.id for record in new.records(KeptRecord)]
+    assert on_disk == [kept.item.id for kept in new.part._kept.values()] == ["x"]
+    assert new.part._remembered == {}
+    new.run_s(200)
+    assert not [key for key in new.journal if key.startswith("publishing/")]
 
 
 def test_of_two_clients_that_share_a_source_one_can_move() -> None:

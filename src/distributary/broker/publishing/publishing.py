@@ -344,6 +344,8 @@ class Publishing(Part):
 
     def _enter(self, kept: Kept) -> None:
         self._kept[kept.key] = kept
+        # A client that comes may bring what another one has published here before.
+        self._remembered.pop(kept.key, None)
         self._tenants.add(kept.key[0])
         self._counts.setdefault(_place_of(kept), Count(kept.item.series)).enter(kept)
         self._admission.items += 1
@@ -433,7 +435,8 @@ class Publishing(Part):
             if kept.settled:
                 self._releasing.keep(kept.key, turn.now_ns + self._kept_ns)
         for remembered in record.remembered:
-            self._remember(remembered, turn)
+            if remembered.key not in self._kept:
+                self._remember(remembered, turn)
         for kept in self._in_order():
             if kept.client == record.client:
                 self._review(kept)
