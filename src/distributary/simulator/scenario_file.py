@@ -116,6 +116,8 @@ def _check_workload(workload: WorkloadTable) -> None:
         raise BadInput("workload.begin_s", f"is after the end at {workload.duration_s:g} s")
     if (workload.publications or workload.storm_publications) and not workload.publishers:
         raise BadInput("workload.publishers", "is 0, and there are publications")
+    if workload.restarts and not workload.publishers:
+        raise BadInput("workload.publishers", "is 0, and there are restarts")
     if workload.twins and workload.publishers < 2:
         raise BadInput("workload.twins", "needs two publishers", hint="write publishers = 2")
     if workload.foreign and min(workload.tenants, workload.publishers) < 2:

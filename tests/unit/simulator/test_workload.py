@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from distributary.broker.settings import Settings, ns
 from distributary.content import ContentSpace, DeviceProfile, Publication, Subscription
 from distributary.filters import Filter
 from distributary.simulator.checkers.ledger import Ledger
+from distributary.simulator.checkers.sources import SourcesCheck
 from distributary.simulator.workload.interests import Interests, profile, written_time
 from distributary.simulator.workload.publisher import Publisher
 from distributary.simulator.workload.subscriber import Subscriber
@@ -121,6 +123,74 @@ def test_a_publisher_waits_with_the_next_event_until_one_is_accepted() -> None:
     assert len(sent) == 2
     entry = ledger.published["/p", "2"]
     assert (entry.size_bytes, entry.order, entry.accepted_ns) == (77, 2, None)
+
+
+def pipelined(count: int) -> tuple[World, Ledger, Publisher, list[Any]]:
+    world, _, sent = quiet_world()
+    ledger = Ledger(lambda _: 0)
+    publisher = Publisher(world, "p", "aa", "/p", ledger, pipeline=3)
+    for number in range(1, count + 1):
+        publisher.publish(Publication.parse({**EVENT.document(), "id": str(number)}), None)
+    return world, ledger, publisher, sent
+
+
+def under_way(sent: list[Any]) -> list[tuple[str, int, int]]:
+    return [(message.session, message.number, message.first) for message in sent]
+
+
+def test_a_publisher_has_several_events_under_way_and_says_what_was_not_answered() -> None:
+    world, ledger, publisher, sent = pipelined(5)
+    assert under_way(sent) == [("1", 1, 1), ("1", 2, 1), ("1", 3, 1)]
+    sent.clear()
+    publisher.receive(messages.Accepted("/p", "2", "1", 2), sender="aa", now_ns=0)
+    publisher.receive(messages.Accepted("/p", "1", "1", 1), sender="aa", now_ns=0)
+    assert under_way(sent) == [("1", 4, 1), ("1", 5, 3)]
+    sent.clear()
+    world.run_until(ns(1.0))
+    assert under_way(sent) == [("1", 3, 3), ("1", 4, 3), ("1", 5, 3)]
+    assert [entry.order for entry in ledger.published.values()] == [1, 2, 3, 4, 5]
+
+
+def test_a_publisher_waits_as_long_as_a_busy_home_says() -> None:
+    world, _, publisher, sent = pipelined(4)
+    sent.clear()
+    for number in (2, 3):
+        publisher.receive(messages.Busy(ns(2.5), "", "", "1", number), sender="aa", now_ns=0)
+    publisher.receive(messages.Accepted("/p", "1", "1", 1), sender="aa", now_ns=0)
+    world.run_until(ns(2.4))
+    assert sent == []
+    world.run_until(ns(2.6))
+    assert under_way(sent) == [("1", 2, 2), ("1", 3, 2), ("1", 4, 2)]
+
+
+def test_a_publisher_that_has_forgotten_how_far_it_was_begins_another_session() -> None:
+    _, ledger, publisher, sent = pipelined(4)
+    publisher.receive(messages.Accepted("/p", "1", "1", 1), sender="aa", now_ns=0)
+    sent.clear()
+    publisher.restart()
+    assert under_way(sent) == [("2", 1, 1), ("2", 2, 1), ("2", 3, 1)]
+    publisher.receive(messages.Accepted("/p", "2", "1", 2), sender="aa", now_ns=0)
+    assert ledger.published["/p", "2"].accepted_ns is None, "an answer to the session before"
+    twins = [entry.publication.id for entry in ledger.published.values() if entry.twin]
+    assert twins == ["2", "3", "4"]
+
+
+def test_who_publishes_under_a_foreign_source_is_noted_when_that_is_accepted() -> None:
+    world, _, _ = quiet_world()
+    ledger = Ledger(lambda _: 0)
+    thief = Publisher(world, "p", "aa", "/p", ledger, pipeline=2, tenant="x")
+    checker = SourcesCheck(ledger)
+    for identifier in ("1", "2"):
+        event = Publication.parse({**EVENT.document(), "id": identifier})
+        thief.publish(event, None, foreign=True)
+    no = messages.Refused("publication", "no", "/p", "1", "1", 1)
+    thief.receive(no, sender="aa", now_ns=0)
+    thief.receive(no, sender="aa", now_ns=0)
+    assert (ledger.foreign, ledger.refusals, ledger.published) == (1, [], {})
+    thief.receive(messages.Accepted("/p", "2", "1", 2), sender="aa", now_ns=0)
+    checker.finish(0)
+    (violation,) = checker.violations
+    assert "@x@p published ('/p', '2'), whose source is another tenant's" in violation.what
 
 
 def test_what_an_old_home_says_is_not_heard() -> None:

@@ -56,7 +56,7 @@ class PublishedEvent:
     owed
         The subscriptions that must get it.
     twin
-        Whether another client publishes it as well; then it has no place in an order.
+        Whether it is published in another session as well; then it has no place in an order.
     """
 
     publication: Publication
@@ -133,8 +133,10 @@ class Ledger:
         self._twins: set[tuple[str, str]] = set()
 
     def has_twin(self, identity: tuple[str, str]) -> None:
-        """Note that two clients publish the same, under one source and id."""
+        """Note that the same is published twice, under one source and id, in two sessions."""
         self._twins.add(identity)
+        if identity in self.published:
+            self.published[identity].twin = True
 
     def asked(self, subscription: Subscription, client: str, now_ns: int) -> None:
         """A client asks for a subscription, for the first time."""

@@ -111,6 +111,9 @@ class ContentClients:
             for publisher in self.publishers:
                 self._world.at(0, publisher.tell_prices)
         self._schedule_publications()
+        for _ in range(workload.restarts):
+            at_ns = ns(self._rng.uniform(workload.begin_s, workload.duration_s))
+            self._world.at(at_ns, self._rng.choice(self.publishers).restart)
 
     def _schedule_subscriptions(self) -> None:
         rng, workload = self._rng, self._scenario.workload

@@ -18,7 +18,6 @@ from distributary.simulator.world import World
 
 __all__ = ["Publisher"]
 
-_SESSION = "1"
 _PRICES_S = 20.0
 
 
@@ -29,7 +28,7 @@ class _Event(NamedTuple):
 
 
 class Publisher(Device):
-    """A client that publishes under one source, in one session.
+    """A client that publishes under one source, in one session after the other.
 
     Parameters
     ----------
@@ -61,6 +60,7 @@ class Publisher(Device):
         self._rates: tuple[tuple[int, float], ...] = ()
         self._waiting: deque[_Event] = deque()
         self._under_way: dict[int, _Event] = {}
+        self._session = "1"
         self._last = 0
         self._pausing = False
         self.handle(messages.Accepted, self._accepted)
@@ -79,6 +79,17 @@ class Publisher(Device):
         """Say which cells it will publish in, and how often."""
         self._rates = rates
         self.request(messages.Advertise(self.source, rates), "advertise", self.source)
+
+    def restart(self) -> None:
+        """Forget how far it was, and publish again in another session what was not answered."""
+        for event in self._under_way.values():
+            if not event.foreign:
+                self.ledger.has_twin(event.publication.identity)
+        self._waiting.extendleft(reversed(self._under_way.values()))
+        self._under_way.clear()
+        self._session = str(int(self._session) + 1)
+        self._last = 0
+        self._send_more()
 
     def tell_prices(self) -> None:
         """Tell its prices from now on."""
@@ -102,8 +113,10 @@ class Publisher(Device):
             self._request_event(self._last)
 
     def _request_event(self, number: int) -> None:
+        event = self._under_way[number]
+
         def ask() -> bool:
-            if number not in self._under_way:
+            if self._under_way.get(number) is not event:
                 return False
             if not self._pausing:
                 self._send_event(number)
@@ -116,7 +129,7 @@ class Publisher(Device):
         text = json.dumps(event.publication.document(), separators=(",", ":"))
         # The first that is not answered is another one each time.
         first = min(self._under_way)
-        self.send(messages.Publish(text, event.blob, _SESSION, number, first))
+        self.send(messages.Publish(text, event.blob, self._session, number, first))
 
     def _ask_again(self) -> None:
         super()._ask_again()
@@ -133,13 +146,13 @@ class Publisher(Device):
             home,
             self.world.now_ns,
             "" if blob is None else blob.digest,
-            session=f"{self.address} {_SESSION}",
+            session=f"{self.address} {self._session}",
             tenant=tenant_of(self.address),
         )
 
     def _answered_event(self, session: str, number: int) -> _Event | None:
         """Return what an answer is to, if it was waited for, and go on."""
-        event = self._under_way.pop(number, None) if session == _SESSION else None
+        event = self._under_way.pop(number, None) if session == self._session else None
         if event is not None:
             self._send_more()
         return event
@@ -157,7 +170,8 @@ class Publisher(Device):
             self.ledger.accepted(identity, self.world.now_ns)
 
     def _busy(self, message: messages.Busy) -> None:
-        if message.number in self._under_way and not self._pausing:
+        answered = message.session == self._session and message.number in self._under_way
+        if answered and not self._pausing:
             self._pausing = True
             self.world.at(self.world.now_ns + message.wait_ns, self._go_on)
 
