@@ -26,6 +26,7 @@ from distributary.broker.dissemination.messages import Offer, Portion
 from distributary.broker.dissemination.settled_items import SettledItems
 from distributary.broker.dissemination.task import ContentRecord, ProgressRecord, Sequence
 from distributary.broker.effects import Send, Turn
+from distributary.broker.host import SourceOwners
 from distributary.broker.links.links import Links
 from distributary.broker.links.messages import Hop, HopAck
 from distributary.broker.links.outbox import Kept
@@ -145,7 +146,7 @@ class AcceptsFirst(Publishing):
         return {**super().handlers(), Publish: self._hasty}
 
     def _hasty(self, message: Publish, sender: Address, turn: Turn) -> None:
-        self._publish(message, sender, turn)
+        self._intake.publish(message, sender, turn)
         turn.effects.sort(key=lambda effect: not isinstance(effect, Send))
 
 
@@ -165,14 +166,7 @@ class TakesAsTheyCome(Publishing):
         return {**super().handlers(), Publish: self._at_once}
 
     def _at_once(self, message: Publish, sender: Address, turn: Turn) -> None:
-        assert self._take(message, sender, None, turn), "it has room for everything"
-
-
-class AcceptsForeignSources(Publishing):
-    """Lets everybody publish under every source."""
-
-    def _source_owners(self, *_: Any) -> None:
-        pass
+        assert self._intake._take(message, sender, None, turn), "it has room for everything"
 
 
 class OffersOnce(Publishing):
@@ -477,7 +471,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("reboot", ONCE, CountsFromOne),
     Bug("reboot", ONCE, forgets(Publishing, KeptRecord)),
     Bug("pipeline-crash", "order", TakesAsTheyCome),
-    Bug("foreign", "sources", AcceptsForeignSources),
+    Bug("foreign", "sources", ignores(Publishing, SourceOwners)),
     Bug("split-late", ONCE, OffersOnce),
     Bug("reboot", ONCE, forgets(Dissemination, ContentRecord, ProgressRecord)),
     Bug("reboot", ONCE, forgets(Dissemination, ProgressRecord), rare=True),

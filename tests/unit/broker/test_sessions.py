@@ -126,9 +126,9 @@ def test_what_comes_early_waits_for_its_turn() -> None:
     assert home.tell(numbered(3)) == []
     assert home.tell(numbered(3)) == []
     assert home.tell(numbered(2)) == []
-    assert home.part._sessions.early_bytes > 0
+    assert home.part._intake.sessions.early_bytes > 0
     assert home.tell(numbered(1)) == [accepted(1), accepted(2), accepted(3)]
-    assert home.part._sessions.early_bytes == 0
+    assert home.part._intake.sessions.early_bytes == 0
     assert home.taken() == [1, 2, 3]
 
 
@@ -168,7 +168,7 @@ def test_what_waited_behind_a_publication_that_is_put_off_is_put_off_too() -> No
     for number in (2, 3):
         assert home.tell(numbered(number)) == []
     assert home.tell(numbered(1)) == [accepted(1), busy(2), busy(3)]
-    assert home.part._sessions.early_bytes == 0
+    assert home.part._intake.sessions.early_bytes == 0
 
 
 @pytest.mark.parametrize(
@@ -250,9 +250,9 @@ def test_what_was_answered_elsewhere_is_not_waited_for_and_not_taken_late() -> N
     assert home.tell(numbered(3)) == []
     assert home.tell(numbered(9)) == [busy(9)]
     assert home.tell(numbered(11, first=10)) == []
-    assert home.part._sessions.early_bytes > 0
+    assert home.part._intake.sessions.early_bytes > 0
     assert home.tell(numbered(10, first=10)) == [accepted(10), accepted(11)]
-    assert home.part._sessions.early_bytes == 0
+    assert home.part._intake.sessions.early_bytes == 0
     assert home.taken() == [1, 10, 11]
 
 
@@ -284,16 +284,16 @@ def test_sessions_are_few_and_are_forgotten_in_time() -> None:
         home.tell(numbered(1, session=name, **BAD))
         home.tell(numbered(3, session=name))
     assert [record.session for record in home.records(SessionRecord)] == ["b", "c"]
-    early = home.part._sessions.early_bytes
+    early = home.part._intake.sessions.early_bytes
     home.run_s(60)
     home.tell(numbered(2, session="b", **BAD))
-    assert home.part._sessions.early_bytes == early // 2
+    assert home.part._intake.sessions.early_bytes == early // 2
     home.run_s(60)
     assert [record.session for record in home.records(SessionRecord)] == ["b"]
-    assert home.part._sessions.early_bytes == 0
+    assert home.part._intake.sessions.early_bytes == 0
     home.run_s(60)
     assert home.records(SessionRecord) == []
-    assert list(home.part._sessions.of_client("@c")) == []
+    assert list(home.part._intake.sessions.of_client("@c")) == []
 
 
 def test_a_restart_gives_clients_time_to_come_back() -> None:
@@ -321,8 +321,8 @@ def test_a_client_that_moves_goes_on_where_it_was() -> None:
             home.part.drop_client("@c", turn)
         home._do(turn.effects)
     assert not [key for key in old.journal if key.startswith("publishing/")]
-    assert old.part._sessions.early_bytes == 0
-    assert old.part._admission.items == old.part._admission.bytes == 0
+    assert old.part._intake.sessions.early_bytes == 0
+    assert old.part._intake.admission.items == old.part._intake.admission.bytes == 0
     new.start()
     assert isinstance(new.tell(numbered(3, **BAD))[0], Refused)
     assert new.tell(numbered(2)) == [accepted(2)]

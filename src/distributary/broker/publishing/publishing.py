@@ -13,15 +13,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.client import Accepted, Busy, Publish, Refused, named_in
+from distributary.broker.client import Publish
 from distributary.broker.core import Handler, Part
 from distributary.broker.dissemination.messages import Offer, Settled, Taken
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
 from distributary.broker.host import SourceOwners
 from distributary.broker.membership.roster import MembersChanged
-from distributary.broker.publishing.admission import CHECKS, Admission
+from distributary.broker.publishing.admission import CHECKS
 from distributary.broker.publishing.counts import Count, Place, series_of
+from distributary.broker.publishing.intake import Intake
 from distributary.broker.publishing.publications import (
     CountRecord,
     Event,
@@ -30,15 +31,12 @@ from distributary.broker.publishing.publications import (
     Key,
     Remembered,
     State,
-    checked,
     item_of,
-    key_of,
 )
-from distributary.broker.publishing.sessions import Session, SessionRecord, Sessions
+from distributary.broker.publishing.sessions import SessionRecord
 from distributary.broker.settings import ns
 from distributary.broker.timers import Backoff, Retention
 from distributary.content import Publication
-from distributary.errors import BadInput
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -72,9 +70,7 @@ class Publishing(Part):
         self._remembered: dict[Key, Remembered] = {}
         self._counts: dict[Place, Count] = {}
         self._tenants: set[str] = set()
-        self._sessions = Sessions(core.timers, settings.publishing)
-        self._admission = Admission(settings.publishing)
-        self._early_max = settings.publishing.early_max
+        self._intake = Intake(self)
         repeat_ns = ns(settings.content.repeat_s)
         self._backoff = Backoff(repeat_ns, 8 * repeat_ns)
         self._kept_ns = ns(settings.content.retention_s)
@@ -86,10 +82,10 @@ class Publishing(Part):
     def handlers(self) -> Mapping[type, Handler]:
         """Return who handles which kind of message."""
         return {
-            Publish: self._publish,
+            Publish: self._intake.publish,
             Taken: self._taken,
             Settled: self._settled,
-            SourceOwners: self._source_owners,
+            SourceOwners: self._intake.source_owners,
         }
 
     def load(self, key: str, record: Any) -> None:
@@ -99,18 +95,18 @@ class Publishing(Part):
             count = self._counts[place] = Count(record.series, record.last)
             count.recorded = True
         elif isinstance(record, SessionRecord):
-            self._sessions.noted(record.client, record.session, record.last, recorded=True)
+            self._intake.sessions.noted(record.client, record.session, record.last, recorded=True)
         elif isinstance(record, Remembered):
             self._remembered[record.key] = record
-            self._sessions.noted(record.client, record.session, record.number)
+            self._intake.sessions.noted(record.client, record.session, record.number)
         else:
             assert isinstance(record, KeptRecord)
             self._enter(Kept.from_record(record))
-            self._sessions.noted(record.client, record.session, record.number)
+            self._intake.sessions.noted(record.client, record.session, record.number)
 
     def start(self, turn: Turn) -> None:
         """Offer again what no root, or another one than now, has answered."""
-        self._sessions.start(turn)
+        self._intake.sessions.start(turn)
         for key in sorted(self._remembered):
             self._forgetting.keep(key, turn.now_ns + self._dedupe_ns)
         for kept in self._in_order():
@@ -118,7 +114,7 @@ class Publishing(Part):
                 self._releasing.keep(kept.key, turn.now_ns + self._kept_ns)
             self._review(kept)
             if kept.state is State.OFFERED:
-                self._offer(kept, turn)
+                self.offer(kept, turn)
 
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
         """Offer what is kept of cells whose root is another one now."""
@@ -130,124 +126,24 @@ class Publishing(Part):
             count.reviewed_for = root
             for number in sorted(count.kept):
                 if self._review(count.kept[number]):
-                    self._offer(count.kept[number], turn)
+                    self.offer(count.kept[number], turn)
 
-    # What other parts ask.
+    # What is taken from clients.
+
+    @property
+    def known_count(self) -> int:
+        """How many publications are known, with those of which no content is kept."""
+        return len(self._kept) + len(self._remembered)
+
+    def knows(self, key: Key) -> bool:
+        """Whether a publication was taken before."""
+        return key in self._kept or key in self._remembered
 
     def check_source(self, source: str, client: Address) -> None:
         """Refuse the source of another tenant by `BadInput`."""
-        self._admission.check_source(source, client)
+        self._intake.admission.check_source(source, client)
 
-    # What clients publish, in the order of their sessions.
-
-    def _source_owners(self, message: SourceOwners, sender: Address, turn: Turn) -> None:
-        self._admission.told(message.owners)
-
-    def _publish(self, message: Publish, sender: Address, turn: Turn) -> None:
-        number = message.number
-        if not number:
-            if not self._take(message, sender, None, turn):
-                self._tell_busy(message, sender, turn)
-            return
-        session = self._sessions.open(sender, message.session, message.first, turn)
-        if number == session.busy:
-            session.busy = None
-        if number <= session.last:
-            self._answer_again(message, sender, turn)
-        elif session.busy is not None and number > session.busy:
-            self._tell_busy(message, sender, turn)
-        elif number == session.last + 1:
-            self._take_in_turn(message, session, turn)
-        elif number > session.last + 1 + self._early_max or self._is_busy():
-            self._give_way(message, session, turn)
-        else:
-            self._sessions.hold(session, message)
-
-    def _take_in_turn(self, message: Publish, session: Session, turn: Turn) -> None:
-        """Take a publication whose turn it is, and those that have waited for it."""
-        following: Publish | None = message
-        while following is not None:
-            if not self._take(following, session.client, session, turn):
-                self._give_way(following, session, turn)
-                return
-            following = self._sessions.following(session)
-
-    def _give_way(self, message: Publish, session: Session, turn: Turn) -> None:
-        """Take nothing from a publication on until it comes again."""
-        for refused in (message, *self._sessions.give_way(session, message.number)):
-            self._tell_busy(refused, session.client, turn)
-
-    def _tell_busy(self, message: Publish, client: Address, turn: Turn) -> None:
-        name = ("", "") if message.number else named_in(message.event)
-        busy = Busy(self._admission.wait_ns, *name, message.session, message.number)
-        turn.send(client, busy)
-
-    def _is_busy(self) -> bool:
-        return self._admission.is_busy(
-            early_bytes=self._sessions.early_bytes,
-            identities=len(self._kept) + len(self._remembered),
-        )
-
-    def _answer_again(self, message: Publish, sender: Address, turn: Turn) -> None:
-        """Answer what comes again as it was answered before.
-
-        What is not known was refused: what was accepted is known for as long as clients may
-        come back. To try it anew would let it come after what was published later.
-        """
-        try:
-            publication = checked(message)
-            if not self._knows(key_of(sender, *publication.identity)):
-                self._admission.check_source(publication.source, sender)
-                raise BadInput("number", f"{message.number} of the session was used before")
-        except BadInput as error:
-            self._refuse(message, sender, error, turn)
-        else:
-            self._accept(message, sender, publication, turn)
-
-    def _accept(
-        self, message: Publish, client: Address, publication: Publication, turn: Turn
-    ) -> None:
-        turn.send(client, Accepted(*publication.identity, message.session, message.number))
-
-    def _refuse(self, message: Publish, client: Address, error: BadInput, turn: Turn) -> None:
-        name = named_in(message.event)
-        number = (message.session, message.number)
-        turn.send(client, Refused("publication", str(error), *name, *number))
-
-    def _knows(self, key: Key) -> bool:
-        return key in self._kept or key in self._remembered
-
-    # Taking one.
-
-    def _take(self, message: Publish, client: Address, session: Session | None, turn: Turn) -> bool:
-        """Accept or refuse a publication, whose number is used up; False when that must wait."""
-        try:
-            publication = self._admission.read(message, client)
-        except BadInput as error:
-            self._use_up(session, turn)
-            self._refuse(message, client, error, turn)
-            return True
-        kept = None
-        if self._knows(key_of(client, *publication.identity)):
-            self._use_up(session, turn)
-        elif self._is_busy():
-            return False
-        else:
-            if session is not None:
-                session.last = message.number
-            kept = self._store(message, publication, client, turn)
-        self._accept(message, client, publication, turn)
-        if kept is not None:
-            self._offer(kept, turn)
-        return True
-
-    def _use_up(self, session: Session | None, turn: Turn) -> None:
-        """Note that the next number is used up by something of which nothing is kept."""
-        if session is not None:
-            session.last += 1
-            self._sessions.record(session, turn)
-
-    def _store(
+    def store(
         self, message: Publish, publication: Publication, client: Address, turn: Turn
     ) -> Kept | None:
         """Keep a publication, or that there was one that nobody wants."""
@@ -280,7 +176,8 @@ class Publishing(Part):
 
     # What roots answer.
 
-    def _offer(self, kept: Kept, turn: Turn) -> None:
+    def offer(self, kept: Kept, turn: Turn) -> None:
+        """Offer a publication to the root of its cell."""
         item = kept.item
         self._repeating.keep(kept.key, turn.now_ns + self._backoff.after(kept.repeats))
         kept.repeats += 1
@@ -304,13 +201,13 @@ class Publishing(Part):
             return
         self._review(kept)
         if kept.state is State.OFFERED:
-            self._offer(kept, turn)
+            self.offer(kept, turn)
         elif kept.state is State.TAKEN:
             # Somebody else may have published the same elsewhere: a root tells the home that
             # has offered it last when it is settled. So the others ask, but rarely.
             again_ns = kept.offered_ns + self._backoff.longest_ns
             if turn.now_ns >= again_ns:
-                self._offer(kept, turn)
+                self.offer(kept, turn)
             else:
                 self._repeating.keep(key, again_ns)
 
@@ -348,8 +245,8 @@ class Publishing(Part):
         self._remembered.pop(kept.key, None)
         self._tenants.add(kept.key[0])
         self._counts.setdefault(_place_of(kept), Count(kept.item.series)).enter(kept)
-        self._admission.items += 1
-        self._admission.bytes += kept.size_bytes
+        self._intake.admission.items += 1
+        self._intake.admission.bytes += kept.size_bytes
 
     def _in_order(self) -> list[Kept]:
         return sorted(self._kept.values(), key=lambda kept: (kept.item.sequence, kept.item.number))
@@ -377,8 +274,8 @@ class Publishing(Part):
     def _remove(self, kept: Kept) -> None:
         del self._kept[kept.key]
         self._count_of(kept).remove(kept)
-        self._admission.items -= 1
-        self._admission.bytes -= kept.size_bytes
+        self._intake.admission.items -= 1
+        self._intake.admission.bytes -= kept.size_bytes
 
     def _record_count(self, place: Place, turn: Turn) -> None:
         count = self._counts[place]
@@ -411,7 +308,7 @@ class Publishing(Part):
         remembered = [
             record for _, record in sorted(self._remembered.items()) if record.client == client
         ]
-        sessions = self._sessions.of_client(client)
+        sessions = self._intake.sessions.of_client(client)
         return ClientPublications(
             client, tuple(counts), tuple(kept), tuple(remembered), tuple(sessions)
         )
@@ -419,7 +316,7 @@ class Publishing(Part):
     def adopt_client(self, record: ClientPublications, turn: Turn) -> None:
         """Take over all that another broker has kept for a client."""
         for session in record.sessions:
-            self._sessions.adopt(session, turn)
+            self._intake.sessions.adopt(session, turn)
         for told in record.counts:
             place = Place(told.client, told.session, told.source, told.cell)
             if place not in self._counts:
@@ -441,11 +338,11 @@ class Publishing(Part):
             if kept.client == record.client:
                 self._review(kept)
                 if kept.state is State.OFFERED:
-                    self._offer(kept, turn)
+                    self.offer(kept, turn)
 
     def drop_client(self, client: Address, turn: Turn) -> None:
         """Forget all that is kept for a client, which has moved."""
-        self._sessions.drop_client(client, turn)
+        self._intake.sessions.drop_client(client, turn)
         for kept in self._in_order():
             if kept.client == client:
                 self._remove(kept)
