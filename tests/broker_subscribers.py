@@ -86,7 +86,7 @@ class Subscriber:
                 self._asked.pop(("unsubscribe", name), None)
             case Advertised(source=name):
                 self._asked.pop(("advertise", name), None)
-            case Refused(what=name):
+            case Refused(id=name):
                 self._asked.pop(("subscribe", name), None)
 
     def _ask(self, place: tuple[str, str], message: object) -> None:

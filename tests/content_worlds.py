@@ -14,7 +14,12 @@ from distributary.broker.dissemination.messages import Portion
 from distributary.broker.effects import Turn
 from distributary.broker.plan_part import PlanPart
 from distributary.broker.relays.relays import Relays
-from distributary.broker.settings import ContentSettings, Settings, SubscriptionSettings
+from distributary.broker.settings import (
+    ContentSettings,
+    PublishingSettings,
+    Settings,
+    SubscriptionSettings,
+)
 from distributary.content import Publication, Subscription
 from distributary.placement import check
 from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
@@ -46,6 +51,7 @@ SETTINGS = replace(
     graph=json.dumps(MAP_GRAPH),
     subscriptions=SubscriptionSettings(registration_s=10.0, interest_s=6.0),
     content=ContentSettings(repeat_s=2.0, retention_s=60.0, probe_s=0.5),
+    publishing=PublishingSettings(dedupe_s=80.0),
 )
 
 

@@ -24,8 +24,10 @@ from distributary.broker.deliveries.finished import Arrival, Finished, FinishedI
 from distributary.broker.deliveries.queues import Acknowledged, Queued
 from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.dissemination.messages import Offer, Portion
+from distributary.broker.dissemination.settled_items import SettledItems
 from distributary.broker.dissemination.task import ContentRecord, ProgressRecord, Sequence
 from distributary.broker.effects import Send, Turn
+from distributary.broker.host import SourceOwners
 from distributary.broker.links.links import Links
 from distributary.broker.links.messages import Hop, HopAck
 from distributary.broker.links.outbox import Kept
@@ -35,7 +37,7 @@ from distributary.broker.migration.arrivals import Arrivals
 from distributary.broker.migration.departures import Departures
 from distributary.broker.migration.migration import Migration
 from distributary.broker.migration.transfers import ArrivalRecord, DepartureRecord, HeldRecord
-from distributary.broker.publishing.publications import CountRecord, KeptRecord
+from distributary.broker.publishing.publications import KeptRecord
 from distributary.broker.publishing.publishing import Publishing
 from distributary.broker.rendezvous.messages import Copies, CopiesKept, Registration
 from distributary.broker.rendezvous.registry import Registry
@@ -148,15 +150,27 @@ class AcceptsFirst(Publishing):
         return {**super().handlers(), Publish: self._hasty}
 
     def _hasty(self, message: Publish, sender: Address, turn: Turn) -> None:
-        self._publish(message, sender, turn)
+        self._intake.publish(message, sender, turn)
         turn.effects.sort(key=lambda effect: not isinstance(effect, Send))
 
 
 class CountsFromOne(Publishing):
     """Numbers publications from 1 again after a restart."""
 
-    def load(self, key: str, record: Any) -> None:
-        super().load(key, replace(record, last=0) if isinstance(record, CountRecord) else record)
+    def start(self, turn: Turn) -> None:
+        super().start(turn)
+        for count in self._counts.values():
+            count.last = 0
+
+
+class TakesAsTheyCome(Publishing):
+    """Takes what a client has under way in the order in which it arrives."""
+
+    def handlers(self) -> Any:
+        return {**super().handlers(), Publish: self._at_once}
+
+    def _at_once(self, message: Publish, sender: Address, turn: Turn) -> None:
+        assert self._intake._take(message, sender, None, turn), "it has room for everything"
 
 
 class OffersOnce(Publishing):
@@ -200,6 +214,19 @@ def _offered(self: Any, offer: Offer, sender: Address, turn: Turn) -> None:
 
 
 TakesWhatIsForOthers = with_handler(Dissemination, "TakesWhatIsForOthers", Offer, _offered)
+
+
+class _NeverSettled(SettledItems):
+    def __contains__(self, identity: object) -> bool:
+        return False
+
+
+class ForgetsSettled(Dissemination):
+    """Knows nothing of an item whose content it keeps no longer."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._settled_items.__class__ = _NeverSettled
 
 
 class IgnoresLateRegistrations(Dissemination):
@@ -499,12 +526,15 @@ BUGS: tuple[Bug, ...] = (
     Bug("reboot", ONCE, AcceptsFirst),
     Bug("reboot", ONCE, CountsFromOne),
     Bug("reboot", ONCE, forgets(Publishing, KeptRecord)),
+    Bug("pipeline-crash", "order", TakesAsTheyCome),
+    Bug("foreign", "sources", ignores(Publishing, SourceOwners)),
     Bug("split-late", ONCE, OffersOnce),
     Bug("reboot", ONCE, forgets(Dissemination, ContentRecord, ProgressRecord)),
     Bug("reboot", ONCE, forgets(Dissemination, ProgressRecord), rare=True),
     Bug("split-loss", "order", TakesInAnyOrder),
     Bug("split-late", ONCE, TakesWhatIsForOthers, rare=True),
     Bug("split-late", ONCE, IgnoresLateRegistrations),
+    Bug("pipeline-loss", ONCE, ForgetsSettled),
     Bug("reboot", ONCE, forgets(Rendezvous, EntryRecord)),
     Bug("lost-root", ONCE, ConfirmsAlone, rare=True),
     Bug("interest", ONCE, ConfirmsUnannounced, rare=True),

@@ -1,7 +1,12 @@
 """What clients and their home brokers say to each other.
 
 Clients repeat what is not answered. Brokers therefore take a subscription with a known `id`
-and a publication with a known (`source`, `id`) as the same one again.
+and a publication with a known number, or (`source`, `id`), as the same one again.
+
+A client may have many publications under way. It numbers them in a session of its own, from 1
+without gaps, and its home takes them in that order, whatever becomes of the messages, of the
+home, or of the client's place. Every number is used up by `Accepted` or `Refused`. `Busy` uses
+up none: the client waits, and goes on from there.
 """
 
 from __future__ import annotations
@@ -11,6 +16,8 @@ from dataclasses import dataclass
 from distributary.broker.addresses import Speaker
 from distributary.broker.blob import Blob
 from distributary.broker.encoding import wire
+from distributary.content.documents import parse_document
+from distributary.errors import BadInput
 
 __all__ = [
     "Accepted",
@@ -19,6 +26,7 @@ __all__ = [
     "Advertised",
     "Announce",
     "Announced",
+    "Busy",
     "Changed",
     "Delivery",
     "Publish",
@@ -30,7 +38,27 @@ __all__ = [
     "Unsubscribe",
     "Unsubscribed",
     "Updated",
+    "named_in",
 ]
+
+
+def named_in(text: str, name: str = "id") -> tuple[str, str]:
+    """Return the `source` and `id` in JSON that may break the rules otherwise; "" for none.
+
+    A refusal names what it refuses, as far as it can be read.
+    """
+    try:
+        document = parse_document(text.encode("utf-8", "surrogatepass"))
+    except BadInput:
+        return "", ""
+    if not isinstance(document, dict):
+        return "", ""
+    return _text(document.get("source")), _text(document.get(name))
+
+
+def _text(value: object) -> str:
+    # JSON can escape halves of characters, which cannot be sent.
+    return value if isinstance(value, str) and value.isprintable() else ""
 
 
 @wire(200, Speaker.CLIENT)
@@ -52,10 +80,24 @@ class Subscribed:
 @wire(202, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Something a client asked for breaks the rules: a subscription or a publication."""
+    """Something a client asked for breaks the rules.
+
+    Attributes
+    ----------
+    what
+        Its kind: a publication, a subscription, an announcement, a change or an advertisement.
+    source, id
+        What it is called, as far as that could be read. Of a stream object `id` is the subject.
+    session, number
+        Of a publication, as in `Publish`.
+    """
 
     what: str
     reason: str
+    source: str = ""
+    id: str = ""
+    session: str = ""
+    number: int = 0
 
 
 @wire(203, Speaker.CLIENT)
@@ -93,19 +135,61 @@ class Publish:
         JSON of a CloudEvent. Content that is not JSON travels beside it, in `blob`.
     blob
         The content, if there is any that is not JSON.
+    session
+        A name of the client's choice, such as a random number. A client that has forgotten
+        how far it was begins another session; there is no order between sessions.
+    number
+        Counts the publications of the session from 1. 0 is for a publication by itself, which
+        follows none and is followed by none.
+    first
+        The lowest number that the client has no answer to, when it sends this, also when it
+        sends it again. A home that does not know the session begins there.
     """
 
     event: str
     blob: Blob | None = None
+    session: str = ""
+    number: int = 0
+    first: int = 0
 
 
 @wire(207, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A publication is stored, and will reach everybody who is registered."""
+    """A publication is stored, and will reach everybody who is registered.
+
+    `session` and `number` are those of `Publish`.
+    """
 
     source: str
     id: str
+    session: str = ""
+    number: int = 0
+
+
+@wire(341, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """A publication cannot be taken now.
+
+    Nothing above its number is taken either until it comes again: those are answered by `Busy`
+    too, or have been.
+
+    Attributes
+    ----------
+    wait_ns
+        How long to wait before it is sent again.
+    source, id
+        What was published, if the home has looked at it.
+    session, number
+        As in `Publish`.
+    """
+
+    wait_ns: int
+    source: str = ""
+    id: str = ""
+    session: str = ""
+    number: int = 0
 
 
 @wire(208, Speaker.CLIENT)

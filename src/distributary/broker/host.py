@@ -14,6 +14,7 @@ __all__ = [
     "OrderTree",
     "PlantTree",
     "ServiceTimes",
+    "SourceOwners",
     "Surroundings",
 ]
 
@@ -139,3 +140,19 @@ class OrderTree:
 
     tree: str
     parents: tuple[tuple[str, str], ...]
+
+
+@wire(340, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class SourceOwners:
+    """Whose sources are whose: to be told before `start`, and again when it changes.
+
+    Attributes
+    ----------
+    owners
+        (prefix, tenant), in place of all that was told before. A prefix ends at `/` or `:`,
+        and the longest one that a source begins with counts. What begins with none is
+        everybody's: identities are told apart by tenant.
+    """
+
+    owners: tuple[tuple[str, str], ...]

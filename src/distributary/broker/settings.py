@@ -22,6 +22,7 @@ __all__ = [
     "LinkSettings",
     "MembershipSettings",
     "MigrationSettings",
+    "PublishingSettings",
     "Settings",
     "StreamSettings",
     "SubscriptionSettings",
@@ -159,6 +160,37 @@ class ContentSettings:
 
 
 @dataclass(frozen=True)
+class PublishingSettings:
+    """What a home takes from its clients.
+
+    Attributes
+    ----------
+    dedupe_s
+        For how long the same `source` and `id` is taken as the same publication, and for how
+        long a client may be away and go on with its session.
+    items_max, bytes_max
+        How many publications a broker keeps for its clients, and how many bytes of them, until
+        it is busy.
+    identities_max
+        How many publications it knows, with those of which it keeps no content.
+    busy_s
+        How long clients are to wait then.
+    early_max
+        How many publications of a session wait for one before them that has not come.
+    sessions_max
+        How many sessions of a client are known; the one that was used last is forgotten last.
+    """
+
+    dedupe_s: float = 600.0
+    items_max: int = 500_000
+    bytes_max: int = 2**30
+    identities_max: int = 2_000_000
+    busy_s: float = 1.0
+    early_max: int = 64
+    sessions_max: int = 16
+
+
+@dataclass(frozen=True)
 class StreamSettings:
     """How streams of values are carried.
 
@@ -273,6 +305,7 @@ class Settings:
     links: LinkSettings = field(default_factory=LinkSettings)
     subscriptions: SubscriptionSettings = field(default_factory=SubscriptionSettings)
     content: ContentSettings = field(default_factory=ContentSettings)
+    publishing: PublishingSettings = field(default_factory=PublishingSettings)
     streams: StreamSettings = field(default_factory=StreamSettings)
     adaptation: AdaptationSettings = field(default_factory=AdaptationSettings)
     migration: MigrationSettings = field(default_factory=MigrationSettings)

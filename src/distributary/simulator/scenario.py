@@ -130,6 +130,9 @@ class WorkloadTable:
     tenants: int = bounded(1, 1, 1000)
     subscriptions: int | None = bounded(None, 0, _COUNT_MAX)
     publishers: int = bounded(4, 0, _COUNT_MAX)
+    pipeline: int = bounded(1, 1, 1_000)
+    restarts: int = bounded(0, 0, _COUNT_MAX)
+    foreign: float = fraction(0.0)
     publications: int = bounded(0, 0, _COUNT_MAX)
     matching: float = fraction(0.1)
     types: int = bounded(12, 1, 4096)
@@ -143,6 +146,7 @@ class WorkloadTable:
     storm_at_s: float = bounded(0.0, 0.0, _SECONDS_MAX)
     storm_publications: int = bounded(0, 0, _COUNT_MAX)
     register_prices: bool = False
+    publisher_prices: bool = False
     reattach_s: float = bounded(10.0, 0.0, _SECONDS_MAX)
     objects: int = bounded(0, 0, 100_000)
     interest: float = fraction(0.6)

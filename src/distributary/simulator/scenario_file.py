@@ -131,6 +131,12 @@ def _check_workload(workload: WorkloadTable) -> None:
         )
     if workload.tenants > 1 and workload.objects:
         raise BadInput("workload.tenants", "means nothing for streams", hint="leave out objects")
+    if workload.restarts and not workload.publishers:
+        raise BadInput("workload.publishers", "is 0, and there are restarts")
+    if workload.foreign and min(workload.tenants, workload.publishers) < 2:
+        raise BadInput(
+            "workload.foreign", "needs two tenants and publishers", hint="write tenants = 2"
+        )
     end = f"is after the end at {workload.duration_s:g} s"
     if workload.storm_publications and workload.storm_at_s > workload.duration_s:
         raise BadInput("workload.storm_at_s", end)

@@ -16,7 +16,7 @@ from distributary.broker.blob import Blob
 from distributary.broker.core import Part
 from distributary.broker.dissemination.messages import ItemId, Offer
 from distributary.broker.encoding import decode, encode
-from distributary.broker.host import ServiceTimes
+from distributary.broker.host import ServiceTimes, SourceOwners
 from distributary.broker.links.messages import Routed
 from distributary.broker.links.outbox import Kept
 from distributary.broker.settings import Settings, ns
@@ -35,6 +35,7 @@ from distributary.simulator.checkers.ledger import Ledger, PublishedEvent
 from distributary.simulator.checkers.order import OrderCheck
 from distributary.simulator.checkers.roots import RootsCheck
 from distributary.simulator.checkers.selection import SelectionCheck
+from distributary.simulator.checkers.sources import SourcesCheck
 from distributary.simulator.checkers.tolerances import TolerancesCheck
 from distributary.simulator.checkers.trees import TreesCheck
 from distributary.simulator.checkers.violation import Checker, Violation
@@ -127,6 +128,7 @@ class Simulation:
         )
         self.order = OrderCheck(self.ledger)
         self.ends = EndsCheck(self.ledger)
+        self.sources = SourcesCheck(self.ledger)
         self.trees = TreesCheck(lambda: self.streams.homes, self.faults.lost)
         takes_time = (
             bool(self.places.delays_ns.any())
@@ -145,6 +147,7 @@ class Simulation:
             self.selection,
             self.order,
             self.ends,
+            self.sources,
             self.trees,
             self.tolerances,
             self.holds,
@@ -248,10 +251,11 @@ class Simulation:
     def _first(self, identity: str) -> tuple[object, ...]:
         """Return what a broker is told before it starts, or starts again."""
         index = self.places.identifiers.index(identity)
+        owners = SourceOwners(self.content.owners)
         if self.scenario.overlay.join == "together":
-            return (self.places.surroundings(index, members=self.places.identifiers),)
+            return (self.places.surroundings(index, members=self.places.identifiers), owners)
         contact = self.places.identifiers[0] if index else None
-        return (self.places.surroundings(index, members=(), contact=contact),)
+        return (self.places.surroundings(index, members=(), contact=contact), owners)
 
     def _service_times(self, rng: np.random.Generator) -> dict[str, tuple[float, float]]:
         """Return the mean filter and send times of brokers in seconds; roots are the fastest."""

@@ -319,7 +319,7 @@ def test_an_item_is_forgotten_when_nobody_can_ask_for_it_any_more() -> None:
     assert len(part_of(world, root)._tasks) == 1
     world.run_s(60)
     assert len(part_of(world, root)._tasks) == 0
-    world.run_s(80)
+    world.run_s(SETTINGS.publishing.dedupe_s + 10)
     for node in world.world.nodes.values():
         left = [
             key

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from distributary.broker.blob import Blob
-from distributary.broker.client import Accepted, Publish, Subscribe
+from distributary.broker.client import Announced, Publish, Subscribe
 from distributary.broker.encoding import MESSAGE_BYTES_MAX, decode, encode, kind_name, kinds, wire
 from distributary.broker.host import Leave
 from distributary.broker.membership.messages import Gossip, News, Status
@@ -20,7 +20,7 @@ def packed(number: int, fields: object) -> bytes:
 
 
 def test_a_message_is_a_version_a_kind_and_its_fields() -> None:
-    assert encode(Accepted("a", "b")) == b"\x01\x00\xcf" + b"\x92" + b"\xa1a" + b"\xa1b"
+    assert encode(Announced("a", "b")) == b"\x01\x00\xd6" + b"\x92" + b"\xa1a" + b"\xa1b"
 
 
 def test_one_field_and_none_are_lists_too() -> None:
@@ -36,16 +36,16 @@ def test_what_is_nested_comes_back_with_its_types() -> None:
 
 
 def test_kinds_are_listed_with_their_numbers_and_names() -> None:
-    assert kinds()[207] is Accepted
-    assert kind_name(Accepted("a", "b")) == "Accepted"
+    assert kinds()[214] is Announced
+    assert kind_name(Announced("a", "b")) == "Announced"
 
 
 def test_no_number_and_no_name_is_given_twice() -> None:
     other = dataclasses.make_dataclass("Unheard", ["field"], frozen=True)
-    with pytest.raises(AssertionError, match="207 is Accepted already"):
-        wire(207)(other)
-    same = dataclasses.make_dataclass("Accepted", ["field"], frozen=True)
-    with pytest.raises(AssertionError, match="Accepted is the name of another"):
+    with pytest.raises(AssertionError, match="214 is Announced already"):
+        wire(214)(other)
+    same = dataclasses.make_dataclass("Announced", ["field"], frozen=True)
+    with pytest.raises(AssertionError, match="Announced is the name of another"):
         wire(60_100)(same)
     assert other not in kinds().values()
     assert 60_100 not in kinds()
@@ -60,19 +60,19 @@ def test_no_number_and_no_name_is_given_twice() -> None:
         (b"\x00" + encode(Leave())[1:], "version 0"),
         (b"\x01\xff\xfe\x90", "unknown kind 65534"),
         (b"\x01\x00\x00\x90", "unknown kind 0"),
-        (packed(207, ["a"]), "broken Accepted"),
-        (packed(207, ["a", "b", "c"]), "broken Accepted"),
-        (packed(207, ["a", 1]), "broken Accepted"),
-        (packed(207, ["a", None]), "broken Accepted"),
-        (packed(207, {"source": "a", "id": "b"}), "broken Accepted"),
-        (packed(207, "ab"), "broken Accepted"),
+        (packed(214, ["a"]), "broken Announced"),
+        (packed(214, ["a", "b", "c"]), "broken Announced"),
+        (packed(214, ["a", 1]), "broken Announced"),
+        (packed(214, ["a", None]), "broken Announced"),
+        (packed(214, {"source": "a", "subject": "b"}), "broken Announced"),
+        (packed(214, "ab"), "broken Announced"),
         (packed(4, [1]), "broken Leave"),
         (packed(16, [[{"identity": "0", "incarnation": 0, "status": 9}]]), "broken Gossip"),
         (packed(16, [[{"identity": "0", "incarnation": 0.5, "status": 1}]]), "broken Gossip"),
         (packed(16, [[{"identity": "0", "incarnation": 0}]]), "broken Gossip"),
-        (b"\x01\x00\xcf\x92\xa1\xff\xa1b", "broken Accepted"),
-        (b"\x01\x00\xcf\xc1", "broken Accepted"),
-        (b"\x01\x00\xcf" + b"\x91" * 100_000, "broken Accepted"),
+        (b"\x01\x00\xd6\x92\xa1\xff\xa1b", "broken Announced"),
+        (b"\x01\x00\xd6\xc1", "broken Announced"),
+        (b"\x01\x00\xd6" + b"\x91" * 100_000, "broken Announced"),
     ],
 )
 def test_what_is_not_a_message_is_refused_with_the_reason(data: bytes, problem: str) -> None:

@@ -44,8 +44,9 @@ from distributary.broker.migration.messages import (
     Summarize,
 )
 from distributary.broker.plan_part import NOTHING_BEFORE, RELAY, PlanNode, PlanPart
-from distributary.broker.publishing.publications import CountRecord, DroppedRecord, KeptRecord
+from distributary.broker.publishing.publications import CountRecord, KeptRecord, Remembered
 from distributary.broker.publishing.publishing import ClientPublications
+from distributary.broker.publishing.sessions import SessionRecord
 from distributary.broker.rendezvous.advertisements import ClientAdvertisements
 from distributary.broker.rendezvous.messages import Copies, Copy, Held, Registration
 from distributary.broker.streams.messages import Attach, FollowObject, Wanted
@@ -94,9 +95,10 @@ PARTS: dict[str, Any] = {
     ),
     "publishing": ClientPublications(
         "@c",
-        (CountRecord("@c", "/s", 0, 1, 2),),
-        (KeptRecord("@c", ITEM, BLOB, PEER, ((LAST, "t"),)),),
-        (DroppedRecord("@c", "/s", "0"),),
+        (CountRecord("@c", "1", "/s", 0, 1, 2),),
+        (KeptRecord("@c", ITEM, BLOB, PEER, ((LAST, "t"),), "1", 2),),
+        (Remembered("@c", "/s", "0", "1", 1),),
+        (SessionRecord("@c", "1", 2),),
     ),
     "subscriptions": ClientSubscriptions(
         "@c",
@@ -290,7 +292,11 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (replicated(**first_of("publishing", "kept", client="@d")), "others' belongings"),
         (replicated(**first_of("publishing", "kept", blob=None)), "nowhere"),
         (replicated(**first_of("publishing", "kept", settled_by="@d")), "name of a broker"),
-        (replicated(**first_of("publishing", "dropped", client="@d")), "others' belongings"),
+        (replicated(**first_of("publishing", "kept", session="2")), "a series that is not there"),
+        (replicated(**first_of("publishing", "kept", number=-1)), "a number -1"),
+        (replicated(**first_of("publishing", "remembered", client="@d")), "others' belongings"),
+        (replicated(**first_of("publishing", "sessions", client="@d")), "others' belongings"),
+        (replicated(**first_of("publishing", "sessions", last=-1)), "a number -1"),
         (replicated("deliveries", queues=(("s", 2**64 - 1, 0, ()),)), "a number"),
         (replicated("deliveries", queues=(("s", 1, 2**64 - 1, ()),)), "a number"),
         (

@@ -288,7 +288,7 @@ def test_an_advertisement_that_breaks_the_rules_is_refused(
     client = Subscriber(overlay, "@p", overlay.members[0])
     client.tell(Advertise("shop", rates))
     overlay.run_s(1)
-    assert client.received == [Refused("shop", reason)]
+    assert client.received == [Refused("advertisement", reason, "shop")]
 
 
 def test_only_clients_advertise() -> None:

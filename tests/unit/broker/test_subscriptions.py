@@ -135,8 +135,9 @@ def test_an_id_that_is_taken_is_refused() -> None:
     second.subscribe("s", EXACT)
     first.subscribe("s", EVERYTHING)
     overlay.run_s(1)
-    assert second.answers(Refused) == [Refused("s", "the id is another client's")]
-    assert first.answers(Refused) == [Refused("s", "the id is that of another subscription")]
+    taken, other = "the id is another client's", "the id is that of another subscription"
+    assert second.answers(Refused) == [Refused("subscription", taken, id="s")]
+    assert first.answers(Refused) == [Refused("subscription", other, id="s")]
     second.tell(Unsubscribe("s"))
     overlay.run_s(1)
     assert core_of(overlay, home).subscriptions.get("s") is not None
@@ -151,7 +152,8 @@ def test_a_client_has_only_so_many_subscriptions() -> None:
     other.subscribe("s4", EXACT)
     overlay.run_s(1)
     assert sorted(client.confirmed) == ["s1", "s2"]
-    assert client.answers(Refused) == [Refused("s3", "a client has at most 2 subscriptions")]
+    reason = "a client has at most 2 subscriptions"
+    assert client.answers(Refused) == [Refused("subscription", reason, id="s3")]
     assert sorted(other.confirmed) == ["s4"]
 
 

@@ -131,7 +131,7 @@ def test_what_was_dropped_for_one_tenant_is_published_by_another() -> None:
     world.run_s(0.5)
     assert heard == {"a": [Accepted("/s", "1")], "b": [Accepted("/s", "1")]}
     assert list(core.publishing._kept) == [ItemId("b", "/s", "1")]
-    assert list(core.publishing._dropped) == [ItemId("a", "/s", "1")]
+    assert list(core.publishing._remembered) == [ItemId("a", "/s", "1")]
 
 
 def test_items_of_two_tenants_are_kept_apart_in_every_index() -> None:

@@ -201,7 +201,7 @@ def test_a_format_must_be_the_first_that_can_be_made(
     assert (checker.violations == []) == right
 
 
-def test_events_of_one_source_and_cell_must_keep_their_order() -> None:
+def test_events_of_one_session_and_cell_must_keep_their_order() -> None:
     book = Book()
     checker = OrderCheck(book.ledger)
     book.subscribe("s")
@@ -212,7 +212,7 @@ def test_events_of_one_source_and_cell_must_keep_their_order() -> None:
     assert checker.violations == []
     book.deliver("s", "2")
     (violation,) = checker.violations
-    assert "number 2 of its source, after number 3" in violation.what
+    assert "number 2 of its session, after number 3" in violation.what
 
 
 def test_what_two_clients_publish_has_no_place_in_the_order() -> None:

@@ -163,6 +163,14 @@ def test_brokers_use_the_content_space_in_a_file(tmp_path: Path) -> None:
         ),
         (SMALL + "[content]\nformats = ['a/b']", r"content.formats: is given without a graph"),
         (
+            SMALL + "[workload]\nrestarts = 1\npublishers = 0",
+            r"workload.publishers: is 0, and there are restarts",
+        ),
+        (
+            SMALL + "[workload]\nforeign = 0.5",
+            r"workload.foreign: needs two tenants and publishers; hint: write tenants = 2",
+        ),
+        (
             SMALL + "[workload]\nstorm_publications = 1\nstorm_at_s = 61",
             r"workload.storm_at_s: is after the end at 60 s",
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from distributary.broker.settings import Settings, ns
 from distributary.content import ContentSpace, DeviceProfile, Publication, Subscription
 from distributary.filters import Filter
 from distributary.simulator.checkers.ledger import Ledger
+from distributary.simulator.checkers.sources import SourcesCheck
 from distributary.simulator.workload.interests import Interests, profile, written_time
 from distributary.simulator.workload.publisher import Publisher
 from distributary.simulator.workload.subscriber import Subscriber
@@ -105,7 +107,7 @@ def test_a_request_is_repeated_ever_less_often_until_it_is_answered() -> None:
     publisher.publish(EVENT, None)
     world.run_until(ns(20.0))
     assert [at for at, _ in wire.passed] == [0.0, 1.0, 3.0, 7.0, 15.0]
-    publisher.receive(messages.Accepted("/p", "1"), sender="aa", now_ns=world.now_ns)
+    publisher.receive(messages.Accepted("/p", "1", "1", 1), sender="aa", now_ns=world.now_ns)
     world.run_until(ns(90.0))
     assert len(wire.passed) == 5
 
@@ -118,10 +120,80 @@ def test_a_publisher_waits_with_the_next_event_until_one_is_accepted() -> None:
     publisher.publish(EVENT, None)
     publisher.publish(other, Blob.imagined("a/a", 77, "x"))
     assert len(sent) == 1
-    publisher.receive(messages.Accepted("/p", "1"), sender="aa", now_ns=0)
+    publisher.receive(messages.Accepted("/p", "1", "1", 1), sender="aa", now_ns=0)
     assert len(sent) == 2
     entry = ledger.published[ItemId("", "/p", "2")]
     assert (entry.size_bytes, entry.order, entry.accepted_ns) == (77, 2, None)
+
+
+def pipelined(count: int) -> tuple[World, Ledger, Publisher, list[Any]]:
+    world, _, sent = quiet_world()
+    ledger = Ledger(lambda _: 0)
+    publisher = Publisher(world, "p", "aa", "/p", ledger, pipeline=3)
+    for number in range(1, count + 1):
+        publisher.publish(Publication.parse({**EVENT.document(), "id": str(number)}), None)
+    return world, ledger, publisher, sent
+
+
+def under_way(sent: list[Any]) -> list[tuple[str, int, int]]:
+    return [(message.session, message.number, message.first) for message in sent]
+
+
+def test_a_publisher_has_several_events_under_way_and_says_what_was_not_answered() -> None:
+    world, ledger, publisher, sent = pipelined(5)
+    assert under_way(sent) == [("1", 1, 1), ("1", 2, 1), ("1", 3, 1)]
+    sent.clear()
+    publisher.receive(messages.Accepted("/p", "2", "1", 2), sender="aa", now_ns=0)
+    publisher.receive(messages.Accepted("/p", "1", "1", 1), sender="aa", now_ns=0)
+    assert under_way(sent) == [("1", 4, 1), ("1", 5, 3)]
+    sent.clear()
+    world.run_until(ns(1.0))
+    assert under_way(sent) == [("1", 3, 3), ("1", 4, 3), ("1", 5, 3)]
+    assert [entry.order for entry in ledger.published.values()] == [1, 2, 3, 4, 5]
+
+
+def test_a_publisher_waits_as_long_as_a_busy_home_says() -> None:
+    world, _, publisher, sent = pipelined(4)
+    sent.clear()
+    for number in (2, 3):
+        publisher.receive(messages.Busy(ns(2.5), "", "", "1", number), sender="aa", now_ns=0)
+    publisher.receive(messages.Accepted("/p", "1", "1", 1), sender="aa", now_ns=0)
+    world.run_until(ns(2.4))
+    assert sent == []
+    world.run_until(ns(2.6))
+    assert under_way(sent) == [("1", 2, 2), ("1", 3, 2), ("1", 4, 2)]
+
+
+def test_a_publisher_that_has_forgotten_how_far_it_was_begins_another_session() -> None:
+    _, ledger, publisher, sent = pipelined(4)
+    publisher.receive(messages.Accepted("/p", "1", "1", 1), sender="aa", now_ns=0)
+    sent.clear()
+    publisher.restart()
+    assert under_way(sent) == [("2", 1, 1), ("2", 2, 1), ("2", 3, 1)]
+    publisher.receive(messages.Accepted("/p", "2", "1", 2), sender="aa", now_ns=0)
+    assert ledger.published[ItemId("", "/p", "2")].accepted_ns is None, (
+        "an answer to the session before"
+    )
+    twins = [entry.publication.id for entry in ledger.published.values() if entry.twin]
+    assert twins == ["2", "3", "4"]
+
+
+def test_who_publishes_under_a_foreign_source_is_noted_when_that_is_accepted() -> None:
+    world, _, _ = quiet_world()
+    ledger = Ledger(lambda _: 0)
+    thief = Publisher(world, "p", "aa", "/p", ledger, pipeline=2, tenant="x")
+    checker = SourcesCheck(ledger)
+    for identifier in ("1", "2"):
+        event = Publication.parse({**EVENT.document(), "id": identifier})
+        thief.publish(event, None, foreign=True)
+    no = messages.Refused("publication", "no", "/p", "1", "1", 1)
+    thief.receive(no, sender="aa", now_ns=0)
+    thief.receive(no, sender="aa", now_ns=0)
+    assert (ledger.foreign, ledger.refusals, ledger.published) == (1, [], {})
+    thief.receive(messages.Accepted("/p", "2", "1", 2), sender="aa", now_ns=0)
+    checker.finish(0)
+    (violation,) = checker.violations
+    assert "@x@p published /p 2 of x, whose source is another tenant's" in violation.what
 
 
 def test_what_an_old_home_says_is_not_heard() -> None:
@@ -130,7 +202,7 @@ def test_what_an_old_home_says_is_not_heard() -> None:
     publisher = Publisher(world, "p", "aa", "/p", ledger)
     publisher.publish(EVENT, None)
     publisher.reattach("bb")
-    publisher.receive(messages.Accepted("/p", "1"), sender="aa", now_ns=0)
+    publisher.receive(messages.Accepted("/p", "1", "1", 1), sender="aa", now_ns=0)
     assert ledger.published[ItemId("", "/p", "1")].accepted_ns is None
     assert ledger.published[ItemId("", "/p", "1")].home == "bb"
 
@@ -210,7 +282,10 @@ def test_after_a_loss_a_client_asks_again_elsewhere_and_counts_from_the_beginnin
     assert migration.Connect((("s", 1),)) in sent
     device.receive(migration.Connected(()), sender="bb", now_ns=0)
     device.receive(delivery(1, "2"), sender="bb", now_ns=0)
-    assert {identity for _, identity in ledger.got} == {("", "/p", "1"), ("", "/p", "2")}
+    assert {identity for _, identity in ledger.got} == {
+        ItemId("", "/p", "1"),
+        ItemId("", "/p", "2"),
+    }
 
 
 def test_after_a_loss_a_client_goes_on_where_an_earlier_home_has_kept_its_place() -> None:
@@ -221,7 +296,10 @@ def test_after_a_loss_a_client_goes_on_where_an_earlier_home_has_kept_its_place(
     assert len(ledger.got) == 1
     device.receive(migration.Connected((("s", 1),)), sender="bb", now_ns=0)
     device.receive(delivery(2, "2"), sender="bb", now_ns=0)
-    assert {identity for _, identity in ledger.got} == {("", "/p", "1"), ("", "/p", "2")}
+    assert {identity for _, identity in ledger.got} == {
+        ItemId("", "/p", "1"),
+        ItemId("", "/p", "2"),
+    }
     assert sent[-1] == messages.Acknowledge("s", 2)
 
 
@@ -234,5 +312,5 @@ def test_a_client_does_not_go_back_to_a_home_that_was_lost() -> None:
 
 def test_a_refusal_is_written_down() -> None:
     _, ledger, device, _ = subscriber()
-    device.receive(messages.Refused("s", "no"), sender="aa", now_ns=0)
+    device.receive(messages.Refused("subscription", "no", id="s"), sender="aa", now_ns=0)
     assert [what for _, what in ledger.refusals] == ["@s was refused s: no"]

@@ -29,6 +29,7 @@ from distributary.broker.dissemination.messages import (
     Taken,
 )
 from distributary.broker.dissemination.planner import Planner, Probes
+from distributary.broker.dissemination.settled_items import SettledItems, SettledRecord
 from distributary.broker.dissemination.task import (
     ContentRecord,
     Event,
@@ -74,6 +75,7 @@ class Dissemination(Part):
         self._tasks: dict[ItemId, Task] = {}
         self._sequences: dict[tuple[str, str, int, int], Sequence] = {}
         self._open = Unsettled()
+        self._settled_items = SettledItems(core)
         self._probes = Probes(core, self._found)
         self._planner = Planner(core)
         self._recent: deque[tuple[int, Planned, PlanPart]] = deque(maxlen=_RECENT_MAX)
@@ -97,6 +99,9 @@ class Dissemination(Part):
         if isinstance(record, ContentRecord):
             self._enter(Task(record.item, record.blob))
             return
+        if isinstance(record, SettledRecord):
+            self._settled_items.load(record)
+            return
         assert isinstance(record, ProgressRecord)
         task = self._tasks[record.identity]
         task.item = task.item._replace(home=record.home)
@@ -112,6 +117,7 @@ class Dissemination(Part):
 
     def start(self, turn: Turn) -> None:
         """Go on with what was not settled."""
+        self._settled_items.start(turn)
         for task in self._in_order(self._tasks.values()):
             if task.settled:
                 self._forgetting.keep(task.item.identity, turn.now_ns + self._kept_ns)
@@ -160,6 +166,8 @@ class Dissemination(Part):
         if sequence.is_new(offer):
             while (following := sequence.ready()) is not None:
                 self._take(following, sequence, turn)
+            if sequence.is_idle:
+                del self._sequences[item.sequence]
             return
         task = self._tasks.get(item.identity)
         if task is None:
@@ -173,6 +181,9 @@ class Dissemination(Part):
         if item.identity in self._tasks:
             # The same publication in another series: its home had forgotten it.
             self._offered_again(self._tasks[item.identity], offer, turn)
+            return
+        if item.identity in self._settled_items:
+            self._tell_settled(item, (), turn)
             return
         task = Task(item, offer.blob)
         task.served.update(offer.served)
@@ -403,6 +414,7 @@ class Dissemination(Part):
         sequence.remove(task)
         if not sequence.tasks:
             del self._sequences[item.sequence]
+        self._settled_items.add(identity, turn)
         turn.erase(_key("content", item))
         turn.erase(_key("progress", item))
 

@@ -272,6 +272,11 @@ class Sequence:
         self.tasks: dict[int, Task] = {}
         self._early: dict[int, Offer] = {}
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing of it is kept, and nothing waits for its turn."""
+        return not self.tasks and not self._early
+
     def is_new(self, offer: Offer) -> bool:
         """Whether an item has not been taken yet; if so it will be `ready` in its turn."""
         # What the publisher's home does not offer any more was settled by another root.

@@ -172,21 +172,24 @@ def _check_subscriptions(record: ClientSubscriptions, rules: Rules) -> None:
 
 
 def _check_publications(record: ClientPublications, rules: Rules) -> None:
-    for part in (record.counts, record.kept, record.dropped):
+    for part in (record.counts, record.kept, record.remembered, record.sessions):
         _check_owners((one.client for one in part), record.client)
     for count in record.counts:
         rules.cells((count.cell,))
         rules.times((count.series,))
         rules.numbers((count.last,))
-    counted = {(count.source, count.cell) for count in record.counts}
     _check_owners((kept.item.tenant for kept in record.kept), tenant_of(record.client))
+    rules.numbers(session.last for session in record.sessions)
+    rules.numbers(remembered.number for remembered in record.remembered)
+    counted = {(count.session, count.source, count.cell) for count in record.counts}
     for kept in record.kept:
+        rules.numbers((kept.number,))
         check_item(kept.item, rules)
         check_item_blob(kept.item, kept.blob)
         rules.brokers(home for home, _ in kept.served)
         if kept.settled_by is not None:
             rules.brokers((kept.settled_by,))
-        if (kept.item.source, kept.item.cell) not in counted:
+        if (kept.session, kept.item.source, kept.item.cell) not in counted:
             raise PeerMisbehaved("a publication in a series that is not there")
 
 

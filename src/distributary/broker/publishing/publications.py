@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.blob import Blob
 from distributary.broker.client import Publish
-from distributary.broker.dissemination.messages import Item
+from distributary.broker.dissemination.messages import Item, ItemId
 from distributary.broker.encoding import MESSAGE_BYTES_MAX, wire
 from distributary.broker.formats import publication_of
 from distributary.broker.transitions import Transitions
@@ -22,14 +23,25 @@ from distributary.errors import BadInput
 __all__ = [
     "PUBLICATION",
     "CountRecord",
-    "DroppedRecord",
     "Event",
     "Kept",
     "KeptRecord",
+    "Remembered",
     "State",
     "checked",
+    "held_bytes",
     "item_of",
+    "key_of",
 ]
+
+
+def key_of(client: Address, source: str, identifier: str) -> ItemId:
+    """Return what a client's publication is known by.
+
+    By `source` and `id` alone, one tenant could publish under another's source first, and what
+    the other then publishes would be taken for known.
+    """
+    return ItemId(tenant_of(client), source, identifier)
 
 
 class State(Enum):
@@ -69,9 +81,13 @@ PUBLICATION: Transitions[State, Event] = Transitions(
 @wire(600)
 @dataclass(frozen=True, slots=True)
 class CountRecord:
-    """How many items of a source in a cell have been numbered, as it is kept."""
+    """How many items of a session and source in a cell have been numbered, as it is kept.
+
+    Only when the last of them is not kept any more: otherwise that one says it.
+    """
 
     client: str
+    session: str
     source: str
     cell: int
     series: int
@@ -89,6 +105,8 @@ class KeptRecord:
         The root that has settled it, if one has.
     served
         The registrations that are known to have got it.
+    session, number
+        As in `Publish`.
     """
 
     client: str
@@ -96,16 +114,28 @@ class KeptRecord:
     blob: Blob | None
     settled_by: str | None
     served: tuple[tuple[str, str], ...]
+    session: str = ""
+    number: int = 0
 
 
-@wire(602)
+@wire(651)
 @dataclass(frozen=True, slots=True)
-class DroppedRecord:
-    """A publication that nobody wanted, as it is remembered."""
+class Remembered:
+    """A publication of which no more is kept than that it was taken, as it is kept.
+
+    Everybody has got it, or nobody wanted it. `session` and `number` are as in `Publish`.
+    """
 
     client: str
     source: str
     id: str
+    session: str = ""
+    number: int = 0
+
+    @property
+    def key(self) -> ItemId:
+        """What it is known by."""
+        return key_of(self.client, self.source, self.id)
 
 
 class Kept:
@@ -113,8 +143,8 @@ class Kept:
 
     Attributes
     ----------
-    client
-        Whose it is.
+    client, session, number
+        Whose it is, and which one in its session.
     item, blob
         What was published.
     answered_by
@@ -123,8 +153,8 @@ class Kept:
         Whether some root has settled it, this one or an earlier one.
     served
         The registrations that are known to have got it.
-    repeats
-        How often it was offered without an answer.
+    repeats, offered_ns
+        How often it was offered without an answer, and when it was offered last.
     """
 
     __slots__ = (
@@ -132,14 +162,21 @@ class Kept:
         "blob",
         "client",
         "item",
+        "number",
+        "offered_ns",
         "repeats",
         "served",
+        "session",
         "settled",
         "state",
     )
 
-    def __init__(self, client: str, item: Item, blob: Blob | None) -> None:
+    def __init__(
+        self, client: str, item: Item, blob: Blob | None, session: str = "", number: int = 0
+    ) -> None:
         self.client = client
+        self.session = session
+        self.number = number
         self.item = item
         self.blob = blob
         self.state = PUBLICATION.initial
@@ -147,11 +184,12 @@ class Kept:
         self.settled = False
         self.served: tuple[tuple[str, str], ...] = ()
         self.repeats = 0
+        self.offered_ns = 0
 
     @classmethod
     def from_record(cls, record: KeptRecord) -> Kept:
         """Return a publication as it was kept."""
-        kept = cls(record.client, record.item, record.blob)
+        kept = cls(record.client, record.item, record.blob, record.session, record.number)
         if record.settled_by is not None:
             kept.answered(record.settled_by, Event.SETTLED)
             kept.served = record.served
@@ -160,7 +198,34 @@ class Kept:
     def record(self) -> KeptRecord:
         """Return it as it is kept."""
         settled_by = self.answered_by if self.state is State.SETTLED else None
-        return KeptRecord(self.client, self.item, self.blob, settled_by, self.served)
+        return KeptRecord(
+            self.client,
+            self.item,
+            self.blob,
+            settled_by,
+            self.served,
+            self.session,
+            self.number,
+        )
+
+    @property
+    def key(self) -> ItemId:
+        """What it is known by."""
+        return key_of(self.client, self.item.source, self.item.id)
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes to keep it."""
+        return held_bytes(self.item.event, self.blob)
+
+    def remembered(self) -> Remembered:
+        """Return what is kept of it when its content is not."""
+        item = self.item
+        return Remembered(self.client, item.source, item.id, self.session, self.number)
+
+    def settled_by(self, root: str) -> bool:
+        """Whether a root has settled it, and none has been asked since."""
+        return self.state is State.SETTLED and self.answered_by == root
 
     def answered(self, root: str, event: Event) -> None:
         """Note what a root has said."""
@@ -247,6 +312,11 @@ def item_of(
         message.blob is None,
         tenant,
     )
+
+
+def held_bytes(event: str, blob: Blob | None) -> int:
+    """Return what a publication takes; content that is elsewhere takes nothing."""
+    return len(event) + (0 if blob is None or blob.data is None else len(blob.data))
 
 
 def _content(publication: Publication, blob: Blob | None) -> tuple[str, int]:

@@ -21,6 +21,7 @@ from distributary.broker.rendezvous.messages import AdvertiseCells, Interest, In
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.lifecycle import Registrar
 from distributary.broker.timers import Timer
+from distributary.errors import BadInput
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -101,9 +102,9 @@ class Advertisements:
 
     def advertise(self, message: Advertise, sender: Address, turn: Turn) -> None:
         """Take an advertisement, in place of an earlier one of the same source."""
-        fault = self._fault(message)
+        fault = self._fault(message, sender)
         if fault is not None:
-            turn.send(sender, Refused(message.source, fault))
+            turn.send(sender, Refused("advertisement", fault, message.source))
             return
         record = AdvertisementRecord(sender, message.source, message.rates)
         self._unconfirmed.add((sender, message.source))
@@ -148,7 +149,11 @@ class Advertisements:
                 turn.erase(_key(*key))
         self._ask(turn)
 
-    def _fault(self, message: Advertise) -> str | None:
+    def _fault(self, message: Advertise, client: Address) -> str | None:
+        try:
+            self._core.publishing.check_source(message.source, client)
+        except BadInput as error:
+            return str(error)
         count = self._core.settings.space.cell_count
         cells = [cell for cell, _ in message.rates]
         if not all(0 <= cell < count for cell in cells):

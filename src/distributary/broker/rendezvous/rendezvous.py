@@ -49,7 +49,7 @@ class Rendezvous(Part):
     """
 
     name = "rendezvous"
-    uses = ("membership", "links", "dissemination", "streams")
+    uses = ("membership", "links", "publishing", "dissemination", "streams")
     checks = CHECKS
 
     def __init__(self, core: Core) -> None:

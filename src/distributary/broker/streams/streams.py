@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.client import Announce, Changed, Refused
+from distributary.broker.client import Announce, Changed, Refused, named_in
 from distributary.broker.core import Handler, Part
 from distributary.broker.effects import Turn
 from distributary.broker.host import PlantTree, ServiceTimes
@@ -66,7 +66,7 @@ class Streams(Part):
     """
 
     name = "streams"
-    uses = ("membership", "links", "subscriptions", "rendezvous", "adaptation")
+    uses = ("membership", "links", "subscriptions", "rendezvous", "publishing", "adaptation")
     checks = CHECKS
 
     def __init__(self, core: Core) -> None:
@@ -286,8 +286,10 @@ class Streams(Part):
     def _announce(self, message: Announce, sender: Address, turn: Turn) -> None:
         try:
             publication = read_object(message.event)
+            self.core.publishing.check_source(publication.source, sender)
         except BadInput as error:
-            turn.send(sender, Refused("announcement", str(error)))
+            named = named_in(message.event, "subject")
+            turn.send(sender, Refused("announcement", str(error), *named))
             return
         stream = self._objects.open(message.event, publication, sender, turn)
         self._announcements.expect(stream.key, sender)
@@ -297,7 +299,7 @@ class Streams(Part):
         try:
             self._objects.change(message, sender, turn)
         except BadInput as error:
-            turn.send(sender, Refused(f"{message.source} {message.subject}", str(error)))
+            turn.send(sender, Refused("change", str(error), message.source, message.subject))
 
     def _plant(self, message: PlantTree, sender: Address, turn: Turn) -> None:
         self._objects.plant(message, turn)

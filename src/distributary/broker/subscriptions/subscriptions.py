@@ -14,6 +14,7 @@ from distributary.broker.client import (
     Subscribed,
     Unsubscribe,
     Unsubscribed,
+    named_in,
 )
 from distributary.broker.core import Handler, Part
 from distributary.broker.effects import Turn
@@ -139,7 +140,8 @@ class Subscriptions(Part):
         try:
             reading = read(message.subscription)
         except BadInput as error:
-            turn.send(sender, Refused("subscription", str(error)))
+            _, named = named_in(message.subscription)
+            turn.send(sender, Refused("subscription", str(error), id=named))
             return
         subscription_id = reading.subscription.id
         known = self._ledger.get(subscription_id)
@@ -149,7 +151,7 @@ class Subscriptions(Part):
         settings = self.core.settings.subscriptions
         if self._ledger.count(sender) >= settings.client_max:
             reason = f"a client has at most {settings.client_max:,} subscriptions"
-            turn.send(sender, Refused(subscription_id, reason))
+            turn.send(sender, Refused("subscription", reason, id=subscription_id))
             return
         local = LocalSubscription(
             sender,
@@ -167,9 +169,11 @@ class Subscriptions(Part):
             # The client asks again until it is answered; the old one will have ended then.
             return
         if known.client != sender:
-            turn.send(sender, Refused(known.id, "the id is another client's"))
+            reason = "the id is another client's"
+            turn.send(sender, Refused("subscription", reason, id=known.id))
         elif not _same_registration(reading, known.reading):
-            turn.send(sender, Refused(known.id, "the id is that of another subscription"))
+            reason = "the id is that of another subscription"
+            turn.send(sender, Refused("subscription", reason, id=known.id))
         else:
             if reading.subscription.tolerance != known.subscription.tolerance:
                 known.replace_text(text)

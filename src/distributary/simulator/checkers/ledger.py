@@ -46,8 +46,8 @@ class PublishedEvent:
 
     Attributes
     ----------
-    order
-        Counts what its source has published.
+    session, order
+        Counts what was published in its session.
     sent_ns, accepted_ns
         When the publisher first sent it, and when it learnt that it was taken.
     home
@@ -59,12 +59,13 @@ class PublishedEvent:
     tenant
         Its publisher's.
     twin
-        Whether another client publishes it as well; then it has no place in an order.
+        Whether it is published in another session as well; then it has no place in an order.
     """
 
     publication: Publication
     cell: int
     size_bytes: int
+    session: str
     order: int
     sent_ns: int
     home: str
@@ -113,6 +114,9 @@ class Ledger:
         What was delivered to a client though it asked for no such thing, with the time.
     refusals
         What brokers refused, with the time.
+    foreign, stolen
+        How often a client was refused a source of another tenant, and what it was not refused,
+        with the time.
     excused
         How many deliveries were owed until a broker was lost for ever.
     progress_ns
@@ -122,7 +126,7 @@ class Ledger:
     def __init__(self, cell_of: Callable[[Publication], int]) -> None:
         self._cell_of = cell_of
         self._index = Index()
-        self._orders: dict[tuple[str, str], int] = {}
+        self._orders: dict[str, int] = {}
         self.wishes: dict[str, Wish] = {}
         self.published: dict[ItemId, PublishedEvent] = {}
         self.got: dict[tuple[str, ItemId], Receipt] = {}
@@ -130,12 +134,16 @@ class Ledger:
         self.readers: list[Callable[[Receipt], None]] = []
         self.strangers: list[tuple[int, str]] = []
         self.refusals: list[tuple[int, str]] = []
+        self.foreign = 0
+        self.stolen: list[tuple[int, str]] = []
         self.excused = 0
         self._twins: set[ItemId] = set()
 
     def has_twin(self, identity: ItemId) -> None:
-        """Note that two clients publish the same, under one source and id."""
+        """Note that the same is published twice, under one source and id, in two sessions."""
         self._twins.add(identity)
+        if identity in self.published:
+            self.published[identity].twin = True
 
     def asked(self, subscription: Subscription, client: str, now_ns: int) -> None:
         """A client asks for a subscription, for the first time."""
@@ -182,19 +190,23 @@ class Ledger:
         now_ns: int,
         digest: str = "",
         *,
+        session: str | None = None,
         tenant: str = "",
     ) -> None:
-        """A publisher sends a publication to its home; again, when it is not accepted."""
+        """A publisher sends a publication to its home; again, when it is not accepted.
+
+        Unless `session` is given there is one for each source.
+        """
         identity = ItemId(tenant, *publication.identity)
         known = self.published.get(identity)
         if known is not None:
             known.home = home
             return
-        order = self._orders.get((tenant, publication.source), 0) + 1
-        self._orders[tenant, publication.source] = order
-        entry = PublishedEvent(
-            publication, self._cell_of(publication), size_bytes, order, now_ns, home, digest
-        )
+        session = publication.source if session is None else session
+        order = self._orders.get(session, 0) + 1
+        self._orders[session] = order
+        cell = self._cell_of(publication)
+        entry = PublishedEvent(publication, cell, size_bytes, session, order, now_ns, home, digest)
         entry.tenant = tenant
         entry.twin = identity in self._twins
         entry.owed.update(

@@ -1,4 +1,4 @@
-"""Order: what one publisher publishes in one cell comes in that order."""
+"""Order: what one publisher publishes in a session and a cell comes in that order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["OrderCheck"]
 
 
 class OrderCheck(Checker):
-    """Checks that no subscription gets an older event of a source and cell after a newer one.
+    """Checks that no subscription gets an older event of a session and cell after a newer one.
 
     What two clients publish as the same event comes when the first of the two gets through.
     """
@@ -18,20 +18,19 @@ class OrderCheck(Checker):
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__()
-        self._latest: dict[tuple[str, str, str, int], int] = {}
+        self._latest: dict[tuple[str, str, int], int] = {}
         ledger.readers.append(self._read)
 
     def _read(self, receipt: Receipt) -> None:
         published = receipt.published
         if published.twin:
             return
-        identity = published.identity
-        key = (receipt.wish.subscription.id, identity.tenant, identity.source, published.cell)
+        key = (receipt.wish.subscription.id, published.session, published.cell)
         latest = self._latest.get(key, 0)
         if published.order < latest:
             self.complain(
                 receipt.at_ns,
-                f"{key[0]} got {published.identity}, number {published.order} of its source, "
+                f"{key[0]} got {published.identity}, number {published.order} of its session, "
                 f"after number {latest} of the same cell",
             )
         self._latest[key] = max(latest, published.order)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.blob import Blob
 from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.settings import ns
-from distributary.content import Subscription
+from distributary.content import Publication, Subscription
 from distributary.simulator.checkers.ledger import Ledger
 from distributary.simulator.network import SimulatedNetwork
 from distributary.simulator.places import Places
@@ -22,6 +23,8 @@ __all__ = ["ContentClients", "source_format"]
 
 # Clients do not all come in the same instant.
 _ARRIVAL_SHARE = 0.4
+# By how much earlier somebody else tries to publish it.
+_FOREIGN_EARLY_S = 0.05
 # By how much later the same is published again, at most.
 _TWIN_LATE_S = 2.0
 _MEGABYTE = 1e6
@@ -53,7 +56,8 @@ class ContentClients:
         count = len(brokers) if workload.subscriptions is None else workload.subscriptions
         if not (workload.publications or workload.storm_publications):
             count = 0 if workload.subscriptions is None else count
-        tenants = workload.tenants
+        self.tenants = _tenants(workload.tenants)
+        count_of = len(self.tenants)
         # Each home has clients of several tenants.
         self.subscribers = [
             Subscriber(
@@ -61,30 +65,44 @@ class ContentClients:
                 f"s{k:05d}",
                 homes[k % len(homes)],
                 ledger,
-                tenant=_tenant(k + k // len(homes), tenants),
+                tenant=self.tenants[(k + k // len(homes)) % count_of],
             )
             for k in range(count)
         ]
         if workload.register_prices:
             for subscriber in self.subscribers:
-                ends = rng.randrange(len(brokers)), rng.randrange(len(brokers))
-                access = places.access(*ends, rng.random())
-                network.place(subscriber.address, access)
-                prices = zip(brokers, access.prices.tolist(), strict=True)
-                subscriber.prices = tuple(sorted(prices))
-        # What tenants publish goes by the same sources and ids: that nobody must mistake it.
+                subscriber.prices = _prices(subscriber.address, places, network, rng)
+        # What tenants publish goes by the same sources and ids, so that nobody may mistake it;
+        # but where sources have owners these are different.
         self.publishers = [
             Publisher(
                 world,
                 f"p{k:05d}",
                 rng.choice(brokers),
-                f"/publisher/{k // tenants}",
+                f"{self._prefix(k)}publisher/{k if workload.foreign else k // count_of}",
                 ledger,
-                tenant=_tenant(k, tenants),
+                pipeline=workload.pipeline,
+                tenant=self.tenants[k % count_of],
             )
             for k in range(workload.publishers)
         ]
         self._published: Counter[Publisher] = Counter()
+        if workload.publisher_prices:
+            for publisher in self.publishers:
+                publisher.prices = _prices(publisher.address, places, network, rng)
+
+    def _prefix(self, index: int) -> str:
+        """Return what the sources of a tenant begin with."""
+        if not self._scenario.workload.foreign:
+            return "/"
+        return f"/{self.tenants[index % len(self.tenants)]}/"
+
+    @property
+    def owners(self) -> tuple[tuple[str, str], ...]:
+        """Whose sources are whose, if somebody tries to publish what is another's."""
+        if not self._scenario.workload.foreign:
+            return ()
+        return tuple((self._prefix(k), tenant) for k, tenant in enumerate(self.tenants))
 
     def schedule(self) -> None:
         """Have everybody do everything at its time."""
@@ -96,7 +114,13 @@ class ContentClients:
             rates = self._interests.rates(self._scenario.settings.space, per_s)
             for publisher in self.publishers:
                 self._world.at(0, publisher.advertise, rates)
+        if workload.publisher_prices:
+            for publisher in self.publishers:
+                self._world.at(0, publisher.tell_prices)
         self._schedule_publications()
+        for _ in range(workload.restarts):
+            at_ns = ns(self._rng.uniform(workload.begin_s, workload.duration_s))
+            self._world.at(at_ns, self._rng.choice(self.publishers).restart)
 
     def _schedule_subscriptions(self) -> None:
         rng, workload = self._rng, self._scenario.workload
@@ -158,14 +182,21 @@ class ContentClients:
                 twin = rng.choice(self._others(publisher))
                 later_ns = at_ns + ns(rng.random() * _TWIN_LATE_S)
                 self._world.at(later_ns, twin.publish, publication, blob)
+            if workload.foreign and rng.random() < workload.foreign:
+                tenant = tenant_of(publisher.address)
+                others = [one for one in self.publishers if tenant_of(one.address) != tenant]
+                # Before the owner does, as a thief would.
+                self._world.at(
+                    at_ns - ns(_FOREIGN_EARLY_S), _steal, rng.choice(others), publication
+                )
 
     def _identifier(self, publisher: Publisher, number: int) -> str:
         """Return the id of the next event; what other tenants publish has the same ids."""
-        tenants = self._scenario.workload.tenants
-        if tenants == 1:
+        count = len(self.tenants)
+        if count == 1 or self._scenario.workload.foreign:
             return f"event-{number:07d}"
         self._published[publisher] += 1
-        index = self.publishers.index(publisher) // tenants
+        index = self.publishers.index(publisher) // count
         return f"event-{index}-{self._published[publisher]:07d}"
 
     def _others(self, publisher: Publisher) -> list[Publisher]:
@@ -176,8 +207,24 @@ class ContentClients:
         ]
 
 
-def _tenant(index: int, count: int) -> str:
-    return "" if count == 1 else f"tenant-{index % count}"
+def _steal(thief: Publisher, publication: Publication) -> None:
+    event = {k: v for k, v in publication.document().items() if k != "datacontenttype"}
+    thief.publish(Publication.parse(event), None, foreign=True)
+
+
+def _prices(
+    client: Address, places: Places, network: SimulatedNetwork, rng: random.Random
+) -> tuple[tuple[str, float], ...]:
+    """Put a client somewhere in the network, and return what each broker costs it there."""
+    brokers = places.identifiers
+    ends = rng.randrange(len(brokers)), rng.randrange(len(brokers))
+    access = places.access(*ends, rng.random())
+    network.place(client, access)
+    return tuple(sorted(zip(brokers, access.prices.tolist(), strict=True)))
+
+
+def _tenants(count: int) -> tuple[str, ...]:
+    return ("",) if count == 1 else tuple(f"tenant-{k}" for k in range(count))
 
 
 def source_format(scenario: Scenario) -> str | None:

@@ -129,7 +129,7 @@ class Subscriber(Device):
 
     def _refused(self, message: messages.Refused) -> None:
         self.ledger.refusals.append(
-            (self.world.now_ns, f"{self.address} was refused {message.what}: {message.reason}")
+            (self.world.now_ns, f"{self.address} was refused {message.id}: {message.reason}")
         )
 
     def _numbered(self, message: messages.Delivery | messages.Undeliverable) -> None:

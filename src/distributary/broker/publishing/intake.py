@@ -1,0 +1,144 @@
+"""Intake: in which order a home takes what its clients publish, and what it answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distributary.broker.addresses import Address
+from distributary.broker.client import Accepted, Busy, Publish, Refused, named_in
+from distributary.broker.effects import Turn
+from distributary.broker.host import SourceOwners
+from distributary.broker.publishing.admission import Admission
+from distributary.broker.publishing.publications import checked, key_of
+from distributary.broker.publishing.sessions import Session, Sessions
+from distributary.content import Publication
+from distributary.errors import BadInput
+
+if TYPE_CHECKING:
+    from distributary.broker.publishing.publishing import Publishing
+
+__all__ = ["Intake"]
+
+
+class Intake:
+    """What comes from the clients of one broker.
+
+    Attributes
+    ----------
+    sessions
+        How far each client is.
+    admission
+        What is taken at all.
+    """
+
+    def __init__(self, publishing: Publishing) -> None:
+        core = publishing.core
+        settings = core.settings.publishing
+        self.sessions = Sessions(core.timers, settings)
+        self.admission = Admission(settings)
+        self._publishing = publishing
+        self._early_max = settings.early_max
+
+    def source_owners(self, message: SourceOwners, sender: Address, turn: Turn) -> None:
+        """Learn whose sources are whose."""
+        self.admission.told(message.owners)
+
+    def publish(self, message: Publish, sender: Address, turn: Turn) -> None:
+        """Take a publication in its turn."""
+        number = message.number
+        if not number:
+            if not self._take(message, sender, None, turn):
+                self._tell_busy(message, sender, turn)
+            return
+        session = self.sessions.open(sender, message.session, message.first, turn)
+        if number == session.busy:
+            session.busy = None
+        if number <= session.last:
+            self._answer_again(message, sender, turn)
+        elif session.busy is not None and number > session.busy:
+            self._tell_busy(message, sender, turn)
+        elif number == session.last + 1:
+            self._take_in_turn(message, session, turn)
+        elif number > session.last + 1 + self._early_max or self._is_busy():
+            self._give_way(message, session, turn)
+        else:
+            self.sessions.hold(session, message)
+
+    def _take_in_turn(self, message: Publish, session: Session, turn: Turn) -> None:
+        """Take a publication whose turn it is, and those that have waited for it."""
+        following: Publish | None = message
+        while following is not None:
+            if not self._take(following, session.client, session, turn):
+                self._give_way(following, session, turn)
+                return
+            following = self.sessions.following(session)
+
+    def _give_way(self, message: Publish, session: Session, turn: Turn) -> None:
+        """Take nothing from a publication on until it comes again."""
+        for refused in (message, *self.sessions.give_way(session, message.number)):
+            self._tell_busy(refused, session.client, turn)
+
+    def _tell_busy(self, message: Publish, client: Address, turn: Turn) -> None:
+        name = ("", "") if message.number else named_in(message.event)
+        busy = Busy(self.admission.wait_ns, *name, message.session, message.number)
+        turn.send(client, busy)
+
+    def _is_busy(self) -> bool:
+        return self.admission.is_busy(
+            early_bytes=self.sessions.early_bytes,
+            identities=self._publishing.known_count,
+        )
+
+    def _answer_again(self, message: Publish, sender: Address, turn: Turn) -> None:
+        """Answer what comes again as it was answered before.
+
+        What is not known was refused: what was accepted is known for as long as clients may
+        come back. To try it anew would let it come after what was published later.
+        """
+        try:
+            publication = checked(message)
+            if not self._publishing.knows(key_of(sender, *publication.identity)):
+                self.admission.check_source(publication.source, sender)
+                raise BadInput("number", f"{message.number} of the session was used before")
+        except BadInput as error:
+            self._refuse(message, sender, error, turn)
+        else:
+            self._accept(message, sender, publication, turn)
+
+    def _accept(
+        self, message: Publish, client: Address, publication: Publication, turn: Turn
+    ) -> None:
+        turn.send(client, Accepted(*publication.identity, message.session, message.number))
+
+    def _refuse(self, message: Publish, client: Address, error: BadInput, turn: Turn) -> None:
+        name = named_in(message.event)
+        number = (message.session, message.number)
+        turn.send(client, Refused("publication", str(error), *name, *number))
+
+    def _take(self, message: Publish, client: Address, session: Session | None, turn: Turn) -> bool:
+        """Accept or refuse a publication, whose number is used up; False when that must wait."""
+        try:
+            publication = self.admission.read(message, client)
+        except BadInput as error:
+            self._use_up(session, turn)
+            self._refuse(message, client, error, turn)
+            return True
+        kept = None
+        if self._publishing.knows(key_of(client, *publication.identity)):
+            self._use_up(session, turn)
+        elif self._is_busy():
+            return False
+        else:
+            if session is not None:
+                session.last = message.number
+            kept = self._publishing.store(message, publication, client, turn)
+        self._accept(message, client, publication, turn)
+        if kept is not None:
+            self._publishing.offer(kept, turn)
+        return True
+
+    def _use_up(self, session: Session | None, turn: Turn) -> None:
+        """Note that the next number is used up by something of which nothing is kept."""
+        if session is not None:
+            session.last += 1
+            self.sessions.record(session, turn)
