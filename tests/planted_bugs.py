@@ -524,7 +524,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("map-small", ONCE, SendsAstray),
     Bug("crash-restart", ONCE, forgets(Membership, Known), rare=True),
     Bug("reboot", ONCE, AcceptsFirst),
-    Bug("reboot", ONCE, CountsFromOne),
+    Bug("pipeline-crash", ONCE, CountsFromOne),
     Bug("reboot", ONCE, forgets(Publishing, KeptRecord)),
     Bug("pipeline-crash", "order", TakesAsTheyCome),
     Bug("foreign", "sources", ignores(Publishing, SourceOwners)),
