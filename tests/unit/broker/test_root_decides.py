@@ -219,3 +219,39 @@ def test_a_broker_that_is_upgraded_is_reported_anew_and_then_not_any_more() -> N
     world.overlay.restart(first)
     world.run_s(20)
     assert len([one for who, one in world.reports if isinstance(one, SettingsDiffer)]) == 8
+
+
+@pytest.mark.parametrize(
+    ("attempt", "served", "unknown", "left"),
+    [
+        (2, ("a", "b"), (), []),
+        (2, ("a",), ("b",), []),
+        (2, ("a",), (), ["b"]),
+        (2, (), (), ["a", "b"]),
+        # `b` was not asked about in the first attempt; what is kept is kept all the same.
+        (1, ("a",), (), ["b"]),
+        (1, ("a",), ("b",), ["b"]),
+        (2, ("another's",), (), ["a", "b"]),
+    ],
+)
+def test_a_root_believes_of_a_home_what_it_says_by_name(
+    attempt: int, served: tuple[str, ...], unknown: tuple[str, ...], left: list[str]
+) -> None:
+    world = ContentWorld(5)
+    root = world.root_of()
+    home = next(m for m in world.members if m != root)
+    world.subscribe("s", home)
+    world.run_s(4)
+    world.world.crash(home)
+    world.publish("1", root)
+    world.run_s(0.5)
+    dissemination = world.overlay.broker(root).core.dissemination
+    (task,) = dissemination._tasks.values()
+    (pending,) = task.pending.values()
+    pending.registrations = {"a": (None, ()), "b": (None, ())}
+    pending.attempt = 2
+    task.served.add((home, "s"))
+    told = Served(task.item.identity, attempt, served, unknown)
+    dissemination._served(told, home, Turn(world.world.now_ns))
+    assert [name for one in task.pending.values() for name in one.registrations] == left
+    assert {name for _, name in task.served} == {"s", *(set(served) & {"a", "b"})}
