@@ -218,10 +218,14 @@ def deliver(data: Path, pdf: bytes, *, seed: int, say: Callable[[str], None]) ->
         checker.finish(world.now_ns)
         story.violations += checker.violations
     for copy in ledger.got.values():
-        if copy.published.identity[1] == MAP_ID and copy.media_type is not None:
+        if copy.published.identity.id == MAP_ID and copy.media_type is not None:
             story.map.formats[copy.wish.client[1:]] = copy.media_type
     story.map.simple = _simple_ways(story.map, settings.graph_for(len(pdf)))
-    got = {key: copy.media_type for key, copy in ledger.got.items() if key[1][1] != MAP_ID}
+    got = {
+        (name, (identity.source, identity.id)): copy.media_type
+        for (name, identity), copy in ledger.got.items()
+        if identity.id != MAP_ID
+    }
     story.predicted = len(predicted)
     story.agreed = sum(got.get(key, "nothing") == kind for key, kind in predicted.items())
     story.others = len(got.keys() - predicted.keys())

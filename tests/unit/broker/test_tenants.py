@@ -168,7 +168,7 @@ def test_the_same_survives_a_crash_of_every_broker() -> None:
 def test_a_stream_is_followed_by_its_own_tenant_only(approach: str, homes: tuple[int, int]) -> None:
     settings = replace(SETTINGS, streams=StreamSettings(approach=approach))
     world, (one, other) = world_of(*homes, settings=settings)
-    heard: dict[str, list[float]] = {"a": [], "b": []}
+    heard: dict[str, list[object]] = {"a": [], "b": []}
 
     class Client:
         def __init__(self, name: str, tenant: str) -> None:
