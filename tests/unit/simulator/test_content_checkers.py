@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
-from tests.unit.simulator.ledgers import Book, settings
+from tests.unit.simulator.ledgers import GRAPH, Book, settings
 
 from distributary.broker.dissemination.messages import ItemId
+from distributary.broker.settings import Settings
 from distributary.content import Publication
 from distributary.simulator.checkers.ends import EndsCheck
 from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
+from distributary.simulator.checkers.ledger import PublishedEvent
 from distributary.simulator.checkers.order import OrderCheck
 from distributary.simulator.checkers.selection import SelectionCheck
 
@@ -253,3 +257,22 @@ def test_after_its_end_a_subscription_gets_nothing_new() -> None:
     book.deliver("s", "after")
     (violation,) = checker.violations
     assert "/p after" in violation.what
+
+
+def _given(deciders: tuple[Settings, ...], _: PublishedEvent) -> tuple[Settings, ...]:
+    return deciders
+
+
+def test_the_graph_of_a_root_that_has_planned_it_says_which_format_is_right() -> None:
+    """Brokers that are ahead of others have another graph; the first wish needs it."""
+    older = Settings(graph=GRAPH.replace('"b/b"', '"x/x"'))
+    for deciders, right in (((settings(),), {"b/b"}), ((older,), {"c/c"}), ((), {"b/b"})):
+        for media_type in ("b/b", "c/c", None):
+            book = Book()
+            checker = SelectionCheck(
+                book.ledger, settings(), lambda _: (), partial(_given, deciders)
+            )
+            book.subscribe("s", accept=["b/b", "c/c;q=0.5"])
+            book.publish("1")
+            book.deliver("s", "1", media_type)
+            assert bool(checker.violations) is (media_type not in right)

@@ -186,15 +186,18 @@ class Deliveries(Part):
         got = set() if known is None else set(known.subscriptions)
         served = set() if known is None else set(known.served)
         unknown: set[str] = set()
+        # One that is getting a registration of its own is still covered by another.
+        seen = set(got)
         entries: list[tuple[str, Queued]] = []
         for grant in arrival.grants:
             local, others = self._behind(grant.registration, item)
             (unknown if local is None else served).add(grant.registration)
             for one in others if local is None else (local, *others):
-                if one.id not in got and self._owes(one, item):
-                    parcel = _parcel(arrival, one, grant)
-                    if self._put(one, parcel, item, entries, turn):
-                        got.add(one.id)
+                if one.id in seen or not self._owes(one, item):
+                    continue
+                seen.add(one.id)
+                if self._put(one, _parcel(arrival, one, grant), item, entries, turn):
+                    got.add(one.id)
         if known is None:
             self._forgetting.keep(item.identity, turn.now_ns + self._kept_ns)
         attempt = arrival.attempt

@@ -318,10 +318,13 @@ class Dissemination(Part):
         pending = None if task is None else task.pending.get(sender)
         if task is None or pending is None:
             return
+        # What is kept is kept, whichever attempt brought it. But whom the home did not know it
+        # may know by now, if an attempt that is for all was planned later.
+        unknown = message.unknown if message.attempt >= pending.attempt else ()
         # What it does not name is sent again when its time is up: at once would be no better.
-        task.confirmed(sender, message.served, message.unknown)
+        task.confirmed(sender, message.served, unknown)
         # Where their clients are now, another home may have registered them.
-        elsewhere = self._match(task, turn) if message.unknown else ()
+        elsewhere = self._match(task, turn) if unknown else ()
         if elsewhere:
             self._send(task, elsewhere, turn)
         elif not task.pending:
