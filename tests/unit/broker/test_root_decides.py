@@ -180,12 +180,12 @@ def test_the_root_serves_again_what_a_home_does_not_name() -> None:
     world.publish("1", home)
     world.run_s(0.8)
     dissemination = world.overlay.broker(world.root_of()).core.dissemination
-    (task,) = dissemination._open
+    (task,) = dissemination._tasks.values()
     assert {one: list(pending.registrations) for one, pending in task.pending.items()} == {
         home: ["b"]
     }
     world.run_s(10)
-    assert not dissemination._open
+    assert not list(dissemination._open)
     assert world.violations() == []
 
 
