@@ -19,9 +19,9 @@ from distributary.broker.client import (
     Unsubscribed,
 )
 from distributary.broker.core import Core
-from distributary.broker.encoding import journal_key
 from distributary.broker.rendezvous.table import EntryRecord
 from distributary.broker.settings import MembershipSettings, Settings, SubscriptionSettings
+from distributary.broker.subscriptions.subscription import own_id
 from distributary.content import Publication
 from distributary.simulator.world import Node
 from distributary.topology import root_among
@@ -123,11 +123,15 @@ def key_of(overlay: Overlay, cell: int) -> str:
 
 def held_cells(node: Node, home: str, subscription_id: str) -> set[int]:
     """The cells of a registration on a broker's disk; nothing when it was withdrawn."""
-    record = node.journal.get(f"rendezvous/r/{home}/{journal_key(subscription_id)}")
-    if record is None:
-        return set()
-    assert isinstance(record, EntryRecord)
-    return set() if record.copy.registration is None else set(record.copy.held.cells)
+    return {
+        cell
+        for record in node.journal.values()
+        if isinstance(record, EntryRecord)
+        and record.copy.registration is not None
+        and record.copy.held.home == home
+        and own_id(record.copy.held.id) == subscription_id
+        for cell in record.copy.held.cells
+    }
 
 
 def holders(overlay: Overlay, home: str, subscription_id: str, cell: int) -> list[str]:

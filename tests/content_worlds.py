@@ -170,7 +170,7 @@ class ContentWorld:
         return [
             (identity[1], copy.media_type)
             for (wish, identity), copy in self.ledger.got.items()
-            if wish == subscription
+            if wish.split(" of ")[0] == subscription
         ]
 
     def reported(self, kind: type) -> list[object]:

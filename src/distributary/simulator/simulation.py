@@ -206,7 +206,7 @@ class Simulation:
         got = self.ledger.got
         return all(
             entry.accepted_ns is not None
-            and all((subscription_id, entry.identity) in got for subscription_id in entry.owed)
+            and all((name, entry.identity) in got for name in entry.owed)
             for entry in self.ledger.published.values()
         ) and not (self.streams.at_clients.without_copy() or self.streams.at_clients.outside_now())
 

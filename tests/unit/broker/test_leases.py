@@ -14,7 +14,7 @@ SHORT = settings_with(lease_s=10.0)
 
 def matched(overlay: Overlay, home: str) -> list[str]:
     found: list[LocalSubscription] = core_of(overlay, home).subscriptions.matching(event("alarm"))
-    return [local.id for local in found]
+    return [local.subscription.id for local in found]
 
 
 def test_a_subscription_that_is_not_renewed_ends_as_if_it_were_unsubscribed() -> None:

@@ -6,7 +6,7 @@ import json
 
 from distributary.broker.settings import Settings
 from distributary.content import Publication, Subscription
-from distributary.simulator.checkers.ledger import Ledger
+from distributary.simulator.checkers.ledger import Ledger, wish_name
 
 __all__ = ["GRAPH", "Book", "settings"]
 
@@ -47,7 +47,7 @@ class Book:
         self.now_ns += 1
         self.ledger.asked(Subscription.parse(document), f"@{name}", self.now_ns)
         if confirmed:
-            self.ledger.registered(name, self.now_ns)
+            self.ledger.registered(wish_name(f"@{name}", name), self.now_ns)
 
     def publish(
         self, identifier: str, kind: str = "t", *, accepted: bool = True, home: str = "h"
@@ -68,4 +68,9 @@ class Book:
 
     def deliver(self, name: str, identifier: str, media_type: str | None = "a/a") -> None:
         self.now_ns += 1
-        self.ledger.delivered(name, ("/p", identifier), media_type=media_type, now_ns=self.now_ns)
+        self.ledger.delivered(
+            wish_name(f"@{name}", name),
+            ("/p", identifier),
+            media_type=media_type,
+            now_ns=self.now_ns,
+        )

@@ -177,13 +177,13 @@ def test_leases_are_renewed_until_the_client_leaves() -> None:
     world.run_until(ns(200.0))
     assert sum(isinstance(message, messages.Renew) for message in sent) == 3
     # A lease of 120 s, a second of skew and ten of grace.
-    assert ledger.wishes["s"].ended_ns == ns(65.0 + 131.0)
+    assert ledger.wishes["s of @s"].ended_ns == ns(65.0 + 131.0)
 
 
 def test_an_end_counts_from_its_confirmation() -> None:
     _, ledger, device, _ = subscriber()
     device.unsubscribe("s")
-    wish = ledger.wishes["s"]
+    wish = ledger.wishes["s of @s"]
     assert wish.ending_ns is not None
     assert wish.ended_ns is None
     device.receive(messages.Unsubscribed("s"), sender="aa", now_ns=0)

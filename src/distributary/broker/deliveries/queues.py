@@ -15,6 +15,7 @@ from distributary.broker.client import Acknowledge, Delivery, Undeliverable
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
 from distributary.broker.settings import ns
+from distributary.broker.subscriptions.subscription import own_id, scoped_id
 from distributary.broker.telemetry import Delivered
 from distributary.broker.timers import Backoff, Timer
 
@@ -59,8 +60,9 @@ class Queued:
     def message(self) -> Delivery | Undeliverable:
         """Return it as the client is told."""
         if self.reason is None:
-            return Delivery(self.subscription, self.number, self.event, self.blob)
-        return Undeliverable(self.subscription, self.number, self.source, self.id, self.reason)
+            return Delivery(own_id(self.subscription), self.number, self.event, self.blob)
+        own = own_id(self.subscription)
+        return Undeliverable(own, self.number, self.source, self.id, self.reason)
 
 
 @wire(572)
@@ -174,15 +176,22 @@ class Queues:
             self._arm(subscription, self._queues[subscription], turn)
             if entry.reason is None:
                 turn.report(
-                    Delivered(subscription, entry.number, entry.source, entry.id, entry.media_type)
+                    Delivered(
+                        entry.client,
+                        own_id(subscription),
+                        entry.number,
+                        entry.source,
+                        entry.id,
+                        entry.media_type,
+                    )
                 )
 
     def acknowledged(self, message: Acknowledge, sender: Address, turn: Turn) -> None:
         """Forget what has arrived."""
-        queue = self._queues.get(message.subscription)
-        if queue is not None and queue.client == sender:
-            number = min(message.number, queue.last)
-            self._advance(message.subscription, queue, number, turn)
+        subscription = scoped_id(sender, message.subscription)
+        queue = self._queues.get(subscription)
+        if queue is not None:
+            self._advance(subscription, queue, min(message.number, queue.last), turn)
 
     def resume(self, subscription: str, client: Address, number: int, turn: Turn) -> None:
         """Go on with a client that has come from elsewhere, and has received so much."""

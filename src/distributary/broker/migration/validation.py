@@ -26,7 +26,7 @@ from distributary.broker.migration.messages import (
 )
 from distributary.broker.publishing.publishing import ClientPublications
 from distributary.broker.rendezvous.advertisements import ClientAdvertisements
-from distributary.broker.subscriptions.subscription import read
+from distributary.broker.subscriptions.subscription import is_scoped, read
 from distributary.broker.subscriptions.subscriptions import ClientSubscriptions
 from distributary.broker.validation import NUMBER_MAX, Check, Rules
 from distributary.errors import PeerMisbehaved, quoted
@@ -141,7 +141,7 @@ def _check_owners(owners: Iterable[str], client: str) -> None:
 
 
 def _check_queued(queued: Queued, subscription: str, rules: Rules) -> None:
-    if queued.subscription != subscription:
+    if queued.subscription != subscription or not is_scoped(subscription, queued.client):
         raise PeerMisbehaved(f"something for {quoted(queued.subscription)} among what is another's")
     rules.numbers((queued.number,))
     if queued.blob is not None:
@@ -150,6 +150,8 @@ def _check_queued(queued: Queued, subscription: str, rules: Rules) -> None:
 
 def _check_deliveries(record: ClientDeliveries, rules: Rules) -> None:
     for subscription, last, acknowledged, waiting in record.queues:
+        if not is_scoped(subscription, record.client):
+            raise PeerMisbehaved(f"{quoted(subscription)} among what is {quoted(record.client)}'s")
         rules.numbers((last, acknowledged))
         _check_owners((queued.client for queued in waiting), record.client)
         for queued in waiting:

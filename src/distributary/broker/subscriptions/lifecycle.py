@@ -133,7 +133,7 @@ class Lifecycle:
             local.since_ns = turn.now_ns
         self._ledger.keep(local, turn)
         if news:
-            turn.send(local.client, Subscribed(local.id))
+            turn.send(local.client, Subscribed(local.subscription.id))
 
     def followers_changed(self, local: LocalSubscription, turn: Turn) -> None:
         """Note that a subscription has come, changed or ended."""
@@ -156,7 +156,7 @@ class Lifecycle:
             self._watch_lease(local)
         else:
             self.end(local, turn)
-            turn.send(local.client, Unsubscribed(local.id))
+            turn.send(local.client, Unsubscribed(local.subscription.id))
 
     def end(self, local: LocalSubscription, turn: Turn) -> None:
         """End a subscription; its registration stays while others need it."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
 
-from distributary.broker.addresses import Address
+from distributary.broker.addresses import CLIENT_SIGN, Address
 from distributary.broker.encoding import wire
 from distributary.broker.transitions import Transitions
 from distributary.content import ContentSpace, Subscription
@@ -31,7 +31,10 @@ __all__ = [
     "cell_mask_of",
     "cells_of",
     "filter_of",
+    "is_scoped",
+    "own_id",
     "read",
+    "scoped_id",
 ]
 
 _REMEMBERED_MAX = 65_536
@@ -102,6 +105,25 @@ def cell_mask_of(filters: str, space: ContentSpace) -> int:
     return sum(1 << cell for cell in cells_of(filters, space))
 
 
+def scoped_id(client: Address, own: str) -> str:
+    """Return what brokers call a subscription, unlike that of any other client.
+
+    The length comes first because both texts are clients' own: no sign would set them apart.
+    """
+    return f"{len(client)}{client}{own}"
+
+
+def is_scoped(text: str, client: Address) -> bool:
+    """Whether brokers may call a subscription of a client so."""
+    return text.startswith(scoped_id(client, ""))
+
+
+def own_id(scoped: str) -> str:
+    """Return what its client calls a subscription that brokers call so."""
+    digits, _, rest = scoped.partition(CLIENT_SIGN)
+    return rest[int(digits) - 1 :]
+
+
 def _written(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
@@ -168,6 +190,8 @@ class LocalSubscription:
     ----------
     client
         Whose it is.
+    id
+        What brokers call it; `subscription.id` is what its client does.
     text
         What the client sent.
     version
@@ -197,6 +221,7 @@ class LocalSubscription:
         "confirmed",
         "coverer",
         "expires_ns",
+        "id",
         "since_ns",
         "state",
         "text",
@@ -209,6 +234,7 @@ class LocalSubscription:
         self.client = client
         self.text = text
         self._reading = read(text)
+        self.id = scoped_id(client, self._reading.subscription.id)
         self.version = version
         self.state = TRANSITIONS.initial
         self.since_ns = now_ns
@@ -248,11 +274,6 @@ class LocalSubscription:
             self.coverer,
             self.claim,
         )
-
-    @property
-    def id(self) -> str:
-        """What its client calls it."""
-        return self._reading.subscription.id
 
     @property
     def subscription(self) -> Subscription:

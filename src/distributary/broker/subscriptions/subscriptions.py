@@ -29,6 +29,7 @@ from distributary.broker.subscriptions.subscription import (
     State,
     SubscriptionRecord,
     read,
+    scoped_id,
 )
 from distributary.content import Publication
 from distributary.errors import BadInput
@@ -119,9 +120,9 @@ class Subscriptions(Part):
             turn.send(sender, Refused("subscription", str(error)))
             return
         subscription_id = reading.subscription.id
-        known = self._ledger.get(subscription_id)
+        known = self._ledger.get(scoped_id(sender, subscription_id))
         if known is not None:
-            self._subscribe_again(known, message.subscription, reading, sender, turn)
+            self._subscribe_again(known, message.subscription, reading, turn)
             return
         settings = self.core.settings.subscriptions
         if self._ledger.count(sender) >= settings.client_max:
@@ -138,35 +139,34 @@ class Subscriptions(Part):
         self._lifecycle.begin(local, turn)
 
     def _subscribe_again(
-        self, known: LocalSubscription, text: str, reading: Reading, sender: Address, turn: Turn
+        self, known: LocalSubscription, text: str, reading: Reading, turn: Turn
     ) -> None:
+        client, own = known.client, known.subscription.id
         if not known.live:
             # The client asks again until it is answered; the old one will have ended then.
             return
-        if known.client != sender:
-            turn.send(sender, Refused(known.id, "the id is another client's"))
-        elif not _same_registration(reading, known.reading):
-            turn.send(sender, Refused(known.id, "the id is that of another subscription"))
+        if not _same_registration(reading, known.reading):
+            turn.send(client, Refused(own, "the id is that of another subscription"))
         else:
             if reading.subscription.tolerance != known.subscription.tolerance:
                 known.replace_text(text)
                 self._ledger.keep(known, turn)
                 self._lifecycle.followers_changed(known, turn)
             if known.confirmed:
-                turn.send(sender, Subscribed(known.id))
+                turn.send(client, Subscribed(own))
 
     def _renew(self, message: Renew, sender: Address, turn: Turn) -> None:
         for subscription_id in message.ids:
-            local = self.get(subscription_id)
-            if local is None or local.client != sender:
+            local = self.get(scoped_id(sender, subscription_id))
+            if local is None:
                 turn.send(sender, Unsubscribed(subscription_id))
             else:
                 local.expires_ns = turn.now_ns + self._lease_ns
                 self._ledger.keep(local, turn)
 
     def _unsubscribe(self, message: Unsubscribe, sender: Address, turn: Turn) -> None:
-        local = self.get(message.id)
-        if local is not None and local.client == sender:
+        local = self.get(scoped_id(sender, message.id))
+        if local is not None:
             self._lifecycle.end(local, turn)
         turn.send(sender, Unsubscribed(message.id))
 
@@ -184,13 +184,10 @@ class Subscriptions(Part):
         """Return all subscriptions of a client, for its next home."""
         return ClientSubscriptions(client, tuple(one.record() for one in self.of_client(client)))
 
-    def can_adopt(self, client: Address, ids: Iterable[str]) -> bool:
-        """Whether a client's subscriptions of some ids can be entered here.
-
-        They cannot when another client has one of the same id, nor while one is ending.
-        """
+    def can_adopt(self, ids: Iterable[str]) -> bool:
+        """Whether subscriptions can be entered here: not while one of the same id is ending."""
         known = (self._ledger.get(subscription_id) for subscription_id in ids)
-        return all(local is None or (local.live and local.client == client) for local in known)
+        return all(local is None or local.live for local in known)
 
     def adopt_client(self, moved: ClientSubscriptions, turn: Turn) -> None:
         """Take over the subscriptions of a client, and register them from here.
@@ -199,7 +196,10 @@ class Subscriptions(Part):
         serve the old home until it withdraws.
         """
         for record in moved.subscriptions:
-            if self._ledger.get(read(record.text).subscription.id) is not None:
+            if (
+                self._ledger.get(scoped_id(moved.client, read(record.text).subscription.id))
+                is not None
+            ):
                 continue
             local = LocalSubscription(
                 moved.client,

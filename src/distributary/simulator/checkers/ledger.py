@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from distributary.content import Publication, Subscription
 from distributary.filters import Filter, Index
 
-__all__ = ["Ledger", "PublishedEvent", "Receipt", "Wish"]
+__all__ = ["Ledger", "PublishedEvent", "Receipt", "Wish", "wish_name"]
 
 
 @dataclass
@@ -36,6 +36,16 @@ class Wish:
     registered_ns: int | None = None
     ending_ns: int | None = None
     ended_ns: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What the ledger calls it: clients may give theirs the same id."""
+        return wish_name(self.client, self.subscription.id)
+
+
+def wish_name(client: str, subscription_id: str) -> str:
+    """Return what the ledger calls a subscription of a client."""
+    return f"{subscription_id} of {client}"
 
 
 @dataclass
@@ -132,37 +142,37 @@ class Ledger:
     def asked(self, subscription: Subscription, client: str, now_ns: int) -> None:
         """A client asks for a subscription, for the first time."""
         wish = Wish(subscription, client, Filter.parse(list(subscription.filters)), now_ns)
-        self.wishes[subscription.id] = wish
+        self.wishes[wish.name] = wish
         if subscription.tolerance is None:
-            self._index.add_filter(subscription.id, wish.filter)
+            self._index.add_filter(wish.name, wish.filter)
 
-    def registered(self, subscription_id: str, now_ns: int) -> None:
+    def registered(self, name: str, now_ns: int) -> None:
         """A client learns that its subscription is registered."""
-        wish = self.wishes[subscription_id]
+        wish = self.wishes[name]
         if wish.registered_ns is None:
             wish.registered_ns = now_ns
 
-    def ending(self, subscription_id: str, now_ns: int) -> None:
+    def ending(self, name: str, now_ns: int) -> None:
         """A client begins to end a subscription, or to be silent about it.
 
         What is on its way to it may still come or not.
         """
-        wish = self.wishes[subscription_id]
+        wish = self.wishes[name]
         if wish.ending_ns is None:
             wish.ending_ns = now_ns
             for identity, entry in self.published.items():
-                if (subscription_id, identity) not in self.got:
-                    entry.owed.discard(subscription_id)
+                if (name, identity) not in self.got:
+                    entry.owed.discard(name)
 
-    def ended(self, subscription_id: str, at_ns: int) -> None:
+    def ended(self, name: str, at_ns: int) -> None:
         """From a time on, nothing that is published may come for a subscription."""
-        wish = self.wishes[subscription_id]
+        wish = self.wishes[name]
         if wish.ended_ns is None:
             wish.ended_ns = at_ns
 
-    def prolonged(self, subscription_id: str, at_ns: int) -> None:
+    def prolonged(self, name: str, at_ns: int) -> None:
         """A subscription that has not ended by now lives until a time."""
-        wish = self.wishes[subscription_id]
+        wish = self.wishes[name]
         if wish.ended_ns is not None:
             wish.ended_ns = max(wish.ended_ns, at_ns)
 
@@ -181,9 +191,9 @@ class Ledger:
         )
         entry.twin = publication.identity in self._twins
         entry.owed.update(
-            subscription_id
-            for subscription_id in self._index.match(publication)
-            if self._is_registered(self.wishes[subscription_id])
+            name
+            for name in self._index.match(publication)
+            if self._is_registered(self.wishes[name])
         )
         self.published[publication.identity] = entry
 
@@ -195,7 +205,7 @@ class Ledger:
 
     def delivered(
         self,
-        subscription_id: str,
+        name: str,
         identity: tuple[str, str],
         *,
         media_type: str | None,
@@ -203,19 +213,17 @@ class Ledger:
         now_ns: int,
     ) -> None:
         """A client gets a publication, or learns that it cannot have it."""
-        wish, entry = self.wishes.get(subscription_id), self.published.get(identity)
+        wish, entry = self.wishes.get(name), self.published.get(identity)
         if wish is None or entry is None:
             what = "subscription" if wish is None else "publication"
-            self.strangers.append(
-                (now_ns, f"{identity} came for {subscription_id}: nobody made the {what}")
-            )
+            self.strangers.append((now_ns, f"{identity} came for {name}: nobody made the {what}"))
             return
         receipt = Receipt(wish, entry, now_ns, media_type, reason)
         for read in self.readers:
             read(receipt)
-        if (subscription_id, identity) not in self.got:
-            self.got[subscription_id, identity] = receipt
-            if subscription_id in entry.owed:
+        if (name, identity) not in self.got:
+            self.got[name, identity] = receipt
+            if name in entry.owed:
                 self.progress_ns = now_ns
 
     def broker_lost(
@@ -240,10 +248,10 @@ class Ledger:
         for identity, entry in self.published.items():
             alone = entry.home == broker and not is_kept_elsewhere(identity)
             gone = {
-                subscription_id
-                for subscription_id in entry.owed
-                if (subscription_id, identity) not in self.got
-                and (alone or self.wishes[subscription_id].client in clients)
+                name
+                for name in entry.owed
+                if (name, identity) not in self.got
+                and (alone or self.wishes[name].client in clients)
             }
             self.excused += len(gone)
             entry.owed -= gone

@@ -25,7 +25,7 @@ class OrderCheck(Checker):
         published = receipt.published
         if published.twin:
             return
-        key = (receipt.wish.subscription.id, published.publication.source, published.cell)
+        key = (receipt.wish.name, published.publication.source, published.cell)
         latest = self._latest.get(key, 0)
         if published.order < latest:
             self.complain(

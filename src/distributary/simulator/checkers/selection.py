@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from distributary.broker.settings import Settings
-from distributary.content import Subscription
 from distributary.content.format_choice import choices, format_index
-from distributary.simulator.checkers.ledger import Ledger, PublishedEvent, Receipt
+from distributary.simulator.checkers.ledger import Ledger, PublishedEvent, Receipt, Wish
 from distributary.simulator.checkers.violation import Checker
 
 __all__ = ["SelectionCheck"]
@@ -54,7 +53,7 @@ class SelectionCheck(Checker):
                 self._wrong(receipt, "as undeliverable, though it has no content")
             return
         size_bytes = receipt.published.size_bytes
-        asked = self._formats(wish.subscription, size_bytes, held)
+        asked = self._formats(wish, size_bytes, held)
         # Entries before the one that was served must have been impossible.
         possible = self._possible(size_bytes, held, self._refused(receipt.published))
         expected = next(
@@ -65,11 +64,11 @@ class SelectionCheck(Checker):
             found = "as undeliverable" if receipt.media_type is None else f"in {receipt.media_type}"
             self._wrong(receipt, f"{found}, and should have got it {wanted}")
 
-    def _formats(self, subscription: Subscription, size_bytes: int, held: str) -> tuple[str, ...]:
+    def _formats(self, wish: Wish, size_bytes: int, held: str) -> tuple[str, ...]:
         """Return the formats in which a subscriber takes content, the best first."""
-        key = (subscription.id, size_bytes, held)
+        key = (wish.name, size_bytes, held)
         if key not in self._asked:
-            found = choices(subscription.profile, self._settings.graph_for(size_bytes), held)
+            found = choices(wish.subscription.profile, self._settings.graph_for(size_bytes), held)
             self._asked[key] = tuple(choice.name for choice in found)
         return self._asked[key]
 
@@ -90,5 +89,4 @@ class SelectionCheck(Checker):
         return lambda name: name in reached or name == held
 
     def _wrong(self, receipt: Receipt, what: str) -> None:
-        subscription = receipt.wish.subscription
-        self.complain(receipt.at_ns, f"{subscription.id} got {receipt.published.identity} {what}")
+        self.complain(receipt.at_ns, f"{receipt.wish.name} got {receipt.published.identity} {what}")

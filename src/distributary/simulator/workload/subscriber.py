@@ -9,7 +9,7 @@ from distributary.broker import client as messages
 from distributary.broker.migration.messages import Connected, RegisterClient
 from distributary.broker.settings import ns
 from distributary.content import Publication, Subscription, parse_event
-from distributary.simulator.checkers.ledger import Ledger
+from distributary.simulator.checkers.ledger import Ledger, wish_name
 from distributary.simulator.workload.device import Device
 from distributary.simulator.world import World
 
@@ -61,7 +61,7 @@ class Subscriber(Device):
         if self._wanted.pop(subscription_id, None) is None:
             return
         self.answered("subscribe", subscription_id)
-        self.ledger.ending(subscription_id, self.world.now_ns)
+        self.ledger.ending(self._named(subscription_id), self.world.now_ns)
         self.request(messages.Unsubscribe(subscription_id), "unsubscribe", subscription_id)
 
     def leave(self) -> None:
@@ -69,14 +69,14 @@ class Subscriber(Device):
         self._renews = False
         for subscription_id in self._wanted:
             self.answered("subscribe", subscription_id)
-            self.ledger.ending(subscription_id, self.world.now_ns)
-            self.ledger.ended(subscription_id, self._lease_over_ns())
+            self.ledger.ending(self._named(subscription_id), self.world.now_ns)
+            self.ledger.ended(self._named(subscription_id), self._lease_over_ns())
 
     def home_restarted(self) -> None:
         """Note that the home has begun all leases anew, also those of who is gone."""
         if not self._renews:
             for subscription_id in self._wanted:
-                self.ledger.prolonged(subscription_id, self._lease_over_ns())
+                self.ledger.prolonged(self._named(subscription_id), self._lease_over_ns())
 
     def _lease_over_ns(self) -> int:
         settings = self.world.settings.subscriptions
@@ -99,6 +99,9 @@ class Subscriber(Device):
             self._early.clear()
         super()._connected(message)
 
+    def _named(self, subscription_id: str) -> str:
+        return wish_name(self.address, subscription_id)
+
     def _ask(self, subscription: Subscription) -> None:
         self._wanted[subscription.id] = subscription
         text = json.dumps(subscription.document(), separators=(",", ":"))
@@ -118,11 +121,11 @@ class Subscriber(Device):
 
     def _subscribed(self, message: messages.Subscribed) -> None:
         if self.answered("subscribe", message.id):
-            self.ledger.registered(message.id, self.world.now_ns)
+            self.ledger.registered(self._named(message.id), self.world.now_ns)
 
     def _unsubscribed(self, message: messages.Unsubscribed) -> None:
         if self.answered("unsubscribe", message.id):
-            self.ledger.ended(message.id, self.world.now_ns)
+            self.ledger.ended(self._named(message.id), self.world.now_ns)
 
     def _refused(self, message: messages.Refused) -> None:
         self.ledger.refusals.append(
@@ -154,7 +157,7 @@ class Subscriber(Device):
             event = _parsed(message.event)
             identity, media_type, reason = event.identity, event.media_type, ""
         self.ledger.delivered(
-            message.subscription,
+            self._named(message.subscription),
             identity,
             media_type=media_type,
             reason=reason,
