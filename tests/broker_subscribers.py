@@ -12,7 +12,6 @@ from distributary.broker.client import (
     Advertise,
     Advertised,
     Refused,
-    Renew,
     Subscribe,
     Subscribed,
     Unsubscribe,
@@ -47,11 +46,15 @@ class Subscriber:
         self.confirmed: dict[str, int] = {}
         self.on_confirmed: Callable[[str], None] = lambda _: None
         self._asked: dict[tuple[str, str], object] = {}
+        self._revisions: dict[str, int] = {}
         self.world.clients[address] = self
 
-    def subscribe(self, subscription_id: str, *filters: object, **fields: object) -> None:
+    def subscribe(
+        self, subscription_id: str, *filters: object, revision: int = 0, **fields: object
+    ) -> None:
         document = {"id": subscription_id, "filters": list(filters), **fields}
-        self._ask(("subscribe", subscription_id), Subscribe(json.dumps(document)))
+        self._revisions[subscription_id] = revision
+        self._ask(("subscribe", subscription_id), Subscribe(json.dumps(document), revision))
 
     def unsubscribe(self, subscription_id: str) -> None:
         self.confirmed.pop(subscription_id, None)
@@ -61,9 +64,6 @@ class Subscriber:
     def advertise(self, source: str, *cells: int) -> None:
         rates = tuple((cell, 1.0) for cell in cells)
         self._ask(("advertise", source), Advertise(source, rates))
-
-    def renew(self, *ids: str) -> None:
-        self.tell(Renew(ids))
 
     def tell(self, message: object) -> None:
         self.world.send(self.address, self.home, message)
@@ -78,8 +78,9 @@ class Subscriber:
     def receive(self, message: object, *, sender: str, now_ns: int) -> None:
         self.received.append(message)
         match message:
-            case Subscribed(id=name):
-                if self._asked.pop(("subscribe", name), None) is not None:
+            case Subscribed(id=name, revision=revision):
+                latest = revision == self._revisions.get(name)
+                if latest and self._asked.pop(("subscribe", name), None) is not None:
                     self.confirmed[name] = now_ns
                     self.on_confirmed(name)
             case Unsubscribed(id=name):

@@ -41,7 +41,6 @@ from distributary.simulator.scenario import Scenario
 from distributary.simulator.workload.content_clients import ContentClients
 from distributary.simulator.workload.device import Device
 from distributary.simulator.workload.stream_clients import StreamClients
-from distributary.simulator.workload.subscriber import Subscriber
 from distributary.simulator.world import World
 
 __all__ = ["Observe", "Simulation"]
@@ -109,7 +108,6 @@ class Simulation:
             planned,
             self._chance,
             first=self._first,
-            on_restart=self._restarted,
             on_lost=self._lost,
         )
         self.exactly_once = ExactlyOnceCheck(self.ledger)
@@ -277,11 +275,6 @@ class Simulation:
             self.streams.change_tolerances(shift.tolerances)
         if shift.rates != 1.0:
             self.streams.change_rates(shift.rates)
-
-    def _restarted(self, broker: str) -> None:
-        for client in self._clients_of(broker):
-            if isinstance(client, Subscriber):
-                client.home_restarted()
 
     def _lost(self, broker: str) -> None:
         """Have the clients of a lost broker go elsewhere."""

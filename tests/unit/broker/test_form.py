@@ -97,7 +97,7 @@ PARTS: dict[str, Any] = {
     ),
     "subscriptions": ClientSubscriptions(
         "@c",
-        (SubscriptionRecord("@c", '{"id": "s", "filters": []}', 1, 2, 0, True, 10**10, None, 0),),
+        (SubscriptionRecord("@c", '{"id": "s", "filters": []}', 1, 2, 0, True, None, 0, 0, 0, 0),),
     ),
 }
 

@@ -105,27 +105,36 @@ def test_a_repeated_request_is_answered_again_and_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "named"),
     [
-        "{",
-        "[]",
-        '{"filters": []}',
-        '{"id": "s"}',
-        '{"id": "s", "filters": [{"nonsense": {}}]}',
-        '{"id": "s", "filters": [{"sql": "a = "}]}',
-        '{"id": "s", "filters": [], "profile": {"accept": []}}',
-        '{"id": "s", "filters": [], "tolerance": {"amount": -1}}',
-        json.dumps({"id": "s" * 1025, "filters": []}),
-        '{"id": "\\ud800", "filters": []}',
+        ("{", "subscription"),
+        ("[]", "subscription"),
+        ('{"filters": []}', "subscription"),
+        ('{"id": 7, "filters": []}', "subscription"),
+        ('{"id": "s"}', "s"),
+        ('{"id": "s", "filters": [{"nonsense": {}}]}', "s"),
+        ('{"id": "s", "filters": [{"sql": "a = "}]}', "s"),
+        ('{"id": "s", "filters": [], "profile": {"accept": []}}', "s"),
+        ('{"id": "s", "filters": [], "tolerance": {"amount": -1}}', "s"),
+        ('{"id": "s", "filters": [], "config": {"expires": "tomorrow"}}', "s"),
+        ('{"id": "s", "filters": [], "config": {"expires": -1}}', "s"),
+        ('{"id": "s", "filters": [], "config": {"queue_bytes": 0.5}}', "s"),
+        ('{"id": "s", "filters": [], "config": {"queue_s": 0}}', "s"),
+        ('{"id": "s", "filters": [], "config": {"expires": 1e-9}}', "s"),
+        (json.dumps({"id": "s" * 1025, "filters": []}), "subscription"),
+        ('{"id": "\\ud800", "filters": []}', "subscription"),
     ],
 )
-def test_a_subscription_that_breaks_the_rules_is_refused_with_one_sentence(text: str) -> None:
+def test_a_subscription_that_breaks_the_rules_is_refused_with_one_sentence(
+    text: str, named: str
+) -> None:
     overlay = Overlay(2)
     client = Subscriber(overlay, "@a", overlay.members[0])
     client.tell(Subscribe(text))
     overlay.run_s(1)
     (refused,) = client.received
     assert isinstance(refused, Refused)
+    assert refused.what == named
     assert "\n" not in refused.reason
     assert 10 < len(refused.reason) < 300
     assert not any(key.startswith("subscriptions/s") for key in _journal(overlay, client.home))
@@ -151,14 +160,16 @@ def test_clients_need_not_agree_on_ids(homes: tuple[int, int]) -> None:
     assert_in_cells(overlay, second.home, "s", cells_at(overlay, EVERYTHING))
 
 
-def test_an_id_that_is_taken_is_refused() -> None:
+def test_a_change_that_has_no_number_of_its_own_is_refused() -> None:
     overlay = Overlay(4)
     client = Subscriber(overlay, "@a", overlay.members[0])
     client.subscribe("s", EXACT)
     overlay.run_s(1)
     client.subscribe("s", EVERYTHING)
     overlay.run_s(1)
-    assert client.answers(Refused) == [Refused("s", "the id is that of another subscription")]
+    assert client.answers(Refused) == [
+        Refused("s", "its revision 0 says something else; number changes higher")
+    ]
 
 
 @given(
@@ -228,9 +239,8 @@ def test_what_is_not_known_counts_as_unsubscribed() -> None:
     overlay = Overlay(2)
     client = Subscriber(overlay, "@a", overlay.members[0])
     client.unsubscribe("nothing")
-    client.renew("none")
     overlay.run_s(1)
-    assert client.received == [Unsubscribed("nothing"), Unsubscribed("none")]
+    assert client.received == [Unsubscribed("nothing")]
 
 
 def test_an_id_can_be_used_again_after_its_end() -> None:
@@ -347,9 +357,9 @@ def test_a_tolerance_can_be_changed_by_subscribing_again() -> None:
     client = Subscriber(overlay, "@a", overlay.members[0])
     client.subscribe("s", EXACT, tolerance=TOLERANCE)
     overlay.run_s(1)
-    client.subscribe("s", EXACT, tolerance={**TOLERANCE, "amount": 7.0})
+    client.subscribe("s", EXACT, revision=1, tolerance={**TOLERANCE, "amount": 7.0})
     overlay.run_s(1)
-    assert client.answers(Subscribed) == [Subscribed("s")] * 2
+    assert client.answers(Subscribed) == [Subscribed("s"), Subscribed("s", 1)]
     overlay.world.crash(client.home)
     overlay.restart(client.home)
     local = core_of(overlay, client.home).subscriptions.get(scoped_id("@a", "s"))

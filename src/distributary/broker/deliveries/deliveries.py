@@ -197,7 +197,7 @@ class Deliveries(Part):
 
     def _knows(self, subscription: str) -> bool:
         """Whether a client of this broker has a subscription, or one that is leaving it had."""
-        if self.core.subscriptions.get(subscription) is not None:
+        if self.core.subscriptions.registered(subscription) is not None:
             return True
         return self.core.migration.has_ghost(subscription)
 
@@ -216,11 +216,12 @@ class Deliveries(Part):
         it need not get: not from a new root that still has the item, after later ones.
         """
         item = arrival.item
-        if local.since_ns > item.published_ns + self._skew_ns:
+        if not local.owes(item.published_ns, self._skew_ns):
             return False
         if _is_doubtful(local, item) and self._items.is_past(local.id, item.sequence, item.number):
             return False
-        return local.id in arrival.registrations or local.coverer in arrival.registrations
+        names = arrival.registrations
+        return local.registration in names or local.coverer in names
 
     def _parcel(self, arrival: Arrival, local: LocalSubscription) -> Queued | None:
         """Return what a device gets; None when it is not there."""
@@ -307,6 +308,18 @@ class Deliveries(Part):
     def resume(self, subscription: str, client: Address, number: int, turn: Turn) -> None:
         """Go on with a client that has come, and has received so much."""
         self._queues.resume(subscription, client, number, turn)
+
+    def left(self, subscription: str) -> tuple[int, int, int]:
+        """Return what a client has not acknowledged: how many, the first and the last number."""
+        return self._queues.left(subscription)
+
+    def close(self, subscription: str, turn: Turn) -> None:
+        """Forget the queue of a subscription that ends."""
+        self._queues.drop(subscription, turn)
+
+    def reconsider(self, subscription: str, turn: Turn) -> None:
+        """Look at a queue whose limits may have changed."""
+        self._queues.reconsider(subscription, turn)
 
     def place_of(self, identity: tuple[str, str]) -> tuple[int, int, int]:
         """Return the cell, the series and the number of an item; 0 where it is not known."""

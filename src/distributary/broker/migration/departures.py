@@ -129,9 +129,9 @@ class Departures:
         ]
 
     def has_ghost(self, subscription: str) -> bool:
-        """Whether one of them has this id."""
+        """Whether roots call one of them so."""
         departures = self._by_client.values()
-        return any(ghost.id == subscription for one in departures for ghost in one.ghosts)
+        return any(ghost.registration == subscription for one in departures for ghost in one.ghosts)
 
     def redirect(self, subscription: str, parcel: Queued, place: Place, turn: Turn) -> None:
         """Pass something for a client on to its new home, as soon as that one is ready."""
@@ -175,7 +175,7 @@ class Departures:
 
     def _request(self, departure: Departure) -> Reserve:
         client = departure.client
-        ids = tuple(one.id for one in self._core.subscriptions.of_client(client))
+        ids = tuple({one.id: None for one in self._core.subscriptions.of_client(client)})
         return Reserve(client, ids, departure.traffic)
 
     def reserved(self, client: Address, target: str, refusal: str, turn: Turn) -> bool:
@@ -283,8 +283,8 @@ class Departures:
             self._show_way(departure, turn)
             self._drain(departure, turn)
         elif departure.state is Leaving.DRAINING:
-            ids = [ghost.id for ghost in departure.ghosts]
-            if not self._core.subscriptions.withdrawing(ids):
+            ghosts = [ghost.registration for ghost in departure.ghosts]
+            if not self._core.subscriptions.withdrawing(ghosts):
                 self._step(departure, Going.DRAINED, turn)
                 departure.ghosts = []
                 end = RedirectEnd(client, departure.redirected)

@@ -166,8 +166,12 @@ def _check_subscriptions(record: ClientSubscriptions, rules: Rules) -> None:
     _check_owners((kept.client for kept in record.subscriptions), record.client)
     for kept in record.subscriptions:
         read(kept.text)
-        rules.numbers((kept.version,))
-        rules.times((kept.since_ns, kept.expires_ns, kept.claim))
+        rules.numbers((kept.version, kept.revision, kept.generation))
+        rules.times((kept.since_ns, kept.until_ns, kept.claim))
+    _check_owners((notice.client for notice in record.notices), record.client)
+    for notice in record.notices:
+        rules.numbers((notice.count, notice.first, notice.last))
+        rules.times((notice.ended_ns,))
 
 
 def _check_publications(record: ClientPublications, rules: Rules) -> None:

@@ -74,6 +74,7 @@ class Table:
     def __init__(self) -> None:
         self._entries: dict[EntryKey, Entry] = {}
         self._by_cell: dict[int, dict[EntryKey, Entry]] = {}
+        self._by_home: dict[str, dict[str, Entry]] = {}
         self._matchers: dict[tuple[int, bool], Matcher[EntryKey]] = {}
 
     def __iter__(self) -> Iterator[Entry]:
@@ -84,6 +85,10 @@ class Table:
     def get(self, key: EntryKey) -> Entry | None:
         """Return what is known of a registration."""
         return self._entries.get(key)
+
+    def of_home(self, home: str) -> list[Entry]:
+        """Return what is known of the registrations of a home."""
+        return list(self._by_home.get(home, {}).values())
 
     def cells(self) -> list[int]:
         """Return the cells of which anything is kept, in order."""
@@ -129,6 +134,7 @@ class Table:
             if entry is not None:
                 self.drop(entry, set(entry.cells))
             entry = self._entries[key] = Entry(key, held.version, copy.registration)
+            self._by_home.setdefault(held.home, {})[held.id] = entry
             changed = True
         else:
             changed = _newer(entry.registration, copy.registration)
@@ -150,8 +156,11 @@ class Table:
             for matcher in self._both(cell):
                 matcher.discard(entry.key)
         entry.cells -= cells
-        if not entry.cells:
-            self._entries.pop(entry.key, None)
+        if not entry.cells and self._entries.pop(entry.key, None) is not None:
+            home, name = entry.key
+            del self._by_home[home][name]
+            if not self._by_home[home]:
+                del self._by_home[home]
 
     def keep(self, entry: Entry, turn: Turn) -> None:
         """Make durable what is known of a registration now."""

@@ -9,7 +9,7 @@ __all__ = ["EndsCheck"]
 
 
 class EndsCheck(Checker):
-    """Checks that ended subscriptions get nothing new: unsubscribed ones and expired leases."""
+    """Checks that nothing new comes for what was unsubscribed, or has ended by itself."""
 
     name = "ends"
 

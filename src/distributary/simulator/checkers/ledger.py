@@ -9,10 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from distributary.broker.client import Ended
 from distributary.content import Publication, Subscription
 from distributary.filters import Filter, Index
 
-__all__ = ["Ledger", "PublishedEvent", "Receipt", "Wish", "wish_name"]
+__all__ = ["Form", "Ledger", "PublishedEvent", "Receipt", "Wish", "wish_name"]
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a client has asked for at some time.
+
+    Attributes
+    ----------
+    asked_ns
+        When.
+    """
+
+    subscription: Subscription
+    filter: Filter
+    asked_ns: int
 
 
 @dataclass
@@ -21,6 +37,14 @@ class Wish:
 
     Attributes
     ----------
+    subscription, filter
+        What is asked for; while a change has not been answered, what was before.
+    change
+        What has been asked for instead, and not been answered.
+    overtaken
+        What had been asked for instead before that, and was not answered either.
+    earlier
+        What was asked for before, each with the time at which the next was confirmed.
     registered_ns
         When the client last learnt that it is registered; None while it is not.
     ending_ns
@@ -36,6 +60,32 @@ class Wish:
     registered_ns: int | None = None
     ending_ns: int | None = None
     ended_ns: int | None = None
+    change: Form | None = None
+    overtaken: list[Form] = field(default_factory=list)
+    earlier: list[tuple[Form, int]] = field(default_factory=list)
+
+    @property
+    def form(self) -> Form:
+        """What is asked for."""
+        return Form(self.subscription, self.filter, self.asked_ns)
+
+    def forms(self, published: PublishedEvent, margin_ns: int) -> list[Form]:
+        """Return by what a publication may have been delivered, as far as clocks can tell.
+
+        What was published before a change was asked for counts by what was before, what was
+        published after the answer by what is now, and what was published between by either.
+        """
+        found = [f for f, until_ns in self.earlier if published.sent_ns <= until_ns + margin_ns]
+        found.append(self.form)
+        found += self.overtaken
+        if self.change is not None:
+            found.append(self.change)
+        taken_ns = published.accepted_ns
+        return [
+            form
+            for form in found
+            if form is found[0] or taken_ns is None or taken_ns >= form.asked_ns - margin_ns
+        ]
 
     @property
     def name(self) -> str:
@@ -146,14 +196,49 @@ class Ledger:
         if subscription.tolerance is None:
             self._index.add_filter(wish.name, wish.filter)
 
-    def registered(self, name: str, now_ns: int) -> None:
-        """A client learns that its subscription is registered."""
+    def changing(self, name: str, subscription: Subscription, now_ns: int) -> None:
+        """A client asks for something else under the same id.
+
+        What is under way counts by either from now on.
+        """
         wish = self.wishes[name]
+        filter_ = Filter.parse(list(subscription.filters))
+        if wish.change is not None:
+            # It may have come into force all the same.
+            wish.overtaken.append(wish.change)
+        wish.change = Form(subscription, filter_, now_ns)
+        for identity, entry in self.published.items():
+            under_way = entry.accepted_ns is None and (name, identity) not in self.got
+            if under_way and not filter_.matches(entry.publication):
+                entry.owed.discard(name)
+
+    def noticed(self, name: str, notice: Ended, received: int, now_ns: int) -> None:
+        """A client learns that a subscription is over, by no doing of its own."""
+        wish = self.wishes[name]
+        if wish.ending_ns is None:
+            self.strangers.append((now_ns, f"{name} ended and should not have: {notice.reason}"))
+        if notice.count and not (
+            notice.first <= received + 1 and notice.count == notice.last - notice.first + 1
+        ):
+            self.strangers.append((now_ns, f"{name} had {received} and was told {notice}"))
+        if wish.ended_ns is None or now_ns < wish.ended_ns:
+            wish.ended_ns = now_ns
+
+    def registered(self, name: str, now_ns: int) -> None:
+        """A client learns that its subscription is registered, as it asked for it last."""
+        wish = self.wishes[name]
+        if wish.change is not None:
+            wish.earlier += [(form, now_ns) for form in (wish.form, *wish.overtaken)]
+            wish.overtaken.clear()
+            wish.subscription, wish.filter = wish.change.subscription, wish.change.filter
+            wish.asked_ns, wish.change = wish.change.asked_ns, None
+            self._index.remove(name)
+            self._index.add_filter(name, wish.filter)
         if wish.registered_ns is None:
             wish.registered_ns = now_ns
 
     def ending(self, name: str, now_ns: int) -> None:
-        """A client begins to end a subscription, or to be silent about it.
+        """A client begins to end a subscription, or it may end by itself.
 
         What is on its way to it may still come or not.
         """
@@ -169,12 +254,6 @@ class Ledger:
         wish = self.wishes[name]
         if wish.ended_ns is None:
             wish.ended_ns = at_ns
-
-    def prolonged(self, name: str, at_ns: int) -> None:
-        """A subscription that has not ended by now lives until a time."""
-        wish = self.wishes[name]
-        if wish.ended_ns is not None:
-            wish.ended_ns = max(wish.ended_ns, at_ns)
 
     def sent(
         self, publication: Publication, size_bytes: int, home: str, now_ns: int, digest: str = ""
@@ -193,7 +272,7 @@ class Ledger:
         entry.owed.update(
             name
             for name in self._index.match(publication)
-            if self._is_registered(self.wishes[name])
+            if self._is_registered(self.wishes[name], publication)
         )
         self.published[publication.identity] = entry
 
@@ -257,5 +336,9 @@ class Ledger:
             entry.owed -= gone
 
     @staticmethod
-    def _is_registered(wish: Wish) -> bool:
-        return wish.registered_ns is not None and wish.ending_ns is None
+    def _is_registered(wish: Wish, publication: Publication) -> bool:
+        """Whether what is published now is owed; while something changes, only if it is by both."""
+        if wish.registered_ns is None or wish.ending_ns is not None:
+            return False
+        changes = wish.overtaken if wish.change is None else (*wish.overtaken, wish.change)
+        return all(form.filter.matches(publication) for form in changes)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection
 
-from distributary.broker.settings import Settings
+from distributary.broker.settings import Settings, ns
 from distributary.content.format_choice import choices, format_index
-from distributary.simulator.checkers.ledger import Ledger, PublishedEvent, Receipt, Wish
+from distributary.simulator.checkers.ledger import Form, Ledger, PublishedEvent, Receipt
 from distributary.simulator.checkers.violation import Checker
 
 __all__ = ["SelectionCheck"]
@@ -34,6 +35,8 @@ class SelectionCheck(Checker):
         self._ledger = ledger
         self._settings = settings
         self._refused = refused
+        # Both the home of the publisher and that of the subscriber look at their clocks.
+        self._margin_ns = 2 * ns(settings.subscriptions.clock_skew_s)
         self._asked: dict[tuple[str, int, str], tuple[str, ...]] = {}
         ledger.readers.append(self._read)
 
@@ -43,32 +46,45 @@ class SelectionCheck(Checker):
             self.complain(at_ns, what)
 
     def _read(self, receipt: Receipt) -> None:
-        wish, publication = receipt.wish, receipt.published.publication
-        if not wish.filter.matches(publication):
+        publication = receipt.published.publication
+        forms = [
+            form
+            for form in receipt.wish.forms(receipt.published, self._margin_ns)
+            if form.filter.matches(publication)
+        ]
+        if not forms:
             self._wrong(receipt, "which its filter does not ask for")
             return
+        faults = [self._fault(receipt, form) for form in forms]
+        if None not in faults:
+            self._wrong(receipt, str(faults[-1]))
+
+    def _fault(self, receipt: Receipt, form: Form) -> str | None:
+        """Return what is wrong with the format, if a subscription was as a client once asked."""
+        publication = receipt.published.publication
         held = publication.media_type
         if held is None:
-            if receipt.media_type is None:
-                self._wrong(receipt, "as undeliverable, though it has no content")
-            return
+            undeliverable = receipt.media_type is None
+            return "as undeliverable, though it has no content" if undeliverable else None
         size_bytes = receipt.published.size_bytes
-        asked = self._formats(wish, size_bytes, held)
+        asked = self._formats(form, size_bytes, held)
         # Entries before the one that was served must have been impossible.
         possible = self._possible(size_bytes, held, self._refused(receipt.published))
         expected = next(
             (name for name in asked if name == receipt.media_type or possible(name)), None
         )
-        if receipt.media_type != expected:
-            wanted = "as undeliverable" if expected is None else f"in {expected}"
-            found = "as undeliverable" if receipt.media_type is None else f"in {receipt.media_type}"
-            self._wrong(receipt, f"{found}, and should have got it {wanted}")
+        if receipt.media_type == expected:
+            return None
+        wanted = "as undeliverable" if expected is None else f"in {expected}"
+        found = "as undeliverable" if receipt.media_type is None else f"in {receipt.media_type}"
+        return f"{found}, and should have got it {wanted}"
 
-    def _formats(self, wish: Wish, size_bytes: int, held: str) -> tuple[str, ...]:
+    def _formats(self, form: Form, size_bytes: int, held: str) -> tuple[str, ...]:
         """Return the formats in which a subscriber takes content, the best first."""
-        key = (wish.name, size_bytes, held)
+        profile = form.subscription.profile
+        key = ("" if profile is None else json.dumps(profile.document()), size_bytes, held)
         if key not in self._asked:
-            found = choices(wish.subscription.profile, self._settings.graph_for(size_bytes), held)
+            found = choices(profile, self._settings.graph_for(size_bytes), held)
             self._asked[key] = tuple(choice.name for choice in found)
         return self._asked[key]
 
