@@ -12,16 +12,15 @@ from distributary.broker.client import (
     Advertise,
     Advertised,
     Refused,
-    Renew,
     Subscribe,
     Subscribed,
     Unsubscribe,
     Unsubscribed,
 )
 from distributary.broker.core import Core
-from distributary.broker.encoding import journal_key
 from distributary.broker.rendezvous.table import EntryRecord
 from distributary.broker.settings import MembershipSettings, Settings, SubscriptionSettings
+from distributary.broker.subscriptions.subscription import own_id
 from distributary.content import Publication
 from distributary.simulator.world import Node
 from distributary.topology import root_among
@@ -47,11 +46,15 @@ class Subscriber:
         self.confirmed: dict[str, int] = {}
         self.on_confirmed: Callable[[str], None] = lambda _: None
         self._asked: dict[tuple[str, str], object] = {}
+        self._revisions: dict[str, int] = {}
         self.world.clients[address] = self
 
-    def subscribe(self, subscription_id: str, *filters: object, **fields: object) -> None:
+    def subscribe(
+        self, subscription_id: str, *filters: object, revision: int = 0, **fields: object
+    ) -> None:
         document = {"id": subscription_id, "filters": list(filters), **fields}
-        self._ask(("subscribe", subscription_id), Subscribe(json.dumps(document)))
+        self._revisions[subscription_id] = revision
+        self._ask(("subscribe", subscription_id), Subscribe(json.dumps(document), revision))
 
     def unsubscribe(self, subscription_id: str) -> None:
         self.confirmed.pop(subscription_id, None)
@@ -61,9 +64,6 @@ class Subscriber:
     def advertise(self, source: str, *cells: int) -> None:
         rates = tuple((cell, 1.0) for cell in cells)
         self._ask(("advertise", source), Advertise(source, rates))
-
-    def renew(self, *ids: str) -> None:
-        self.tell(Renew(ids))
 
     def tell(self, message: object) -> None:
         self.world.send(self.address, self.home, message)
@@ -78,8 +78,9 @@ class Subscriber:
     def receive(self, message: object, *, sender: str, now_ns: int) -> None:
         self.received.append(message)
         match message:
-            case Subscribed(id=name):
-                if self._asked.pop(("subscribe", name), None) is not None:
+            case Subscribed(id=name, revision=revision):
+                latest = revision == self._revisions.get(name)
+                if latest and self._asked.pop(("subscribe", name), None) is not None:
                     self.confirmed[name] = now_ns
                     self.on_confirmed(name)
             case Unsubscribed(id=name):
@@ -123,11 +124,15 @@ def key_of(overlay: Overlay, cell: int) -> str:
 
 def held_cells(node: Node, home: str, subscription_id: str) -> set[int]:
     """The cells of a registration on a broker's disk; nothing when it was withdrawn."""
-    record = node.journal.get(f"rendezvous/r/{home}/{journal_key(subscription_id)}")
-    if record is None:
-        return set()
-    assert isinstance(record, EntryRecord)
-    return set() if record.copy.registration is None else set(record.copy.held.cells)
+    return {
+        cell
+        for record in node.journal.values()
+        if isinstance(record, EntryRecord)
+        and record.copy.registration is not None
+        and record.copy.held.home == home
+        and own_id(record.copy.held.id) == subscription_id
+        for cell in record.copy.held.cells
+    }
 
 
 def holders(overlay: Overlay, home: str, subscription_id: str, cell: int) -> list[str]:

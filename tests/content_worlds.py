@@ -178,7 +178,7 @@ class ContentWorld:
         return [
             (identity.id, copy.media_type)
             for (wish, identity), copy in self.ledger.got.items()
-            if wish == subscription
+            if wish.split(" of ")[0] == subscription
         ]
 
     def reported(self, kind: type) -> list[object]:

@@ -368,8 +368,8 @@ class CoversTooEagerly(Subscriptions):
 
 
 class _LetsGo(Lifecycle):
-    def _uncover(self, subscription_id: str, turn: Turn) -> None:
-        local = self._ledger.get(subscription_id)
+    def _uncover(self, registration: str, turn: Turn) -> None:
+        local = self._ledger.registered(registration)
         assert local is not None
         self._covering.cover(local, None)
 
@@ -382,12 +382,56 @@ class ForgetsCovered(Subscriptions):
         self._lifecycle.__class__ = _LetsGo
 
 
-class ForgetsLeases(Subscriptions):
-    """Lets subscriptions live for ever."""
+class _NeverLooks(Lifecycle):
+    def _watch(self, *_: Any) -> None:
+        pass
+
+
+class LivesForEver(Subscriptions):
+    """Does not end a subscription that has expired."""
 
     def __init__(self, core: Any) -> None:
         super().__init__(core)
-        self._lease_ns = 10**18
+        self._lifecycle.__class__ = _NeverLooks
+
+
+class _EndsAtOnce(Lifecycle):
+    def _retire_others(self, last: LocalSubscription, until_ns: int, turn: Turn) -> None:
+        for local in self._ledger.generations(last.id):
+            if local is not last and local.live:
+                self.end(local, turn)
+
+
+class ForgetsWhatWasBefore(Subscriptions):
+    """Ends what a subscription was before a change as soon as the change is answered."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._lifecycle.__class__ = _EndsAtOnce
+
+
+class _AnswersAtOnce(Lifecycle):
+    def change(self, known: LocalSubscription, new: LocalSubscription, turn: Turn) -> None:
+        super().change(known, new, turn)
+        self._tell(new, turn)
+
+
+class ChangesAtOnce(Subscriptions):
+    """Answers a change before the new registration is at its roots."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._lifecycle.__class__ = _AnswersAtOnce
+
+
+class ServesBoth(Deliveries):
+    """Goes on serving what a subscription was before a change."""
+
+    def _is_for(self, local: LocalSubscription, arrival: Arrival) -> bool:
+        until_ns, local.until_ns = local.until_ns, 0
+        wanted = super()._is_for(local, arrival)
+        local.until_ns = until_ns
+        return wanted
 
 
 # Clients that move.
@@ -552,7 +596,10 @@ BUGS: tuple[Bug, ...] = (
     Bug("migration-torn", "order", forgets(Subscriptions, WithdrawalRecord)),
     Bug("churn", ONCE, CoversTooEagerly),
     Bug("covering", ONCE, ForgetsCovered),
-    Bug("churn", "ends", ForgetsLeases),
+    Bug("churn", "ends", LivesForEver),
+    Bug("changes", ONCE, ForgetsWhatWasBefore),
+    Bug("changes", ONCE, ChangesAtOnce),
+    Bug("changes", "selection", ServesBoth),
     Bug("mass-migration", ONCE, RedirectsNothing),
     Bug("migration-torn", ONCE, PassesOnNothingKept),
     Bug("migration-torn", "order", KnowsNoGhosts),

@@ -18,6 +18,7 @@ from distributary.broker.core import Handler, Part
 from distributary.broker.effects import Turn
 from distributary.broker.host import PlantTree
 from distributary.broker.settings import AdaptationSettings, Settings, StreamSettings
+from distributary.broker.subscriptions.subscription import scoped_id
 from distributary.broker.telemetry import CopyChanged
 from distributary.content.divergence import Version
 from distributary.content.publication import Publication
@@ -56,7 +57,7 @@ class Local:
 
     @property
     def id(self) -> str:
-        return self.subscription.id
+        return scoped_id(self.client, self.subscription.id)
 
 
 class OwnSubscriptions(Part):

@@ -214,7 +214,7 @@ class AdaptingOverlay:
         settings = Settings(
             membership=MembershipSettings(period_s=ping_s),
             # Nobody comes or goes, and what is renewed all the same costs only time.
-            subscriptions=SubscriptionSettings(lease_s=_FOREVER_S, registration_s=_FOREVER_S),
+            subscriptions=SubscriptionSettings(registration_s=_FOREVER_S),
             adaptation=adaptation,
         )
         self._network = _DelayNetwork(self._names, problem.delays)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from distributary.errors import BadInput, quoted
 
 __all__ = [
+    "CLIENT_SIGN",
     "HOST",
     "Address",
     "Speaker",
@@ -28,7 +29,9 @@ Address: TypeAlias = str
 HOST: Address = "!"
 """The sender of what a host has to say itself, such as that a conversion is done."""
 
-_CLIENT = "@"
+CLIENT_SIGN = "@"
+"""What the address of a client begins with."""
+
 _NAME_CHARACTERS_MAX = 200
 _DIGITS = frozenset("0123456789abcdef")
 _TENANT_CHARACTERS_MAX = 64
@@ -55,17 +58,18 @@ def client_address(name: str, tenant: str = "") -> Address:
         want or keep is ever seen by another; where nobody tells tenants apart there is one
         without a name.
     """
-    if not 1 <= len(name) <= _NAME_CHARACTERS_MAX or _CLIENT in name:
+    if not 1 <= len(name) <= _NAME_CHARACTERS_MAX or CLIENT_SIGN in name:
         raise BadInput(
             f"client {quoted(name)}",
-            f"must have 1 to {_NAME_CHARACTERS_MAX} characters in its name, none of them {_CLIENT}",
+            f"must have 1 to {_NAME_CHARACTERS_MAX} characters in its name, "
+            f"none of them {CLIENT_SIGN}",
         )
     if not is_tenant(tenant):
         raise BadInput(
             f"tenant {quoted(tenant)}",
             f"must have at most {_TENANT_CHARACTERS_MAX} small letters, digits and dashes",
         )
-    return f"{_CLIENT}{tenant}{_CLIENT}{name}" if tenant else f"{_CLIENT}{name}"
+    return f"{CLIENT_SIGN}{tenant}{CLIENT_SIGN}{name}" if tenant else f"{CLIENT_SIGN}{name}"
 
 
 def is_tenant(tenant: str) -> bool:
@@ -75,13 +79,13 @@ def is_tenant(tenant: str) -> bool:
 
 def tenant_of(client: Address) -> str:
     """Return whose client has an address; "" where nobody tells tenants apart."""
-    tenant, sign, _ = client.removeprefix(_CLIENT).partition(_CLIENT)
+    tenant, sign, _ = client.removeprefix(CLIENT_SIGN).partition(CLIENT_SIGN)
     return tenant if sign else ""
 
 
 def is_client(address: Address) -> bool:
     """Whether an address is a client's."""
-    return address.startswith(_CLIENT)
+    return address.startswith(CLIENT_SIGN)
 
 
 def is_broker(address: Address, digits: int) -> bool:

@@ -29,9 +29,9 @@ __all__ = [
     "Busy",
     "Changed",
     "Delivery",
+    "Ended",
     "Publish",
     "Refused",
-    "Renew",
     "Subscribe",
     "Subscribed",
     "Undeliverable",
@@ -64,17 +64,32 @@ def _text(value: object) -> str:
 @wire(200, Speaker.CLIENT)
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """Register a subscription: JSON as `content.Subscription.parse` reads it."""
+    """Register a subscription, or change it: JSON as `content.Subscription.parse` reads it.
+
+    Attributes
+    ----------
+    revision
+        Numbers what the client has said of a subscription: a change has a higher one. What is
+        repeated has the same, and what comes after a later one is not heard.
+    """
 
     subscription: str
+    revision: int = 0
 
 
 @wire(201, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """A subscription is registered everywhere it must be; publications from now on count."""
+    """A subscription is registered everywhere it must be; publications from now on count.
+
+    Attributes
+    ----------
+    revision
+        What the client has said last of it, and is in force.
+    """
 
     id: str
+    revision: int = 0
 
 
 @wire(202, Speaker.BROKER)
@@ -100,14 +115,6 @@ class Refused:
     number: int = 0
 
 
-@wire(203, Speaker.CLIENT)
-@dataclass(frozen=True, slots=True)
-class Renew:
-    """Keep the leases of subscriptions."""
-
-    ids: tuple[str, ...]
-
-
 @wire(204, Speaker.CLIENT)
 @dataclass(frozen=True, slots=True)
 class Unsubscribe:
@@ -122,6 +129,28 @@ class Unsubscribed:
     """A subscription has ended, or was never there; nothing published from now on counts."""
 
     id: str
+
+
+@wire(360, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A subscription has ended by itself; said until its client answers with `Unsubscribe`.
+
+    Attributes
+    ----------
+    reason
+        `expired`: when it should. `bytes` or `age`: too much waited for the client, or for too
+        long.
+    count, first, last
+        How many deliveries were left that the client has not acknowledged, and their numbers.
+        Some of them may have been on their way.
+    """
+
+    id: str
+    reason: str
+    count: int
+    first: int
+    last: int
 
 
 @wire(206, Speaker.CLIENT)

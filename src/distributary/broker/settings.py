@@ -83,8 +83,9 @@ class SubscriptionSettings:
 
     Attributes
     ----------
-    lease_s
-        How long a subscription lives that its client does not renew.
+    queue_bytes, queue_s
+        How much may wait for the client of a subscription, and for how long, before the
+        subscription ends; a subscription may ask for less.
     registration_s
         How often a home broker renews what it has registered at rendezvous brokers.
     covering
@@ -99,7 +100,8 @@ class SubscriptionSettings:
         How many subscriptions a client may have.
     """
 
-    lease_s: float = 120.0
+    queue_bytes: int = 256 * 2**20
+    queue_s: float = 86_400.0
     registration_s: float = 40.0
     covering: bool = True
     interest_s: float = 20.0

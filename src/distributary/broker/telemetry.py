@@ -71,8 +71,9 @@ class Refined:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """A home broker gave a publication its number in a subscription."""
+    """A home broker gave a publication its number in a subscription of a client."""
 
+    client: str
     subscription: str
     number: int
     source: str

@@ -113,8 +113,6 @@ class FaultInjector:
     ----------
     first
         What a broker that comes back is told first.
-    on_restart
-        Called with each broker that comes back.
     on_lost
         Called with each broker that is lost for ever, when it has gone down.
 
@@ -136,11 +134,9 @@ class FaultInjector:
         rng: random.Random,
         *,
         first: Callable[[str], tuple[object, ...]],
-        on_restart: Callable[[str], None],
         on_lost: Callable[[str], None],
     ) -> None:
         self._first = first
-        self._on_restart = on_restart
         self._on_lost = on_lost
         self._world = world
         self._network = network
@@ -231,7 +227,6 @@ class FaultInjector:
         self._crashes[broker] -= 1
         if self._crashes[broker] == 0 and broker not in self.lost:
             self._world.restart(broker, *self._first(broker))
-            self._on_restart(broker)
 
     def _tear(self, broker: str, end_ns: int) -> None:
         node = self._world.nodes[broker]

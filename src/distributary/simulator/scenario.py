@@ -141,7 +141,10 @@ class WorkloadTable:
     advertise: bool = False
     late: float = fraction(0.0)
     unsubscribing: float = fraction(0.0)
-    leaving: float = fraction(0.0)
+    expiring: float = fraction(0.0)
+    stuck: float = fraction(0.0)
+    changing: float = fraction(0.0)
+    changes: int = bounded(2, 1, 100)
     twins: float = fraction(0.0)
     storm_at_s: float = bounded(0.0, 0.0, _SECONDS_MAX)
     storm_publications: int = bounded(0, 0, _COUNT_MAX)

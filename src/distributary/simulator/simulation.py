@@ -48,7 +48,6 @@ from distributary.simulator.scenario import Scenario
 from distributary.simulator.workload.content_clients import ContentClients
 from distributary.simulator.workload.device import Device
 from distributary.simulator.workload.stream_clients import StreamClients
-from distributary.simulator.workload.subscriber import Subscriber
 from distributary.simulator.world import World
 
 __all__ = ["Observe", "Simulation"]
@@ -119,7 +118,6 @@ class Simulation:
             planned,
             self._chance,
             first=self._first,
-            on_restart=self._restarted,
             on_lost=self._lost,
         )
         self.exactly_once = ExactlyOnceCheck(self.ledger)
@@ -222,7 +220,7 @@ class Simulation:
         got = self.ledger.got
         return all(
             entry.accepted_ns is not None
-            and all((subscription_id, entry.identity) in got for subscription_id in entry.owed)
+            and all((name, entry.identity) in got for name in entry.owed)
             for entry in self.ledger.published.values()
         ) and not (self.streams.at_clients.without_copy() or self.streams.at_clients.outside_now())
 
@@ -301,11 +299,6 @@ class Simulation:
             self.streams.change_tolerances(shift.tolerances)
         if shift.rates != 1.0:
             self.streams.change_rates(shift.rates)
-
-    def _restarted(self, broker: str) -> None:
-        for client in self._clients_of(broker):
-            if isinstance(client, Subscriber):
-                client.home_restarted()
 
     def _lost(self, broker: str) -> None:
         """Have the clients of a lost broker go elsewhere."""

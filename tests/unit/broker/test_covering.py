@@ -23,7 +23,13 @@ from tests.broker_subscribers import (
 from tests.filter_pairs import Document, any_filter, derived_pair, events
 
 from distributary.broker.encoding import journal_key
-from distributary.broker.subscriptions.subscription import TRANSITIONS, State, SubscriptionRecord
+from distributary.broker.subscriptions.subscription import (
+    TRANSITIONS,
+    State,
+    SubscriptionRecord,
+    own_id,
+    scoped_id,
+)
 from distributary.content import ContentSpace, Publication
 from distributary.content.dimensions import TextBuckets
 from distributary.topology import root_among
@@ -50,9 +56,9 @@ def test_what_is_covered_is_confirmed_without_a_registration() -> None:
     assert not registered(overlay, home, "narrow")
     kinds = {k for k, n in overlay.world.message_counts.items() if n != sent.get(k, 0)}
     assert not kinds & {"Register", "Copies"}
-    local = core_of(overlay, home).subscriptions.get("narrow")
+    local = core_of(overlay, home).subscriptions.get(scoped_id("@b", "narrow"))
     assert local is not None
-    assert local.coverer == "wide"
+    assert local.coverer == scoped_id("@a", "wide")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +119,7 @@ def test_the_covered_are_registered_before_the_coverer_is_withdrawn(
     for _ in range(500):
         overlay.run_s(0.02)
         found = core_of(overlay, root).rendezvous.matches(cell, alarm)
-        names.append(tuple(registration.id for registration in found))
+        names.append(tuple(own_id(registration.id) for registration in found))
     assert all(names)
     assert names[-1] == ("narrow",)
     assert not registered(overlay, home, "wide")
@@ -133,7 +139,9 @@ def test_a_home_torn_down_while_it_lets_the_covered_go_goes_on_with_it() -> None
     torn: list[int] = []
 
     def torn_down() -> None:
-        local = overlay.world.nodes[home].journal[f"subscriptions/s/{journal_key('d')}"]
+        local = overlay.world.nodes[home].journal[
+            f"subscriptions/s/{journal_key(scoped_id('@a', 'd'))}"
+        ]
         torn.append(cast("SubscriptionRecord", local).state)
         overlay.world.at(overlay.world.now_ns, overlay.restart, home)
 
@@ -155,11 +163,11 @@ def test_a_subscription_that_loses_its_coverer_may_have_another() -> None:
     overlay.run_s(2)
     client.subscribe("narrow", ALARM)
     overlay.run_s(1)
-    local = core_of(overlay, home).subscriptions.get("narrow")
+    local = core_of(overlay, home).subscriptions.get(scoped_id("@a", "narrow"))
     assert local is not None
     client.unsubscribe("one")
     overlay.run_s(2)
-    assert local.coverer == "two"
+    assert local.coverer == scoped_id("@a", "two")
     assert not registered(overlay, home, "narrow")
     client.unsubscribe("two")
     overlay.run_s(2)
@@ -182,8 +190,10 @@ def test_an_id_whose_old_registration_is_still_needed_waits() -> None:
     assert sorted(client.confirmed) == ["narrow", "wide"]
     alarm = event("alarm")
     core = core_of(overlay, home)
-    assert [local.id for local in core.subscriptions.matching(alarm)] == ["narrow"]
-    assert [local.id for local in core.subscriptions.matching(event("other"))] == ["wide"]
+    assert [local.subscription.id for local in core.subscriptions.matching(alarm)] == ["narrow"]
+    assert [local.subscription.id for local in core.subscriptions.matching(event("other"))] == [
+        "wide"
+    ]
 
 
 def test_every_state_can_be_reached_and_left_for_good() -> None:
@@ -203,7 +213,7 @@ class Twin:
 
     def matched(self, sample: list[Publication]) -> list[list[str]]:
         subscriptions = core_of(self.overlay, self.home).subscriptions
-        return [[local.id for local in subscriptions.matching(one)] for one in sample]
+        return [[local.subscription.id for local in subscriptions.matching(one)] for one in sample]
 
     def assert_sent(self, sample: list[Publication]) -> None:
         """Roots send the home whatever one of its confirmed subscriptions matches."""

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from distributary.broker.blob import Blob
-from distributary.broker.client import Announced, Publish, Subscribe
+from distributary.broker.client import Accepted, Announced, Publish, Subscribe, Unsubscribe
 from distributary.broker.encoding import MESSAGE_BYTES_MAX, decode, encode, kind_name, kinds, wire
 from distributary.broker.host import Leave
 from distributary.broker.membership.messages import Gossip, News, Status
@@ -24,7 +24,7 @@ def test_a_message_is_a_version_a_kind_and_its_fields() -> None:
 
 
 def test_one_field_and_none_are_lists_too() -> None:
-    assert encode(Subscribe("x")) == b"\x01\x00\xc8" + b"\x91" + b"\xa1x"
+    assert encode(Unsubscribe("x")) == b"\x01\x00\xcc" + b"\x91" + b"\xa1x"
     assert encode(Leave()) == b"\x01\x00\x04" + b"\x90"
 
 

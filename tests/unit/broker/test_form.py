@@ -51,7 +51,7 @@ from distributary.broker.rendezvous.advertisements import ClientAdvertisements
 from distributary.broker.rendezvous.messages import Copies, Copy, Held, Registration
 from distributary.broker.streams.messages import Attach, FollowObject, Wanted
 from distributary.broker.subscriptions.messages import Register
-from distributary.broker.subscriptions.subscription import SubscriptionRecord
+from distributary.broker.subscriptions.subscription import SubscriptionRecord, scoped_id
 from distributary.broker.subscriptions.subscriptions import ClientSubscriptions
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
@@ -84,14 +84,15 @@ OBJECT = ObjectFigures("/s", "x", 1.0, 1.0, 1, 1.0)
 FIGURES = Figures((OBJECT,), (LAST,), 1.0, 1.0, 0.001, 0.001, 0.0, 0.0, 0.0)
 HOLD_ANSWER = HoldAnswer("t", 1, FIGURES, ((LAST, FIGURES),), ((LAST, 10**10),))
 STATISTICS = Statistics((("t", FIGURES),))
-QUEUED = Queued("@c", "s", 0, "/s", "1", EVENT, BLOB, PDF, None)
-REDIRECT = Redirect("@c", 1, "s", encode(QUEUED), 0, 1, 2)
+OWN_ID = scoped_id("@c", "s")
+QUEUED = Queued("@c", OWN_ID, 0, "/s", "1", EVENT, BLOB, PDF, None)
+REDIRECT = Redirect("@c", 1, OWN_ID, encode(QUEUED), 0, 1, 2)
 PARTS: dict[str, Any] = {
     "advertisements": ClientAdvertisements("@c", ()),
     "deliveries": ClientDeliveries(
         "@c",
-        (("s", 1, 0, (replace(QUEUED, number=1),)),),
-        (Finished(ItemId("", "/s", "1"), 0, 1, 0, "", 0, ("s",)),),
+        ((OWN_ID, 1, 0, (replace(QUEUED, number=1),)),),
+        (Finished(ItemId("", "/s", "1"), 0, 1, 0, "", 0, (OWN_ID,)),),
     ),
     "publishing": ClientPublications(
         "@c",
@@ -102,7 +103,7 @@ PARTS: dict[str, Any] = {
     ),
     "subscriptions": ClientSubscriptions(
         "@c",
-        (SubscriptionRecord("@c", '{"id": "s", "filters": []}', 1, 2, 0, True, 10**10, None, 0),),
+        (SubscriptionRecord("@c", '{"id": "s", "filters": []}', 1, 2, 0, True, None, 0, 0, 0, 0),),
     ),
 }
 
@@ -297,10 +298,12 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (replicated(**first_of("publishing", "remembered", client="@d")), "others' belongings"),
         (replicated(**first_of("publishing", "sessions", client="@d")), "others' belongings"),
         (replicated(**first_of("publishing", "sessions", last=-1)), "a number -1"),
-        (replicated("deliveries", queues=(("s", 2**64 - 1, 0, ()),)), "a number"),
-        (replicated("deliveries", queues=(("s", 1, 2**64 - 1, ()),)), "a number"),
+        (replicated("deliveries", queues=((OWN_ID, 2**64 - 1, 0, ()),)), "a number"),
+        (replicated("deliveries", queues=((OWN_ID, 1, 2**64 - 1, ()),)), "a number"),
+        (replicated("deliveries", queues=(("s", 1, 0, ()),)), "among what is"),
+        (replicated("deliveries", queues=((scoped_id("@d", "s"), 1, 0, ()),)), "among what is"),
         (
-            replicated("deliveries", queues=(("s", 1, 0, (replace(QUEUED, client="@d"),)),)),
+            replicated("deliveries", queues=((OWN_ID, 1, 0, (replace(QUEUED, client="@d"),)),)),
             "others' belongings",
         ),
         (replicated(**first_of("deliveries", "finished", cell=-1)), "a cell"),

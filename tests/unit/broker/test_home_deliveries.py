@@ -25,9 +25,11 @@ from distributary.broker.effects import Send, Turn
 from distributary.broker.encoding import decode, encode
 from distributary.broker.migration.messages import Connect, Connected
 from distributary.broker.plan_part import NOTHING_BEFORE, After, Grant
+from distributary.broker.subscriptions.subscription import scoped_id
 from distributary.content import parse_event
 from distributary.content.publication import ORIGINAL_TYPE
 
+SLOW = scoped_id("@slow", "s")
 MAPS = ({"exact": {"type": "map"}},)
 
 
@@ -86,7 +88,7 @@ def test_deliveries_are_numbered_and_sent_until_they_are_acknowledged() -> None:
     client.got.clear()
     world.run_s(20)
     assert {delivery.number for delivery in client.deliveries()} == {3}
-    assert entries(world, world.members[0]) == [("s", 3)]
+    assert entries(world, world.members[0]) == [(SLOW, 3)]
     client.say(Acknowledge("s", 3))
     world.run_s(1)
     client.got.clear()
@@ -157,12 +159,12 @@ def test_nobody_acknowledges_for_another_or_more_than_there_is() -> None:
     world.run_s(3)
     world.world.send("@stranger", world.members[0], Acknowledge("s", 1))
     world.run_s(1)
-    assert entries(world, world.members[0]) == [("s", 1)]
+    assert entries(world, world.members[0]) == [(SLOW, 1)]
     client.say(Acknowledge("s", 7))
     world.run_s(1)
     world.publish("map 1", world.members[1])
     world.run_s(3)
-    assert entries(world, world.members[0]) == [("s", 2)]
+    assert entries(world, world.members[0]) == [(SLOW, 2)]
 
 
 def test_what_waits_for_a_subscription_that_has_ended_is_forgotten() -> None:
@@ -254,19 +256,19 @@ def test_a_client_takes_its_queue_and_what_it_has_got_along() -> None:
     part.core.subscriptions.adopt_client(subscriptions, turn)
     part.adopt_client(record, turn)
     assert part_of(world, old).export_client("@nobody").queues == ()
-    again = Queued("@slow", "s", 0, "/maps", "map 1", "{}", None, PDF, None)
-    fresh = Queued("@slow", "s", 0, "/maps", "map 9", "{}", None, PDF, None)
+    again = Queued("@slow", SLOW, 0, "/maps", "map 1", "{}", None, PDF, None)
+    fresh = Queued("@slow", SLOW, 0, "/maps", "map 9", "{}", None, PDF, None)
     cell, series, number = part.place_of(ItemId("", "/maps", "map 2"))
     assert number == 3, "where it stands among what its publisher has sent is known here as well"
-    part.hand("s", again, (cell, series, 1), turn, doubtful=False)
+    part.hand(SLOW, again, (cell, series, 1), turn, doubtful=False)
     for _ in range(2):
-        part.hand("s", fresh, (cell, series, 9), turn, doubtful=False)
-    older = Queued("@slow", "s", 0, "/maps", "map late", "{}", None, PDF, None)
-    part.hand("s", older, (cell, series, 0), turn, doubtful=True)
+        part.hand(SLOW, fresh, (cell, series, 9), turn, doubtful=False)
+    older = Queued("@slow", SLOW, 0, "/maps", "map late", "{}", None, PDF, None)
+    part.hand(SLOW, older, (cell, series, 0), turn, doubtful=True)
     assert queued(part) == [2, 3, 4]
-    part.resume("s", "@slow", 3, turn)
+    part.resume(SLOW, "@slow", 3, turn)
     assert queued(part) == [4]
-    part.resume("s", "@another", 4, turn)
+    part.resume(SLOW, "@another", 4, turn)
     assert queued(part) == [4]
     dropped = Turn(world.world.now_ns)
     part_of(world, old).drop_client("@slow", dropped)
@@ -287,7 +289,7 @@ def test_what_a_crash_has_left_in_a_queue_counts_as_got() -> None:
     world.overlay.restart(home)
     known = part_of(world, home)._items.get(ItemId("", "/maps", "map"))
     assert known is not None
-    assert known.subscriptions == ("s",)
+    assert known.subscriptions == (SLOW,)
 
 
 def test_who_has_got_what_is_known_for_longer_than_roots_send_it() -> None:
@@ -351,9 +353,9 @@ def test_what_comes_late_waits_only_for_what_the_root_still_waits_for(after: Aft
 
 @pytest.mark.parametrize("number", [0, 1, 2, 9])
 def test_a_queue_forgets_what_is_acknowledged(number: int) -> None:
-    queue = Queue("@c")
+    queue = Queue("@slow")
     for place in (1, 2, 3):
-        queue.put(Queued("@c", "s", place, "/s", str(place), "{}", None, PDF, None))
+        queue.put(Queued("@slow", SLOW, place, "/s", str(place), "{}", None, PDF, None))
     done = queue.acknowledge(number)
     assert done == [place for place in (1, 2, 3) if place <= number]
     assert sorted(queue.waiting) == [place for place in (1, 2, 3) if place > number]

@@ -20,6 +20,7 @@ from distributary.broker.migration.messages import (
     RequestToMove,
     Reserve,
 )
+from distributary.broker.subscriptions.subscription import scoped_id
 from distributary.content import Subscription
 from distributary.simulator.workload.device import Device
 
@@ -136,40 +137,41 @@ def test_room_is_kept_for_one_client_at_a_time() -> None:
     assert world.violations() == []
 
 
-def test_an_id_that_another_client_has_at_the_target_keeps_a_client_from_moving() -> None:
+def test_clients_with_the_same_id_meet_at_one_home() -> None:
     world = MoveWorld()
     device = world.customer("s", world.old, near=world.new)
-    # Not the ledger's: the id would be counted twice there.
-    stranger = Device(world.world, "stranger", world.new)
-    stranger.handle(messages.Subscribed, lambda _: None)
-    never = [{"exact": {"type": "nothing"}}]
-    document = json.dumps({"id": "s", "filters": never})
-    stranger.send(messages.Subscribe(document))
-    requests = world.sent(RequestToMove)
+    resident = world.subscribe("s", world.new, client="resident")
     world.run_s(3)
-    world.publish_for(8)
-    assert requests == []
-    assert device.home == world.old
+    world.publish_for(10)
+    world.run_s(5)
+    assert (device.home, resident.home) == (world.new, world.new)
+    assert len(world.got("s")) == 2 * 40
     assert world.violations() == []
+    assert world.leftovers() == []
 
 
-def test_an_id_that_is_taken_at_the_last_moment_sends_the_client_back() -> None:
+def test_a_client_whose_subscription_is_still_ending_at_the_target_stays() -> None:
+    """It had one of that id there, which covers one of somebody else."""
     world = MoveWorld()
+    never = Device(world.world, "never", world.new)
+    never.handle(messages.Subscribed, lambda _: None)
+    earlier = json.dumps({"id": "s", "filters": [{"prefix": {"type": "noth"}}]})
+    covered = json.dumps({"id": "s", "filters": [{"exact": {"type": "nothing"}}]})
+    world.world.tell(world.new, messages.Subscribe(earlier), sender="@s")
+    world.run_s(1)
+    never.send(messages.Subscribe(covered))
+    world.run_s(1)
     device = world.customer("s", world.old, near=world.new)
-    stranger = Device(world.world, "stranger", world.new)
-    stranger.handle(messages.Subscribed, lambda _: None)
-    document = json.dumps({"id": "s", "filters": [{"exact": {"type": "nothing"}}]})
-    take = messages.Subscribe(document)
+    end = messages.Unsubscribe("s")
     answers = world.sent(Replicated)
-    world.on_first(Replicate, lambda: world.world.tell(world.new, take, sender=stranger.address))
+    world.on_first(Replicate, lambda: world.world.tell(world.new, end, sender="@s"))
     world.run_s(3)
     world.publish_for(10)
     world.run_s(3)
     assert answers[0] == Replicated("@s", stored=False)
-    assert device.home == world.old
+    assert device.home == world.new, "the next time it is welcome"
     assert len(world.got("s")) == 40
     assert world.violations() == []
-    assert world.leftovers() == []
 
 
 def test_covered_subscriptions_move_without_those_that_cover_them() -> None:
@@ -179,9 +181,9 @@ def test_covered_subscriptions_move_without_those_that_cover_them() -> None:
     narrow = [{"exact": {"type": "map"}}]
     device = world.customer("narrow", world.old, near=world.new, filters=narrow)
     world.run_s(2)
-    local = world.core(world.old).subscriptions.get("narrow")
+    local = world.core(world.old).subscriptions.get(scoped_id("@narrow", "narrow"))
     assert local is not None
-    assert local.coverer == "wide"
+    assert local.coverer == scoped_id("@wide", "wide")
     world.publish_for(10)
     world.run_s(5)
     assert device.home == world.new

@@ -14,6 +14,7 @@ from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, encode
 from distributary.broker.publishing.publications import PUBLICATION, Event, KeptRecord, State
 from distributary.broker.publishing.publishing import Publishing
+from distributary.broker.subscriptions.subscription import scoped_id
 
 MAPS = ({"exact": {"type": "map"}},)
 
@@ -120,7 +121,7 @@ def test_a_publication_is_kept_until_its_whole_tree_has_confirmed() -> None:
     world.run_s(10)
     record = kept(world, client.home)["1"]
     assert record.settled_by == root
-    assert record.served == ((away, "s"),)
+    assert record.served == ((away, scoped_id("@s", "s")),)
     world.run_s(SETTINGS.content.retention_s + 5)
     assert kept(world, client.home) == {}
 

@@ -27,6 +27,7 @@ from distributary.broker.rendezvous.messages import Copies, Copy, Held, Registra
 from distributary.broker.rendezvous.table import Table
 from distributary.broker.subscriptions.matching import Matcher
 from distributary.broker.subscriptions.messages import Register
+from distributary.broker.subscriptions.subscription import own_id, scoped_id
 from distributary.errors import PeerMisbehaved
 from distributary.filters import Filter
 from distributary.topology import root_among
@@ -54,7 +55,7 @@ def served(overlay: Overlay, identity: str, kind: str = "alarm") -> list[tuple[s
     found = core_of(overlay, identity).rendezvous.matches(
         cell_of(overlay, publication), publication
     )
-    return [(registration.home, registration.id) for registration in found]
+    return [(registration.home, own_id(registration.id)) for registration in found]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -207,7 +208,9 @@ def test_what_a_home_does_not_renew_is_forgotten_by_root_and_surrogate() -> None
     core = core_of(overlay, home)
     turn = Turn(overlay.world.now_ns)
     # As if the home had forgotten that it ever registered this.
-    register = Register("ghost", 1, json.dumps([ALARM]), None, False, 0, False, (cell,))
+    register = Register(
+        scoped_id("@a", "ghost"), 1, json.dumps([ALARM]), None, False, 0, False, (cell,)
+    )
     core.links.route(core.rendezvous.key_of(cell), register, turn)
     overlay.world._do(overlay.world.nodes[home], turn.effects)
     overlay.run_s(1)
@@ -226,7 +229,9 @@ def test_a_registration_that_comes_after_its_withdrawal_is_not_believed() -> Non
     client.unsubscribe("s")
     overlay.run_s(1)
     for version in (1, 2):
-        old = Register("s", version, json.dumps([ALARM]), None, False, 0, True, (cell,))
+        old = Register(
+            scoped_id("@a", "s"), version, json.dumps([ALARM]), None, False, 0, True, (cell,)
+        )
         turn = Turn(overlay.world.now_ns)
         core_of(overlay, home).links.route(key_of(overlay, cell), old, turn)
         overlay.world._do(overlay.world.nodes[home], turn.effects)
@@ -260,8 +265,8 @@ def test_a_registration_is_late_only_where_it_is_new_and_has_been_confirmed() ->
         overlay.join(identity, contact=home)
     overlay.run_s(5)
     assert roles(overlay)[1] in overlay.spare
-    assert (roles(overlay)[1], cell, "s") in Recording.late
-    assert {name for _, _, name in Recording.late} == {"s"}
+    assert (roles(overlay)[1], cell, scoped_id("@a", "s")) in Recording.late
+    assert {name for _, _, name in Recording.late} == {scoped_id("@a", "s")}
 
 
 def test_cells_that_are_none_are_misbehaviour() -> None:

@@ -12,7 +12,6 @@ from distributary.broker.client import (
     Announce,
     Announced,
     Changed,
-    Renew,
     Subscribe,
     Unsubscribe,
     Updated,
@@ -155,7 +154,6 @@ def test_followers_go_with_a_publisher_to_its_new_home(town: Town) -> None:
     town.change(BROKERS[5], 4.0)
     # The old home says that it has the object until it is told otherwise.
     town.run(30.0)
-    town.world.send("@follower", BROKERS[3], Renew(("of @follower",)))
     town.change(BROKERS[5], 8.0)
     assert follower.values() == [0.0, 4.0, 8.0]
     assert town.parents() == {BROKERS[3]: BROKERS[5]}

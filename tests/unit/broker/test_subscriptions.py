@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.broker_overlays import SECOND, Overlay
 from tests.broker_subscribers import (
     Subscriber,
@@ -18,9 +20,10 @@ from tests.broker_subscribers import (
     settings_with,
 )
 
+from distributary.broker.addresses import client_address
 from distributary.broker.client import Refused, Subscribe, Subscribed, Unsubscribe, Unsubscribed
 from distributary.broker.effects import Turn
-from distributary.broker.subscriptions.subscription import cells_of
+from distributary.broker.subscriptions.subscription import cells_of, is_scoped, own_id, scoped_id
 from distributary.errors import PeerMisbehaved
 
 EXACT = {"exact": {"type": "alarm"}}
@@ -62,8 +65,10 @@ def test_what_is_subscribed_to_matches_at_home_and_at_the_root() -> None:
     cell = cell_of(overlay, high)
     root = core_of(overlay, core.membership.root_of(core.rendezvous.key_of(cell)))
     for publication, wanted in ((high, ["s"]), (low, []), (other, [])):
-        assert [local.id for local in core.subscriptions.matching(publication)] == wanted
-        assert [r.id for r in root.rendezvous.matches(cell, publication)] == wanted
+        assert [
+            local.subscription.id for local in core.subscriptions.matching(publication)
+        ] == wanted
+        assert [own_id(r.id) for r in root.rendezvous.matches(cell, publication)] == wanted
     assert [local.client for local in core.subscriptions.matching(high)] == ["@a"]
     (registration,) = root.rendezvous.matches(cell, high)
     assert registration.home == registration.path[0].broker == home
@@ -78,11 +83,11 @@ def test_nothing_matches_at_home_before_a_subscription_is_confirmed() -> None:
     client.subscribe("s", EVERYTHING)
     overlay.run_s(0.5)
     core = core_of(overlay, home)
-    assert core.subscriptions.get("s") is not None
+    assert core.subscriptions.get(scoped_id("@a", "s")) is not None
     assert core.subscriptions.matching(event("alarm")) == []
     overlay.network.apart = frozenset()
     overlay.run_s(10)
-    assert [local.id for local in core.subscriptions.matching(event("alarm"))] == ["s"]
+    assert [local.subscription.id for local in core.subscriptions.matching(event("alarm"))] == ["s"]
 
 
 def test_a_repeated_request_is_answered_again_and_changes_nothing() -> None:
@@ -90,7 +95,7 @@ def test_a_repeated_request_is_answered_again_and_changes_nothing() -> None:
     client = Subscriber(overlay, "@a", overlay.members[0])
     client.subscribe("s", EXACT)
     overlay.run_s(1)
-    local = core_of(overlay, client.home).subscriptions.get("s")
+    local = core_of(overlay, client.home).subscriptions.get(scoped_id("@a", "s"))
     assert local is not None
     before = local.record()
     client.subscribe("s", EXACT)
@@ -100,47 +105,90 @@ def test_a_repeated_request_is_answered_again_and_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "named"),
     [
-        "{",
-        "[]",
-        '{"filters": []}',
-        '{"id": "s"}',
-        '{"id": "s", "filters": [{"nonsense": {}}]}',
-        '{"id": "s", "filters": [{"sql": "a = "}]}',
-        '{"id": "s", "filters": [], "profile": {"accept": []}}',
-        '{"id": "s", "filters": [], "tolerance": {"amount": -1}}',
-        json.dumps({"id": "s" * 1025, "filters": []}),
-        '{"id": "\\ud800", "filters": []}',
+        ("{", "subscription"),
+        ("[]", "subscription"),
+        ('{"filters": []}', "subscription"),
+        ('{"id": 7, "filters": []}', "subscription"),
+        ('{"id": "s"}', "s"),
+        ('{"id": "s", "filters": [{"nonsense": {}}]}', "s"),
+        ('{"id": "s", "filters": [{"sql": "a = "}]}', "s"),
+        ('{"id": "s", "filters": [], "profile": {"accept": []}}', "s"),
+        ('{"id": "s", "filters": [], "tolerance": {"amount": -1}}', "s"),
+        ('{"id": "s", "filters": [], "config": {"expires": "tomorrow"}}', "s"),
+        ('{"id": "s", "filters": [], "config": {"expires": -1}}', "s"),
+        ('{"id": "s", "filters": [], "config": {"queue_bytes": 0.5}}', "s"),
+        ('{"id": "s", "filters": [], "config": {"queue_s": 0}}', "s"),
+        ('{"id": "s", "filters": [], "config": {"expires": 1e-9}}', "s"),
+        (json.dumps({"id": "s" * 1025, "filters": []}), "subscription"),
+        ('{"id": "\\ud800", "filters": []}', "subscription"),
     ],
 )
-def test_a_subscription_that_breaks_the_rules_is_refused_with_one_sentence(text: str) -> None:
+def test_a_subscription_that_breaks_the_rules_is_refused_with_one_sentence(
+    text: str, named: str
+) -> None:
     overlay = Overlay(2)
     client = Subscriber(overlay, "@a", overlay.members[0])
     client.tell(Subscribe(text))
     overlay.run_s(1)
     (refused,) = client.received
     assert isinstance(refused, Refused)
+    assert refused.what == named
     assert "\n" not in refused.reason
     assert 10 < len(refused.reason) < 300
     assert not any(key.startswith("subscriptions/s") for key in _journal(overlay, client.home))
 
 
-def test_an_id_that_is_taken_is_refused() -> None:
+@pytest.mark.parametrize("homes", [(0, 0), (0, 1)])
+def test_clients_need_not_agree_on_ids(homes: tuple[int, int]) -> None:
+    """Neither those of one home, nor those of two that one root serves."""
     overlay = Overlay(4)
-    home = overlay.members[0]
-    first, second = Subscriber(overlay, "@a", home), Subscriber(overlay, "@b", home)
+    first, second = (
+        Subscriber(overlay, address, overlay.members[k])
+        for address, k in zip(("@a", "@b"), homes, strict=True)
+    )
     first.subscribe("s", EXACT)
     overlay.run_s(1)
-    second.subscribe("s", EXACT)
-    first.subscribe("s", EVERYTHING)
+    second.subscribe("s", EVERYTHING)
     overlay.run_s(1)
-    taken, other = "the id is another client's", "the id is that of another subscription"
-    assert second.answers(Refused) == [Refused("subscription", taken, id="s")]
-    assert first.answers(Refused) == [Refused("subscription", other, id="s")]
-    second.tell(Unsubscribe("s"))
+    assert [client.answers(Refused) for client in (first, second)] == [[], []]
+    first.tell(Unsubscribe("s"))
     overlay.run_s(1)
-    assert core_of(overlay, home).subscriptions.get("s") is not None
+    assert core_of(overlay, first.home).subscriptions.get(scoped_id("@a", "s")) is None
+    assert core_of(overlay, second.home).subscriptions.get(scoped_id("@b", "s")) is not None
+    assert_in_cells(overlay, second.home, "s", cells_at(overlay, EVERYTHING))
+
+
+def test_a_change_that_has_no_number_of_its_own_is_refused() -> None:
+    overlay = Overlay(4)
+    client = Subscriber(overlay, "@a", overlay.members[0])
+    client.subscribe("s", EXACT)
+    overlay.run_s(1)
+    client.subscribe("s", EVERYTHING)
+    overlay.run_s(1)
+    assert client.answers(Refused) == [
+        Refused("subscription", "its revision 0 says something else; number changes higher", id="s")
+    ]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.text("@ab1", min_size=1, max_size=3).map(lambda name: name.replace("@", "")),
+            st.sampled_from(["", "a", "1"]),
+            st.text("@ab1", min_size=1, max_size=4),
+        ).filter(lambda one: bool(one[0])),
+        max_size=8,
+    )
+)
+def test_no_two_subscriptions_are_called_the_same(named: list[tuple[str, str, str]]) -> None:
+    called = {}
+    for name, tenant, own in named:
+        scoped = scoped_id(client_address(name, tenant), own)
+        assert own_id(scoped) == own
+        assert is_scoped(scoped, client_address(name, tenant))
+        assert called.setdefault(scoped, (name, tenant, own)) == (name, tenant, own)
 
 
 def test_a_client_has_only_so_many_subscriptions() -> None:
@@ -176,7 +224,7 @@ def test_an_unsubscribed_subscription_is_forgotten_everywhere() -> None:
     assert client.answers(Unsubscribed) == [Unsubscribed("s")]
     core = core_of(overlay, home)
     assert core.subscriptions.matching(event("alarm")) == []
-    assert not core.subscriptions.withdrawing(["s"])
+    assert not core.subscriptions.withdrawing([scoped_id("@a", "s")])
     for cell in cells_at(overlay, EVERYTHING):
         assert holders(overlay, home, "s", cell) == []
     assert [key for key in _journal(overlay, home) if key.startswith("subscriptions/")] == [
@@ -192,9 +240,8 @@ def test_what_is_not_known_counts_as_unsubscribed() -> None:
     overlay = Overlay(2)
     client = Subscriber(overlay, "@a", overlay.members[0])
     client.unsubscribe("nothing")
-    client.renew("none")
     overlay.run_s(1)
-    assert client.received == [Unsubscribed("nothing"), Unsubscribed("none")]
+    assert client.received == [Unsubscribed("nothing")]
 
 
 def test_an_id_can_be_used_again_after_its_end() -> None:
@@ -233,7 +280,7 @@ def test_a_home_that_crashes_while_it_registers_goes_on_after_its_return(seed: i
     assert sorted(client.confirmed) == ["s", "t"]
     assert_in_cells(overlay, home, "s", cells_at(overlay, EVERYTHING))
     matching = core_of(overlay, home).subscriptions.matching(event("alarm"))
-    assert [local.id for local in matching] == ["s", "t"]
+    assert [local.subscription.id for local in matching] == ["s", "t"]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -259,7 +306,7 @@ def test_a_home_torn_down_in_the_middle_of_its_turns_loses_no_promise(seed: int)
     for name in ("t", "u"):
         assert_in_cells(overlay, home, name, cells_at(overlay, {"exact": {"type": name}}))
     core = core_of(overlay, home)
-    assert not core.subscriptions.withdrawing(["s"])
+    assert not core.subscriptions.withdrawing([scoped_id("@a", "s")])
     for node in overlay.world.nodes.values():
         assert held_cells(node, home, "s") == set()
 
@@ -299,11 +346,11 @@ def test_a_subscription_with_a_tolerance_follows_streams_and_gets_no_content() -
     core = core_of(overlay, client.home)
     publication = event("alarm", v=1)
     assert core.subscriptions.matching(publication) == []
-    assert [local.id for local in core.subscriptions.streaming(publication)] == ["s"]
+    assert [local.subscription.id for local in core.subscriptions.streaming(publication)] == ["s"]
     cell = cell_of(overlay, publication)
     root = core_of(overlay, core.membership.root_of(core.rendezvous.key_of(cell)))
     assert root.rendezvous.matches(cell, publication) == []
-    assert [r.id for r in root.rendezvous.followers(cell, publication)] == ["s"]
+    assert [own_id(r.id) for r in root.rendezvous.followers(cell, publication)] == ["s"]
 
 
 def test_a_tolerance_can_be_changed_by_subscribing_again() -> None:
@@ -311,12 +358,12 @@ def test_a_tolerance_can_be_changed_by_subscribing_again() -> None:
     client = Subscriber(overlay, "@a", overlay.members[0])
     client.subscribe("s", EXACT, tolerance=TOLERANCE)
     overlay.run_s(1)
-    client.subscribe("s", EXACT, tolerance={**TOLERANCE, "amount": 7.0})
+    client.subscribe("s", EXACT, revision=1, tolerance={**TOLERANCE, "amount": 7.0})
     overlay.run_s(1)
-    assert client.answers(Subscribed) == [Subscribed("s")] * 2
+    assert client.answers(Subscribed) == [Subscribed("s"), Subscribed("s", 1)]
     overlay.world.crash(client.home)
     overlay.restart(client.home)
-    local = core_of(overlay, client.home).subscriptions.get("s")
+    local = core_of(overlay, client.home).subscriptions.get(scoped_id("@a", "s"))
     assert local is not None
     assert local.subscription.tolerance is not None
     assert local.subscription.tolerance.amount == 7.0
@@ -331,22 +378,22 @@ def test_a_client_that_moves_is_registered_from_its_new_home_and_not_from_the_ol
     neighbour.subscribe("narrow", EXACT)
     overlay.run_s(1)
     before = core_of(overlay, old).subscriptions
-    assert before.get("narrow") is not None
+    assert before.get(scoped_id("@b", "narrow")) is not None
     moved = before.export_client("@a")
     since_ns = [record.since_ns for record in moved.subscriptions]
     after = core_of(overlay, new).subscriptions
-    assert after.can_adopt("@a", ["wide"])
+    assert after.can_adopt([scoped_id("@a", "wide")])
     _in_turn(overlay, new, lambda turn: after.adopt_client(moved, turn))
     _in_turn(overlay, new, lambda turn: after.adopt_client(moved, turn))
     assert not after.settled("@a")
     overlay.run_s(1)
     assert after.settled("@a")
-    assert [local.id for local in after.matching(event("alarm"))] == ["wide"]
+    assert [local.subscription.id for local in after.matching(event("alarm"))] == ["wide"]
     assert [local.since_ns for local in after.of_client("@a")] == since_ns
     _in_turn(overlay, old, lambda turn: before.drop_client("@a", turn))
-    assert before.withdrawing(["wide"])
+    assert before.withdrawing([scoped_id("@a", "wide")])
     overlay.run_s(2)
-    assert not before.withdrawing(["wide"])
+    assert not before.withdrawing([scoped_id("@a", "wide")])
     assert before.clients() == ["@b"]
     assert_in_cells(overlay, new, "wide", cells_at(overlay, EVERYTHING))
     assert_in_cells(overlay, old, "narrow", cells_at(overlay, EXACT))
@@ -355,15 +402,22 @@ def test_a_client_that_moves_is_registered_from_its_new_home_and_not_from_the_ol
     assert client.answers(Subscribed) == [Subscribed("wide")]
 
 
-def test_a_home_does_not_adopt_ids_that_are_taken() -> None:
+def test_a_home_does_not_adopt_what_is_still_ending_there() -> None:
     overlay = Overlay(4)
-    one, other = overlay.members[:2]
-    Subscriber(overlay, "@a", one).subscribe("s", EXACT)
-    Subscriber(overlay, "@b", other).subscribe("s", EXACT)
+    home = overlay.members[0]
+    client = Subscriber(overlay, "@a", home)
+    client.subscribe("wide", EVERYTHING)
     overlay.run_s(1)
-    assert not core_of(overlay, other).subscriptions.can_adopt("@a", ["s"])
-    assert core_of(overlay, other).subscriptions.can_adopt("@b", ["s"])
-    assert core_of(overlay, overlay.members[2]).subscriptions.can_adopt("@a", ["s"])
+    Subscriber(overlay, "@b", home).subscribe("wide", EXACT)
+    overlay.run_s(1)
+    subscriptions = core_of(overlay, home).subscriptions
+    own, others = scoped_id("@a", "wide"), scoped_id("@b", "wide")
+    assert subscriptions.can_adopt([own, others])
+    overlay.network.apart = frozenset({home, "@a", "@b"})
+    client.unsubscribe("wide")
+    overlay.run_s(0.5)
+    assert not subscriptions.can_adopt([own])
+    assert subscriptions.can_adopt([others])
 
 
 def _in_turn(overlay: Overlay, identity: str, call: Callable[[Turn], None]) -> None:

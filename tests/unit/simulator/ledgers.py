@@ -7,7 +7,7 @@ import json
 from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.settings import Settings
 from distributary.content import Publication, Subscription
-from distributary.simulator.checkers.ledger import Ledger
+from distributary.simulator.checkers.ledger import Ledger, wish_name
 
 __all__ = ["GRAPH", "Book", "settings"]
 
@@ -48,7 +48,7 @@ class Book:
         self.now_ns += 1
         self.ledger.asked(Subscription.parse(document), f"@{name}", self.now_ns)
         if confirmed:
-            self.ledger.registered(name, self.now_ns)
+            self.ledger.registered(wish_name(f"@{name}", name), self.now_ns)
 
     def publish(
         self,
@@ -84,5 +84,9 @@ class Book:
         self.now_ns += 1
         identity = ItemId("", "/p", identifier)
         self.ledger.delivered(
-            name, identity, media_type=media_type, event=event, now_ns=self.now_ns
+            wish_name(f"@{name}", name),
+            identity,
+            media_type=media_type,
+            event=event,
+            now_ns=self.now_ns,
         )

@@ -35,7 +35,7 @@ def test_what_was_published_after_a_confirmation_and_never_came_is_missing() -> 
     book.publish("1")
     checker.finish(book.now_ns)
     (violation,) = checker.violations
-    assert "s at @s was owed /p 1" in violation.what
+    assert "s of @s was owed /p 1" in violation.what
     assert (checker.owed, checker.made) == (1, 0)
 
 
@@ -77,7 +77,7 @@ def test_nothing_is_owed_once_a_client_has_begun_to_end_its_subscription() -> No
     book = Book()
     checker = ExactlyOnceCheck(book.ledger)
     book.subscribe("s")
-    book.ledger.ending("s", book.now_ns)
+    book.ledger.ending("s of @s", book.now_ns)
     book.publish("1")
     checker.finish(book.now_ns)
     assert checker.violations == []
@@ -114,7 +114,7 @@ def test_the_clients_of_a_lost_broker_are_owed_nothing_until_they_attach_again()
     book.publish("1")
     book.ledger.broker_lost("lost", {"@s"}, is_kept_elsewhere=lambda _: True)
     book.publish("2")
-    book.ledger.registered("s", book.now_ns)
+    book.ledger.registered("s of @s", book.now_ns)
     book.publish("3")
     checker.finish(book.now_ns)
     assert ["/p 3" in violation.what for violation in checker.violations] == [True]
@@ -250,7 +250,7 @@ def test_after_its_end_a_subscription_gets_nothing_new() -> None:
     checker = EndsCheck(book.ledger)
     book.subscribe("s")
     book.publish("before")
-    book.ledger.ended("s", book.now_ns)
+    book.ledger.ended("s of @s", book.now_ns)
     book.publish("after")
     book.deliver("s", "before")
     assert checker.violations == []

@@ -45,7 +45,6 @@ def world_with(*faults: Fault, lost: list[str] | None = None) -> tuple[World, Fa
         planned,
         random.Random(2),
         first=lambda _: (),
-        on_restart=lambda _: None,
         on_lost=gone.append,
     )
     made.schedule()

@@ -241,22 +241,42 @@ def test_deliveries_are_taken_in_the_order_of_their_numbers_and_acknowledged() -
     ]
 
 
-def test_leases_are_renewed_until_the_client_leaves() -> None:
-    world, ledger, device, sent = subscriber()
-    world.run_until(ns(65.0))
-    renewals = [message for message in sent if isinstance(message, messages.Renew)]
-    assert renewals == [messages.Renew(("s",))] * 3
-    device.leave()
-    world.run_until(ns(200.0))
-    assert sum(isinstance(message, messages.Renew) for message in sent) == 3
-    # A lease of 120 s, a second of skew and ten of grace.
-    assert ledger.wishes["s"].ended_ns == ns(65.0 + 131.0)
+def test_a_client_that_is_stuck_takes_nothing_until_a_notice_comes() -> None:
+    _, ledger, device, sent = subscriber()
+    device.get_stuck()
+    device.receive(delivery(1, "1"), sender="aa", now_ns=0)
+    assert ledger.got == {}
+    assert not any(isinstance(message, messages.Acknowledge) for message in sent)
+    device.receive(messages.Ended("s", "age", 1, 1, 1), sender="aa", now_ns=0)
+    assert sent[-1] == messages.Unsubscribe("s")
+    assert ledger.wishes["s of @s"].ended_ns is not None
+    assert ledger.strangers == []
+
+
+def test_a_notice_that_is_not_true_is_noticed() -> None:
+    _, ledger, device, _ = subscriber()
+    device.receive(messages.Ended("s", "age", 2, 3, 3), sender="aa", now_ns=0)
+    (unasked, untrue) = (what for _, what in ledger.strangers)
+    assert "should not have: age" in unasked
+    assert "had 0 and was told" in untrue
+
+
+def test_a_change_counts_from_the_answer_to_it() -> None:
+    _, ledger, device, _ = subscriber()
+    wish = ledger.wishes["s of @s"]
+    changed = Subscription.parse({"id": "s", "filters": [{"exact": {"type": "u"}}]})
+    device.change(changed)
+    device.receive(messages.Subscribed("s", 0), sender="aa", now_ns=0)
+    assert wish.change is not None, "an answer to what it asked before"
+    device.receive(messages.Subscribed("s", 1), sender="aa", now_ns=0)
+    assert wish.change is None
+    assert wish.subscription == changed
 
 
 def test_an_end_counts_from_its_confirmation() -> None:
     _, ledger, device, _ = subscriber()
     device.unsubscribe("s")
-    wish = ledger.wishes["s"]
+    wish = ledger.wishes["s of @s"]
     assert wish.ending_ns is not None
     assert wish.ended_ns is None
     device.receive(messages.Unsubscribed("s"), sender="aa", now_ns=0)

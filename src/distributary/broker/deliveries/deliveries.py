@@ -234,12 +234,13 @@ class Deliveries(Part):
         leaving, or has left, counts as long as something may be on its way to it.
         """
         subscriptions, tenant = self.core.subscriptions, item.tenant
-        named, ghosts = subscriptions.get(registration), self.core.migration.ghosts(registration)
+        named = subscriptions.registered(registration)
+        ghosts = self.core.migration.ghosts(registration)
         own = None
         for one in ghosts if named is None else (named, *ghosts):
             # Somebody else may have the id by now.
             mine = one.subscription.tolerance is None and tenant_of(one.client) == tenant
-            if one.id == registration and mine:
+            if one.registration == registration and mine:
                 own = one
                 break
         covered = [
@@ -259,7 +260,7 @@ class Deliveries(Part):
         has the item, after later ones. While its client does not know that it is in force,
         everything that comes was published before that.
         """
-        if not local.confirmed or local.since_ns > item.published_ns + self._skew_ns:
+        if not (local.confirmed and local.owes(item.published_ns, self._skew_ns)):
             return False
         return not (
             _is_doubtful(local, item) and self._items.is_past(local.id, item.sequence, item.number)
@@ -328,6 +329,18 @@ class Deliveries(Part):
     def resume(self, subscription: str, client: Address, number: int, turn: Turn) -> None:
         """Go on with a client that has come, and has received so much."""
         self._queues.resume(subscription, client, number, turn)
+
+    def left(self, subscription: str) -> tuple[int, int, int]:
+        """Return what a client has not acknowledged: how many, the first and the last number."""
+        return self._queues.left(subscription)
+
+    def close(self, subscription: str, turn: Turn) -> None:
+        """Forget the queue of a subscription that ends."""
+        self._queues.drop(subscription, turn)
+
+    def reconsider(self, subscription: str, turn: Turn) -> None:
+        """Look at a queue whose limits may have changed."""
+        self._queues.reconsider(subscription, turn)
 
     def place_of(self, identity: ItemId) -> tuple[int, int, int]:
         """Return the cell, the series and the number of an item; 0 where it is not known."""

@@ -16,6 +16,8 @@ from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
 from distributary.broker.settings import ns
+from distributary.broker.subscriptions.notices import TOO_MANY_BYTES, TOO_OLD
+from distributary.broker.subscriptions.subscription import LocalSubscription, own_id, scoped_id
 from distributary.broker.telemetry import Delivered
 from distributary.broker.timers import Backoff, Timer
 
@@ -40,6 +42,8 @@ class Queued:
         What is delivered, and its format.
     reason
         Why it cannot be, or None.
+    queued_ns
+        When it got its number.
     """
 
     client: str
@@ -51,22 +55,24 @@ class Queued:
     blob: Blob | None
     media_type: str
     reason: str | None
+    queued_ns: int = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes its client is sent."""
+        return len(self.event.encode()) + (0 if self.blob is None else self.blob.size_bytes)
 
     @property
     def identity(self) -> ItemId:
         """What tells the item from others."""
         return ItemId(tenant_of(self.client), self.source, self.id)
 
-    @property
-    def size_bytes(self) -> int:
-        """How much of it there is to send."""
-        return len(self.event) + (0 if self.blob is None else self.blob.size_bytes)
-
     def message(self) -> Delivery | Undeliverable:
         """Return it as the client is told."""
         if self.reason is None:
-            return Delivery(self.subscription, self.number, self.event, self.blob)
-        return Undeliverable(self.subscription, self.number, self.source, self.id, self.reason)
+            return Delivery(own_id(self.subscription), self.number, self.event, self.blob)
+        own = own_id(self.subscription)
+        return Undeliverable(own, self.number, self.source, self.id, self.reason)
 
 
 @wire(572)
@@ -88,17 +94,29 @@ class Queue:
         Whose it is.
     acknowledged, last
         The last number that was acknowledged, and the last that was given.
-    waiting
-        What lies between, by number.
+    waiting, size_bytes
+        What lies between, by number and in order, and how many bytes that is.
     shared
         Whether its numbers are those that the client counts by: it has acknowledged some of
         them, or they came with it from its last home. A client whose home was lost begins
         anew, and what it says of the numbers of that home means nothing here.
     timer, attempts
         When it is sent again, and how often it was.
+    watch
+        When it is looked at whether something has waited for too long.
     """
 
-    __slots__ = ("acknowledged", "attempts", "client", "last", "shared", "timer", "waiting")
+    __slots__ = (
+        "acknowledged",
+        "attempts",
+        "client",
+        "last",
+        "shared",
+        "size_bytes",
+        "timer",
+        "waiting",
+        "watch",
+    )
 
     def __init__(self, client: Address) -> None:
         self.client = client
@@ -106,12 +124,15 @@ class Queue:
         self.last = 0
         self.shared = False
         self.waiting: dict[int, Queued] = {}
+        self.size_bytes = 0
+        self.watch: Timer | None = None
         self.timer: Timer | None = None
         self.attempts = 0
 
     def put(self, queued: Queued) -> None:
         """Add something that has its number already."""
         self.waiting[queued.number] = queued
+        self.size_bytes += queued.size_bytes
         self.last = max(self.last, queued.number)
 
     def acknowledge(self, number: int) -> list[int]:
@@ -121,8 +142,24 @@ class Queue:
         self.last = max(self.last, self.acknowledged)
         done = [waiting for waiting in self.waiting if waiting <= self.acknowledged]
         for waiting in done:
-            del self.waiting[waiting]
+            self.size_bytes -= self.waiting.pop(waiting).size_bytes
         return done
+
+    def sort(self) -> None:
+        """Put what was loaded in any order into the order of numbers."""
+        self.waiting = dict(sorted(self.waiting.items()))
+
+    @property
+    def oldest(self) -> Queued | None:
+        """What has waited for the longest time."""
+        return next(iter(self.waiting.values()), None)
+
+    @property
+    def left(self) -> tuple[int, int, int]:
+        """How many wait, and the numbers of the first and the last of them."""
+        if not self.waiting:
+            return 0, 0, 0
+        return len(self.waiting), min(self.waiting), max(self.waiting)
 
 
 # How many of the oldest are sent again at once to a client that does not acknowledge.
@@ -163,13 +200,15 @@ class Queues:
     def start(self, turn: Turn) -> None:
         """Send again what was not acknowledged."""
         for subscription, queue in self:
+            queue.sort()
             if queue.waiting:
+                self._watch(subscription, queue, turn.now_ns)
                 self._repeat(turn, subscription)
 
     def put(self, subscription: str, parcel: Queued, turn: Turn) -> Queued:
         """Give something its number and keep it; return it as it is kept."""
         queue = self._queue(subscription, parcel.client)
-        entry = replace(parcel, number=queue.last + 1)
+        entry = replace(parcel, number=queue.last + 1, queued_ns=turn.now_ns)
         self._keep(subscription, queue, entry, turn)
         return entry
 
@@ -181,15 +220,22 @@ class Queues:
             if entry.reason is None:
                 self._core.measured.delivered(entry.media_type)
                 turn.report(
-                    Delivered(subscription, entry.number, entry.source, entry.id, entry.media_type)
+                    Delivered(
+                        entry.client,
+                        own_id(subscription),
+                        entry.number,
+                        entry.source,
+                        entry.id,
+                        entry.media_type,
+                    )
                 )
 
     def acknowledged(self, message: Acknowledge, sender: Address, turn: Turn) -> None:
         """Forget what has arrived."""
-        queue = self._queues.get(message.subscription)
-        if queue is not None and queue.client == sender:
-            number = min(message.number, queue.last)
-            self._advance(message.subscription, queue, number, turn)
+        subscription = scoped_id(sender, message.subscription)
+        queue = self._queues.get(subscription)
+        if queue is not None:
+            self._advance(subscription, queue, min(message.number, queue.last), turn)
 
     def resume(self, subscription: str, client: Address, number: int, turn: Turn) -> None:
         """Go on with a client that has come from elsewhere, and has received so much."""
@@ -226,11 +272,19 @@ class Queues:
         if queue.waiting:
             self._arm(subscription, queue, turn)
 
+    def left(self, subscription: str) -> tuple[int, int, int]:
+        """Return what a client has not acknowledged: how many, the first and the last number."""
+        queue = self._queues.get(subscription)
+        return (0, 0, 0) if queue is None else queue.left
+
     def drop(self, subscription: str, turn: Turn) -> None:
         """Forget a queue with all that is in it."""
-        queue = self._queues.pop(subscription)
-        if queue.timer is not None:
-            queue.timer.cancel()
+        queue = self._queues.pop(subscription, None)
+        if queue is None:
+            return
+        for timer in (queue.timer, queue.watch):
+            if timer is not None:
+                timer.cancel()
         for number in sorted(queue.waiting):
             turn.erase(_entry_key(subscription, number))
         turn.erase(_cursor_key(subscription))
@@ -250,6 +304,55 @@ class Queues:
     def _keep(self, subscription: str, queue: Queue, entry: Queued, turn: Turn) -> None:
         queue.put(entry)
         turn.persist(_entry_key(subscription, entry.number), entry)
+        local = self._core.subscriptions.get(subscription)
+        if local is not None:
+            bytes_max, age_ns = self._limits(local)
+            if queue.size_bytes > bytes_max:
+                self._watch(subscription, queue, turn.now_ns)
+            elif queue.watch is None:
+                self._watch(subscription, queue, entry.queued_ns + age_ns)
+
+    # Limits. Whoever does not acknowledge must not fill the disk.
+
+    def _limits(self, local: LocalSubscription) -> tuple[int, int]:
+        """Return the bytes and the nanoseconds that a subscription may have waiting."""
+        settings = self._core.settings.subscriptions
+        size_bytes, age_s = settings.queue_bytes, settings.queue_s
+        config = local.subscription.config
+        if config is not None:
+            size_bytes = min(size_bytes, config.queue_bytes or size_bytes)
+            age_s = min(age_s, config.queue_s or age_s)
+        return size_bytes, ns(age_s)
+
+    def _watch(self, subscription: str, queue: Queue, at_ns: int) -> None:
+        """Look at a queue at some time; not in this turn, which may have more to put in."""
+        if queue.watch is not None:
+            queue.watch.cancel()
+        queue.watch = self._core.timers.at(at_ns, self._look, subscription)
+
+    def _look(self, turn: Turn, subscription: str) -> None:
+        queue = self._queues[subscription]
+        queue.watch = None
+        local, oldest = self._core.subscriptions.get(subscription), queue.oldest
+        if local is None or oldest is None:
+            return
+        if self._core.migration.has_left(queue.client):
+            # Its new home sees to it, unless the client comes back.
+            self._watch(subscription, queue, turn.now_ns + self._backoff.longest_ns)
+            return
+        bytes_max, age_ns = self._limits(local)
+        if queue.size_bytes > bytes_max:
+            self._core.subscriptions.give_up(local, TOO_MANY_BYTES, turn)
+        elif turn.now_ns >= oldest.queued_ns + age_ns:
+            self._core.subscriptions.give_up(local, TOO_OLD, turn)
+        else:
+            self._watch(subscription, queue, oldest.queued_ns + age_ns)
+
+    def reconsider(self, subscription: str, turn: Turn) -> None:
+        """Look at a queue whose limits may have changed."""
+        queue = self._queues.get(subscription)
+        if queue is not None:
+            self._watch(subscription, queue, turn.now_ns)
 
     def _advance(self, subscription: str, queue: Queue, number: int, turn: Turn) -> None:
         if number <= queue.acknowledged:

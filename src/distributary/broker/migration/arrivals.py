@@ -28,7 +28,7 @@ from distributary.broker.migration.transfers import (
     Place,
 )
 from distributary.broker.settings import ns
-from distributary.broker.subscriptions.subscription import read
+from distributary.broker.subscriptions.subscription import read, scoped_id
 from distributary.broker.telemetry import Migrated
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Arrivals:
             return TOO_MANY_CLIENTS
         if traffic + sum(kept) + message.traffic > settings.traffic_capacity:
             return TOO_MUCH_TRAFFIC
-        if not self._core.subscriptions.can_adopt(client, message.subscriptions):
+        if not self._core.subscriptions.can_adopt(message.subscriptions):
             return IDS
         self._by_client[client] = Arrival(client, home, message.traffic)
         self._core.timers.at(turn.now_ns + ns(_RESERVED_S), self._expire, client, home)
@@ -139,7 +139,7 @@ class Arrivals:
         self.release(client, home)
 
     def replicate(self, message: Replicate, home: str, turn: Turn) -> bool:
-        """Take over all that was kept for a client; False when its ids are not free."""
+        """Take over all that was kept for a client; False while one of its ids is ending here."""
         core = self._core
         records = {name: decode(data) for name, data in message.parts}
         client, moved = message.client, records["subscriptions"]
@@ -150,8 +150,10 @@ class Arrivals:
             return True
         # The reservation may have run out; whoever has been promised a place gets one.
         arrival = self._by_client[client] = Arrival(client, home)
-        ids = tuple(read(record.text).subscription.id for record in moved.subscriptions)
-        if not core.subscriptions.can_adopt(client, ids):
+        ids = [
+            scoped_id(client, read(record.text).subscription.id) for record in moved.subscriptions
+        ]
+        if not core.subscriptions.can_adopt(ids):
             self._step(arrival, Coming.REFUSED)
             del self._by_client[client]
             core.links.send(home, Replicated(client, stored=False), turn)

@@ -134,7 +134,7 @@ class Departures:
             ghost
             for client in sorted(self._by_client)
             for ghost in self._by_client[client].ghosts
-            if registration in (ghost.id, ghost.coverer)
+            if registration in (ghost.registration, ghost.coverer)
         ]
 
     def redirect(self, subscription: str, parcel: Queued, place: Place, turn: Turn) -> None:
@@ -179,7 +179,7 @@ class Departures:
 
     def _request(self, departure: Departure) -> Reserve:
         client = departure.client
-        ids = tuple(one.id for one in self._core.subscriptions.of_client(client))
+        ids = tuple({one.id: None for one in self._core.subscriptions.of_client(client)})
         return Reserve(client, ids, departure.traffic)
 
     def reserved(self, client: Address, target: str, refusal: str, turn: Turn) -> bool:
@@ -288,8 +288,8 @@ class Departures:
             self._show_way(departure, turn)
             self._drain(departure, turn)
         elif departure.state is Leaving.DRAINING:
-            ids = [ghost.id for ghost in departure.ghosts]
-            if not self._core.subscriptions.withdrawing(ids):
+            ghosts = [ghost.registration for ghost in departure.ghosts]
+            if not self._core.subscriptions.withdrawing(ghosts):
                 self._step(departure, Going.DRAINED, turn)
                 departure.ghosts = []
                 end = RedirectEnd(client, departure.redirected)

@@ -39,8 +39,8 @@ TOO_MUCH_TRAFFIC = "traffic"
 IDS = "ids"
 MOVING = "moving"
 REFUSALS = (TOO_MANY_CLIENTS, TOO_MUCH_TRAFFIC, IDS, MOVING)
-"""Why a broker keeps no room: it has as many clients, or as much traffic, as it takes; somebody
-else there has one of the client's ids; or the client is coming from elsewhere."""
+"""Why a broker keeps no room: it has as many clients, or as much traffic, as it takes; one of the
+client's subscriptions is still ending there; or the client is coming from elsewhere."""
 
 
 @wire(160, Speaker.CLIENT)
@@ -149,7 +149,7 @@ class Replicate:
 class Replicated:
     """Whether all that was kept for a client is stored at its new home now.
 
-    It is not when somebody else there has got one of its ids in the meantime.
+    It is not while one of its subscriptions is still ending there.
     """
 
     client: str

@@ -44,7 +44,7 @@ from distributary.broker.migration.transfers import (
 )
 from distributary.broker.migration.validation import CHECKS
 from distributary.broker.settings import ns
-from distributary.broker.subscriptions.subscription import LocalSubscription
+from distributary.broker.subscriptions.subscription import LocalSubscription, own_id, scoped_id
 from distributary.broker.telemetry import MoveRefused
 
 if TYPE_CHECKING:
@@ -317,10 +317,11 @@ class Migration(Part):
 
     def _connect(self, message: Connect, sender: Address, turn: Turn) -> None:
         deliveries = self.core.deliveries
-        received = deliveries.received_by(sender, dict(message.received))
+        told = {scoped_id(sender, own): number for own, number in message.received}
+        received = deliveries.received_by(sender, told)
         self._arrivals.connected(sender, turn)
         # Before anything else: until then the client does not listen to this broker.
-        turn.send(sender, Connected(received))
+        turn.send(sender, Connected(tuple((own_id(name), n) for name, n in received)))
         for subscription, number in received:
             deliveries.resume(subscription, sender, number, turn)
 

@@ -27,7 +27,7 @@ from distributary.broker.migration.messages import (
 )
 from distributary.broker.publishing.publishing import ClientPublications
 from distributary.broker.rendezvous.advertisements import ClientAdvertisements
-from distributary.broker.subscriptions.subscription import read
+from distributary.broker.subscriptions.subscription import is_scoped, read
 from distributary.broker.subscriptions.subscriptions import ClientSubscriptions
 from distributary.broker.validation import NUMBER_MAX, Check, Rules
 from distributary.errors import PeerMisbehaved, quoted
@@ -142,7 +142,7 @@ def _check_owners(owners: Iterable[str], client: str) -> None:
 
 
 def _check_queued(queued: Queued, subscription: str, rules: Rules) -> None:
-    if queued.subscription != subscription:
+    if queued.subscription != subscription or not is_scoped(subscription, queued.client):
         raise PeerMisbehaved(f"something for {quoted(queued.subscription)} among what is another's")
     rules.numbers((queued.number,))
     if queued.blob is not None:
@@ -151,6 +151,8 @@ def _check_queued(queued: Queued, subscription: str, rules: Rules) -> None:
 
 def _check_deliveries(record: ClientDeliveries, rules: Rules) -> None:
     for subscription, last, acknowledged, waiting in record.queues:
+        if not is_scoped(subscription, record.client):
+            raise PeerMisbehaved(f"{quoted(subscription)} among what is {quoted(record.client)}'s")
         rules.numbers((last, acknowledged))
         _check_owners((queued.client for queued in waiting), record.client)
         for queued in waiting:
@@ -167,8 +169,12 @@ def _check_subscriptions(record: ClientSubscriptions, rules: Rules) -> None:
     _check_owners((kept.client for kept in record.subscriptions), record.client)
     for kept in record.subscriptions:
         read(kept.text)
-        rules.numbers((kept.version,))
-        rules.times((kept.since_ns, kept.expires_ns, kept.claim))
+        rules.numbers((kept.version, kept.revision, kept.generation))
+        rules.times((kept.since_ns, kept.until_ns, kept.claim))
+    _check_owners((notice.client for notice in record.notices), record.client)
+    for notice in record.notices:
+        rules.numbers((notice.count, notice.first, notice.last))
+        rules.times((notice.ended_ns,))
 
 
 def _check_publications(record: ClientPublications, rules: Rules) -> None:

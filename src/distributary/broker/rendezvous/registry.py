@@ -28,6 +28,7 @@ from distributary.broker.rendezvous.messages import (
 from distributary.broker.rendezvous.replication import Replication, Role
 from distributary.broker.rendezvous.table import Entry, Purpose, Requests, Table
 from distributary.broker.settings import ns
+from distributary.broker.subscriptions.messages import digest_of
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -69,13 +70,27 @@ class Registry:
                 self._arrived(cell, entry.registration, turn, late=late)
         return entry
 
+    def renew(self, home: str, digest: bytes, turn: Turn) -> bool:
+        """Keep all that a home has registered for longer, if that is what is here."""
+        own: list[tuple[Entry, tuple[int, ...]]] = []
+        for entry in self.table.of_home(home):
+            cells = tuple(c for c in sorted(entry.cells) if self.replication.is_root(c))
+            if cells and entry.registration is not None:
+                own.append((entry, cells))
+        if digest_of((entry.key[1], entry.version, cells) for entry, cells in own) != digest:
+            return False
+        for entry, _ in own:
+            entry.expires_ns = turn.now_ns + self.lease_ns
+        return True
+
     def take_all(
         self, copies: Iterable[Copy], sender: Address, purpose: Purpose, turn: Turn
     ) -> None:
         """Enter what another broker has been told, and answer it when that is safe."""
         stale: list[Held] = []
         entries: list[Entry] = []
-        for copy in copies:
+        # Of a subscription that was changed, what it was before comes first.
+        for copy in sorted(copies, key=_since_ns):
             entry = self.take(self._with_own_path(copy), turn, late=True)
             if entry is None:
                 stale.append(copy.held)
@@ -184,6 +199,10 @@ class Registry:
         if own is None or told is None or own.path[-1].broker != self._core.identity:
             return copy
         return replace(copy, registration=replace(told, path=own.path))
+
+
+def _since_ns(copy: Copy) -> int:
+    return 0 if copy.registration is None else copy.registration.since_ns
 
 
 def _receipt(purpose: Purpose, held: list[Held]) -> CopiesKept | HandedOver:
@@ -305,6 +324,9 @@ class Upkeep:
 
     def _expire(self, entry: Entry, forgotten: dict[str, list[Held]], turn: Turn) -> None:
         own = {cell for cell in entry.cells if self._replication.is_root(cell)}
+        if not own:
+            # A surrogate keeps what its root does.
+            return
         for cell in sorted(own):
             surrogate = self._replication.surrogate_of(cell)
             if surrogate is not None:

@@ -29,7 +29,13 @@ from distributary.broker.rendezvous.messages import (
 from distributary.broker.rendezvous.registry import Registry, Upkeep
 from distributary.broker.rendezvous.replication import Role
 from distributary.broker.rendezvous.table import EntryRecord, Purpose
-from distributary.broker.subscriptions.messages import Register, Withdraw, Withdrawn
+from distributary.broker.subscriptions.messages import (
+    Register,
+    RegistrationsRenewed,
+    RenewRegistrations,
+    Withdraw,
+    Withdrawn,
+)
 from distributary.content import Publication
 from distributary.errors import PeerMisbehaved
 
@@ -66,6 +72,7 @@ class Rendezvous(Part):
         """Return who handles which kind of message."""
         return {
             Register: self._register,
+            RenewRegistrations: self._renew,
             Withdraw: self._withdraw,
             Copies: self._copies,
             CopiesKept: self._copies_kept,
@@ -157,6 +164,10 @@ class Rendezvous(Part):
         entry = self._registry.take(copy, turn, late=message.confirmed)
         if entry is not None:
             self._registry.ask(entry, sender, Purpose.REGISTER, cells, turn)
+
+    def _renew(self, message: RenewRegistrations, sender: Address, turn: Turn) -> None:
+        renewed = self._registry.renew(sender, message.digest, turn)
+        self.core.tell(sender, RegistrationsRenewed(message.digest, renewed), turn)
 
     def _withdraw(self, message: Withdraw, sender: Address, turn: Turn) -> None:
         cells = self._own(message.cells, turn)

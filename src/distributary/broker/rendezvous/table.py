@@ -77,6 +77,7 @@ class Table:
         # By cell, then by tenant and by whether there is a tolerance. What is another tenant's
         # is not even looked at.
         self._matchers: dict[int, dict[tuple[str, bool], Matcher[EntryKey]]] = {}
+        self._by_home: dict[str, dict[str, Entry]] = {}
 
     def __iter__(self) -> Iterator[Entry]:
         """Go through all entries in the order of their names."""
@@ -86,6 +87,10 @@ class Table:
     def get(self, key: EntryKey) -> Entry | None:
         """Return what is known of a registration."""
         return self._entries.get(key)
+
+    def of_home(self, home: str) -> list[Entry]:
+        """Return what is known of the registrations of a home."""
+        return list(self._by_home.get(home, {}).values())
 
     def cells(self) -> list[int]:
         """Return the cells of which anything is kept, in order."""
@@ -131,6 +136,7 @@ class Table:
             if entry is not None:
                 self.drop(entry, set(entry.cells))
             entry = self._entries[key] = Entry(key, held.version, copy.registration)
+            self._by_home.setdefault(held.home, {})[held.id] = entry
             changed = True
         else:
             changed = _newer(entry.registration, copy.registration)
@@ -151,8 +157,11 @@ class Table:
                 del self._by_cell[cell]
             self._discard(entry.key, cell)
         entry.cells -= cells
-        if not entry.cells:
-            self._entries.pop(entry.key, None)
+        if not entry.cells and self._entries.pop(entry.key, None) is not None:
+            home, name = entry.key
+            del self._by_home[home][name]
+            if not self._by_home[home]:
+                del self._by_home[home]
 
     def keep(self, entry: Entry, turn: Turn) -> None:
         """Make durable what is known of a registration now."""

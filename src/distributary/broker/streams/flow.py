@@ -31,6 +31,7 @@ from distributary.broker.streams.messages import (
 )
 from distributary.broker.streams.stream import Branch, Copy, Follower, Stream, needs, rules_between
 from distributary.broker.streams.tree import ChildLink, ParentLink
+from distributary.broker.subscriptions.subscription import own_id
 from distributary.broker.telemetry import CopyChanged
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class Flow:
     def _tell(self, stream: Stream, follower: Follower, copy: Copy, turn: Turn) -> None:
         turn.send(
             follower.client,
-            Updated(follower.id, *stream.name, copy.sequence, copy.time_ns, copy.values),
+            Updated(own_id(follower.id), *stream.name, copy.sequence, copy.time_ns, copy.values),
         )
 
 

@@ -40,7 +40,7 @@ class WithdrawalRecord:
 
 
 class Ledger:
-    """Subscriptions by id, by client and by what they match.
+    """Subscriptions with all their generations: by id, by client and by what they match.
 
     Parameters
     ----------
@@ -57,7 +57,8 @@ class Ledger:
 
     def __init__(self, space: ContentSpace) -> None:
         self._space = space
-        self._by_id: dict[str, LocalSubscription] = {}
+        self._by_registration: dict[str, LocalSubscription] = {}
+        self._generations: dict[str, dict[int, LocalSubscription]] = {}
         self._by_client: dict[Address, dict[str, LocalSubscription]] = {}
         self._content: Matcher[str] = Matcher()
         self._streams: Matcher[str] = Matcher()
@@ -66,8 +67,8 @@ class Ledger:
         self.withdrawals: dict[int, WithdrawalRecord] = {}
 
     def __iter__(self) -> Iterator[LocalSubscription]:
-        """Go through all, those that are ending included, by id; changes do not matter."""
-        return iter([self._by_id[key] for key in sorted(self._by_id)])
+        """Go through all, those that are ending included; changes do not matter."""
+        return iter([self._by_registration[key] for key in sorted(self._by_registration)])
 
     def load(self, record: Any) -> None:
         """Take back what was kept."""
@@ -80,36 +81,54 @@ class Ledger:
             self.enter(LocalSubscription.from_record(record))
 
     def get(self, subscription_id: str) -> LocalSubscription | None:
-        """Return a subscription, which may be ending."""
-        return self._by_id.get(subscription_id)
+        """Return the last generation of a subscription, which may be ending."""
+        generations = self._generations.get(subscription_id)
+        return None if generations is None else generations[max(generations)]
+
+    def generations(self, subscription_id: str) -> list[LocalSubscription]:
+        """Return all generations of a subscription, the first one first."""
+        generations = self._generations.get(subscription_id, {})
+        return [generations[number] for number in sorted(generations)]
+
+    def registered(self, registration: str) -> LocalSubscription | None:
+        """Return what roots call so, or would, which may be ending."""
+        return self._by_registration.get(registration)
 
     def clients(self) -> list[Address]:
         """Return the clients that have subscriptions, in order."""
         return sorted(client for client in self._by_client if self.of_client(client))
 
     def of_client(self, client: Address) -> list[LocalSubscription]:
-        """Return the subscriptions of a client that have not ended, by id."""
+        """Return the subscriptions of a client that have not ended, with all generations."""
         own = self._by_client.get(client, {})
         return [own[key] for key in sorted(own) if own[key].live]
 
     def count(self, client: Address) -> int:
         """Return how many subscriptions a client has."""
-        return len(self._by_client.get(client, {}))
+        return len({local.id for local in self._by_client.get(client, {}).values()})
 
     def matching(self, publication: Publication) -> list[LocalSubscription]:
-        """Return the confirmed subscriptions to content that a publication passes, by id."""
-        return [self._by_id[key] for key in self._content.match(publication)]
+        """Return the confirmed subscriptions to content that a publication passes, in order."""
+        return [self._by_registration[key] for key in self._content.match(publication)]
 
     def streaming(self, publication: Publication) -> list[LocalSubscription]:
-        """Return the subscriptions with a tolerance that a publication passes, by id."""
-        return [self._by_id[key] for key in self._streams.match(publication)]
+        """Return the subscriptions with a tolerance that a publication passes, by id.
+
+        Of each it is the last generation that does.
+        """
+        passed = (self._by_registration[key] for key in self._streams.match(publication))
+        last: dict[str, LocalSubscription] = {}
+        for local in sorted(passed, key=lambda one: (one.id, one.generation)):
+            last[local.id] = local
+        return list(last.values())
 
     def enter(self, local: LocalSubscription) -> None:
         """Add a subscription."""
         local.cells = cells_of(local.reading.filters, self._space)
         local.cell_mask = cell_mask_of(local.reading.filters, self._space)
-        self._by_id[local.id] = local
-        self._by_client.setdefault(local.client, {})[local.id] = local
+        self._by_registration[local.registration] = local
+        self._generations.setdefault(local.id, {})[local.generation] = local
+        self._by_client.setdefault(local.client, {})[local.registration] = local
         self.covering.cover(local, local.coverer)
         self.changed(local)
 
@@ -117,12 +136,12 @@ class Ledger:
         """Note a subscription's state: what it may be sent, and whom it covers."""
         self.covering.changed(local)
         if not local.live:
-            self._content.discard(local.id)
-            self._streams.discard(local.id)
+            self._content.discard(local.registration)
+            self._streams.discard(local.registration)
         elif local.subscription.tolerance is not None:
-            self._streams.put(local.id, local.filter)
+            self._streams.put(local.registration, local.filter)
         elif local.confirmed:
-            self._content.put(local.id, local.filter)
+            self._content.put(local.registration, local.filter)
 
     def keep(self, local: LocalSubscription, turn: Turn) -> None:
         """Make durable what is known of a subscription now."""
@@ -133,9 +152,13 @@ class Ledger:
         """Remove a subscription."""
         self.changed(local)
         self.covering.cover(local, None)
-        del self._by_id[local.id]
+        del self._by_registration[local.registration]
+        generations = self._generations[local.id]
+        del generations[local.generation]
+        if not generations:
+            del self._generations[local.id]
         own = self._by_client[local.client]
-        del own[local.id]
+        del own[local.registration]
         if not own:
             del self._by_client[local.client]
         turn.erase(_key(local))
@@ -149,17 +172,17 @@ class Ledger:
     def withdraw(self, local: LocalSubscription, turn: Turn) -> WithdrawalRecord:
         """Put a withdrawal in the place of a subscription that has ended."""
         version = self.next_version(turn)
-        withdrawal = WithdrawalRecord(local.id, version, local.cells)
+        withdrawal = WithdrawalRecord(local.registration, version, local.cells)
         self.withdrawals[version] = withdrawal
         turn.persist(f"subscriptions/w/{version}", withdrawal)
         self.forget(local, turn)
         return withdrawal
 
-    def withdrawing(self, ids: set[str]) -> bool:
+    def withdrawing(self, registrations: set[str]) -> bool:
         """Whether some of these are ending, or not all roots have forgotten them."""
-        ending = (self._by_id.get(key) for key in ids)
+        ending = (self._by_registration.get(key) for key in registrations)
         return any(local is not None and not local.live for local in ending) or any(
-            withdrawal.id in ids for withdrawal in self.withdrawals.values()
+            withdrawal.id in registrations for withdrawal in self.withdrawals.values()
         )
 
     def withdrawn(self, version: int, turn: Turn) -> None:
@@ -169,4 +192,4 @@ class Ledger:
 
 
 def _key(local: LocalSubscription) -> str:
-    return f"subscriptions/s/{journal_key(local.id)}"
+    return f"subscriptions/s/{journal_key(local.registration)}"

@@ -1,31 +1,26 @@
-"""The life of subscriptions: registered or covered, leased, ended, withdrawn.
-
-Registering: telling the roots of cells, until each of them has answered.
-
-Each message names several cells with one root, as far as this broker knows. Routing brings it
-to the root of the first; if others of them have another root by now, that one leaves them
-out, and they are asked for again one by one.
-"""
+"""The life of subscriptions: registered or covered, changed, ended, withdrawn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import tenant_of
-from distributary.broker.client import Subscribed, Unsubscribed
+from distributary.broker.client import Subscribed
 from distributary.broker.effects import Turn
-from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.ledger import Ledger, WithdrawalRecord
 from distributary.broker.subscriptions.messages import Register, Registered, Withdraw, Withdrawn
+from distributary.broker.subscriptions.notices import EXPIRED
+from distributary.broker.subscriptions.registrar import Registrar
 from distributary.broker.subscriptions.subscription import Event, LocalSubscription, State
-from distributary.broker.timers import Backoff, Timer
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
 
-__all__ = ["Lifecycle", "Registrar"]
+__all__ = ["Lifecycle"]
+
+# How soon to look again after a client that may yet come back.
+_LOOK_NS = ns(1.0)
 
 
 class Lifecycle:
@@ -38,14 +33,13 @@ class Lifecycle:
         self._covering = ledger.covering
 
     def resume(self, turn: Turn) -> None:
-        """Set leases going, and tell the roots what they may have missed.
-
-        Nobody could renew a lease while this broker was away: all begin anew.
-        """
-        renewed_ns = turn.now_ns + ns(self.core.settings.subscriptions.lease_s)
+        """Go on with what was kept, and tell the roots what they may have missed."""
         for local in self._ledger:
-            local.expires_ns = max(local.expires_ns, renewed_ns)
-            self._watch_lease(local)
+            if self._ledger.get(local.id) is local and local.confirmed:
+                # A crash may have kept us from noting that another one is the last now.
+                self._retire_others(local, local.since_ns, turn)
+        for local in self._ledger:
+            self._watch(local, turn)
             if local.forwarded:
                 self._register(local, turn)
         for local in self._ledger:
@@ -60,16 +54,16 @@ class Lifecycle:
 
     def registered(self, message: Registered, turn: Turn) -> None:
         """Take a root's word that a registration is safe."""
-        local = self._ledger.get(message.id)
+        local = self._ledger.registered(message.id)
         if local is None or local.version != message.version:
             return
-        if self.registrar.answered(_registration_name(local.id), message.cells):
+        if self.registrar.answered(_registration_name(message.id), message.cells, turn):
             self._confirm(local, turn)
 
     def withdrawn(self, message: Withdrawn, turn: Turn) -> None:
         """Take a root's word that a registration is forgotten."""
         name = _withdrawal_name(message.version)
-        if self.registrar.answered(name, message.cells):
+        if self.registrar.answered(name, message.cells, turn):
             self.registrar.abandon(name)
             self._ledger.withdrawn(message.version, turn)
 
@@ -79,22 +73,24 @@ class Lifecycle:
         """Enter a subscription, and register it unless it is covered."""
         self._ledger.enter(local)
         self._ledger.keep(local, turn)
-        self._watch_lease(local)
+        self._watch(local, turn)
         wide = None
-        if self.core.settings.subscriptions.covering:
+        # What covers a later generation may be known to a new root before the earlier ones are,
+        # and then order would be lost.
+        if self.core.settings.subscriptions.covering and not local.generation:
             wide = self._covering.find(local)
         if wide is None:
             self._register(local, turn)
         else:
             local.step(Event.COVERED)
-            self._covering.cover(local, wide.id)
+            self._covering.cover(local, wide.registration)
             self._tell(local, turn)
         self.followers_changed(local, turn)
 
     def _register(self, local: LocalSubscription, turn: Turn) -> None:
         def make(cells: tuple[int, ...], _: Turn) -> Register:
             return Register(
-                local.id,
+                local.registration,
                 local.version,
                 local.reading.filters,
                 local.reading.profile,
@@ -106,7 +102,20 @@ class Lifecycle:
                 tenant_of(local.client),
             )
 
-        self.registrar.pursue(_registration_name(local.id), local.cells, make, turn)
+        name, subject = _registration_name(local.registration), (local.registration, local.version)
+
+        def after() -> list[str]:
+            """What roots send for earlier generations must not come behind what is newer."""
+            if not local.generation:
+                return []
+            earlier = self._ledger.generations(local.id)[: local.generation]
+            return [
+                _registration_name(one.coverer or one.registration)
+                for one in earlier
+                if one.live and one.generation < local.generation
+            ]
+
+        self.registrar.pursue(name, local.cells, make, turn, subject=subject, after=after)
         if not local.cells:
             self._confirm(local, turn)
 
@@ -133,9 +142,34 @@ class Lifecycle:
         if news:
             local.confirmed = True
             local.since_ns = turn.now_ns
+            self.registrar.changed(_registration_name(local.registration))
         self._ledger.keep(local, turn)
         if news:
-            turn.send(local.client, Subscribed(local.id))
+            self._retire_others(local, turn.now_ns, turn)
+            turn.send(local.client, Subscribed(local.subscription.id, local.revision))
+
+    # Changing. The new generation is registered beside the old one. From its confirmation on
+    # it is the one that counts. The old one stays for as long as something published before
+    # may come, from behind a partition if need be; the time of publication tells which of the
+    # two an item is for.
+
+    def change(self, known: LocalSubscription, new: LocalSubscription, turn: Turn) -> None:
+        """Put another generation in the place of a subscription."""
+        self.begin(new, turn)
+        if not known.confirmed:
+            # Nobody has been promised anything.
+            self.end(known, turn)
+
+    def _retire_others(self, last: LocalSubscription, until_ns: int, turn: Turn) -> None:
+        for local in self._ledger.generations(last.id):
+            if local is last or not local.live or local.until_ns:
+                continue
+            if local.subscription.tolerance is not None or not local.confirmed:
+                self.end(local, turn)
+            else:
+                local.until_ns = until_ns
+                self._ledger.keep(local, turn)
+                self._watch(local, turn)
 
     def followers_changed(self, local: LocalSubscription, turn: Turn) -> None:
         """Note that a subscription has come, changed or ended."""
@@ -144,21 +178,37 @@ class Lifecycle:
 
     # Ending.
 
-    def _watch_lease(self, local: LocalSubscription) -> None:
-        if local.live:
-            self.core.timers.at(local.expires_ns, self._lease_ended, local)
+    def _watch(self, local: LocalSubscription, turn: Turn) -> None:
+        """Have a subscription end in time: when it expires, or is needed no more."""
+        kept_ns = ns(self.core.settings.content.retention_s)
+        end_ns = local.until_ns + kept_ns if local.until_ns else local.expires_ns
+        if local.live and end_ns is not None:
+            self.core.timers.at(end_ns, self._look, local)
 
-    def _lease_ended(self, turn: Turn, local: LocalSubscription) -> None:
-        if self._ledger.get(local.id) is not local or not local.live:
+    def _look(self, turn: Turn, local: LocalSubscription) -> None:
+        if self._ledger.registered(local.registration) is not local or not local.live:
             return
-        if self.core.migration.has_left(local.client):
-            # The client renews at its new home, and this one ends it when all has arrived there.
-            local.expires_ns = turn.now_ns + ns(self.core.settings.subscriptions.lease_s)
-        if turn.now_ns < local.expires_ns:
-            self._watch_lease(local)
+        if local.until_ns:
+            if turn.now_ns >= local.until_ns + ns(self.core.settings.content.retention_s):
+                self.end(local, turn)
+        elif local.expires_ns is None or turn.now_ns < local.expires_ns:
+            # It has been put off, which has a timer of its own.
+            return
+        elif self.core.migration.has_left(local.client):
+            # Its new home ends it, and it is withdrawn here when all has arrived there.
+            self.core.timers.at(turn.now_ns + _LOOK_NS, self._look, local)
         else:
-            self.end(local, turn)
-            turn.send(local.client, Unsubscribed(local.id))
+            self.core.subscriptions.give_up(local, EXPIRED, turn)
+
+    def watch(self, local: LocalSubscription, turn: Turn) -> None:
+        """Note that a subscription may expire at another time than before."""
+        self._watch(local, turn)
+
+    def end_all(self, subscription_id: str, turn: Turn) -> None:
+        """End a subscription with all its generations."""
+        for local in self._ledger.generations(subscription_id):
+            if local.live:
+                self.end(local, turn)
 
     def end(self, local: LocalSubscription, turn: Turn) -> None:
         """End a subscription; its registration stays while others need it."""
@@ -188,31 +238,31 @@ class Lifecycle:
 
     def _let_go(self, local: LocalSubscription, turn: Turn) -> None:
         """Have those register themselves that one that is ending covers; then withdraw it."""
-        for covered in self._covering.covered_by(local.id):
+        for covered in self._covering.covered_by(local.registration):
             self._uncover(covered, turn)
-        self._release(local.id, turn)
+        self._release(local.registration, turn)
 
-    def _uncover(self, subscription_id: str, turn: Turn) -> None:
-        local = self._ledger.get(subscription_id)
+    def _uncover(self, registration: str, turn: Turn) -> None:
+        local = self._ledger.registered(registration)
         assert local is not None
         if local.state is not State.COVERED:
             return
         wide = self._covering.find(local)
         if wide is not None:
-            self._covering.cover(local, wide.id)
+            self._covering.cover(local, wide.registration)
             self._ledger.keep(local, turn)
             return
         local.step(Event.UNCOVERED)
         self._ledger.keep(local, turn)
         self._register(local, turn)
 
-    def _release(self, subscription_id: str, turn: Turn) -> None:
+    def _release(self, registration: str, turn: Turn) -> None:
         """Withdraw a registration that is ending, once nobody needs it any more."""
-        local = self._ledger.get(subscription_id)
-        if local is None or self._covering.covered_by(subscription_id):
+        local = self._ledger.registered(registration)
+        if local is None or self._covering.covered_by(registration):
             return
         if local.step(Event.RELEASED):
-            self.registrar.abandon(_registration_name(local.id))
+            self.registrar.abandon(_registration_name(local.registration))
             self._withdraw(self._ledger.withdraw(local, turn), turn)
 
     def _withdraw(self, withdrawal: WithdrawalRecord, turn: Turn) -> None:
@@ -226,136 +276,9 @@ class Lifecycle:
             self._ledger.withdrawn(withdrawal.version, turn)
 
 
-def _registration_name(subscription_id: str) -> str:
-    return f"s/{subscription_id}"
+def _registration_name(registration: str) -> str:
+    return f"s/{registration}"
 
 
 def _withdrawal_name(version: int) -> str:
     return f"w/{version}"
-
-
-_GROUPED_ATTEMPTS = 2
-
-Make = Callable[[tuple[int, ...], Turn], object]
-
-
-class _Pursuit:
-    """Something that the roots of some cells have to be told."""
-
-    __slots__ = ("attempts", "cells", "make", "timer", "waiting")
-
-    def __init__(self, make: Make) -> None:
-        self.make = make
-        self.cells: set[int] = set()
-        self.waiting: set[int] = set()
-        self.attempts = 0
-        self.timer: Timer | None = None
-
-
-class Registrar:
-    """What this broker wants the roots of cells to know, by name."""
-
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        settings = core.settings.subscriptions
-        self._backoff = Backoff(ns(settings.confirm_s), ns(settings.registration_s))
-        self._pursuits: dict[str, _Pursuit] = {}
-        self._roots: dict[int, str] = {}
-
-    def pursue(self, name: str, cells: Iterable[int], make: Make, turn: Turn) -> None:
-        """Tell the roots of cells something, again and again until they have answered.
-
-        Parameters
-        ----------
-        name
-            What to call it; what went by that name before is not told any more.
-        cells
-            Whose roots are told.
-        make
-            Makes the message for some of the cells, when it is sent.
-        """
-        self.abandon(name)
-        pursuit = self._pursuits[name] = _Pursuit(make)
-        pursuit.cells |= set(cells)
-        pursuit.waiting |= pursuit.cells
-        if pursuit.cells:
-            self._send(name, pursuit, pursuit.waiting, turn)
-
-    def answered(self, name: str, cells: Iterable[int]) -> bool:
-        """Note that roots have answered; True when that was the last answer."""
-        pursuit = self._pursuits.get(name)
-        if pursuit is None or not pursuit.waiting:
-            return False
-        pursuit.waiting.difference_update(cells)
-        if pursuit.waiting:
-            return False
-        self._rest(pursuit)
-        return True
-
-    def waiting(self, name: str) -> bool:
-        """Whether some root has not answered."""
-        pursuit = self._pursuits.get(name)
-        return pursuit is not None and bool(pursuit.waiting)
-
-    def abandon(self, name: str) -> None:
-        """Tell something to nobody any more."""
-        pursuit = self._pursuits.pop(name, None)
-        if pursuit is not None:
-            self._rest(pursuit)
-
-    def again(self, turn: Turn) -> None:
-        """Tell everything that is not abandoned to everybody again, as leases need it."""
-        for name, pursuit in list(self._pursuits.items()):
-            pursuit.waiting |= pursuit.cells
-            pursuit.attempts = 0
-            self._send(name, pursuit, pursuit.waiting, turn)
-
-    def members_changed(self, change: MembersChanged, turn: Turn) -> None:
-        """Tell everything to roots that are new or have come back."""
-        membership, key_of = self._core.membership, self._core.rendezvous.key_of
-        left = {*change.down, *change.gone}
-        moved: set[int] = set()
-        for cell, root in self._roots.items():
-            if not change.came and root not in left:
-                continue
-            now = membership.root_of(key_of(cell))
-            if now != root or now in change.came:
-                self._roots[cell] = now
-                moved.add(cell)
-        if not moved:
-            return
-        for name, pursuit in list(self._pursuits.items()):
-            cells = pursuit.cells & moved
-            if cells:
-                pursuit.waiting |= cells
-                pursuit.attempts = 0
-                self._send(name, pursuit, cells, turn)
-
-    def _send(self, name: str, pursuit: _Pursuit, cells: set[int], turn: Turn) -> None:
-        self._rest(pursuit)
-        at_ns = turn.now_ns + self._backoff.after(pursuit.attempts)
-        pursuit.attempts += 1
-        pursuit.timer = self._core.timers.at(at_ns, self._repeat, name)
-        links, key_of = self._core.links, self._core.rendezvous.key_of
-        for group in self._groups(cells, together=pursuit.attempts <= _GROUPED_ATTEMPTS):
-            links.route(key_of(group[0]), pursuit.make(group, turn), turn)
-
-    def _repeat(self, turn: Turn, name: str) -> None:
-        pursuit = self._pursuits[name]
-        self._send(name, pursuit, pursuit.waiting, turn)
-
-    def _groups(self, cells: set[int], *, together: bool) -> list[tuple[int, ...]]:
-        """Return cells by root, or each on its own."""
-        membership, key_of = self._core.membership, self._core.rendezvous.key_of
-        groups: dict[str, list[int]] = {}
-        for cell in sorted(cells):
-            root = self._roots[cell] = membership.root_of(key_of(cell))
-            groups.setdefault(root, []).append(cell)
-        if together:
-            return [tuple(groups[root]) for root in sorted(groups)]
-        return [(cell,) for cell in sorted(cells)]
-
-    def _rest(self, pursuit: _Pursuit) -> None:
-        if pursuit.timer is not None:
-            pursuit.timer.cancel()
-            pursuit.timer = None

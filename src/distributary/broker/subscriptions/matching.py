@@ -120,7 +120,7 @@ class Covering:
         tried = 0
         for wide in self._wide.get(_alike(narrow), {}).values():
             if (
-                wide is narrow
+                wide.id == narrow.id
                 or wide.since_ns > narrow.since_ns
                 or narrow.cell_mask & ~wide.cell_mask
             ):
@@ -135,25 +135,26 @@ class Covering:
     def changed(self, local: LocalSubscription) -> None:
         """Note a subscription's state, whenever it has changed."""
         alike = self._wide.setdefault(_alike(local), {})
-        if local.state is State.REGISTERED:
-            alike[local.id] = local
+        # One that has been changed is withdrawn before long.
+        if local.state is State.REGISTERED and not local.until_ns:
+            alike[local.registration] = local
         else:
-            alike.pop(local.id, None)
+            alike.pop(local.registration, None)
 
     def cover(self, local: LocalSubscription, coverer: str | None) -> None:
         """Note in whose registration a subscription is included, if in any."""
         if local.coverer is not None:
             covered = self._covered.get(local.coverer, set())
-            covered.discard(local.id)
+            covered.discard(local.registration)
             if not covered:
                 self._covered.pop(local.coverer, None)
         local.coverer = coverer
         if coverer is not None:
-            self._covered.setdefault(coverer, set()).add(local.id)
+            self._covered.setdefault(coverer, set()).add(local.registration)
 
-    def covered_by(self, subscription_id: str) -> list[str]:
-        """Return the ids of those included in a registration, in order."""
-        return sorted(self._covered.get(subscription_id, ()))
+    def covered_by(self, registration: str) -> list[str]:
+        """Return those included in a registration, in order, as roots would call them."""
+        return sorted(self._covered.get(registration, ()))
 
 
 def _alike(local: LocalSubscription) -> _Alike:

@@ -7,12 +7,24 @@ registration, so that what arrives late changes nothing.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+import msgspec
 
 from distributary.broker.addresses import Speaker
 from distributary.broker.encoding import wire
 
-__all__ = ["Register", "Registered", "Withdraw", "Withdrawn"]
+__all__ = [
+    "Register",
+    "Registered",
+    "RegistrationsRenewed",
+    "RenewRegistrations",
+    "Withdraw",
+    "Withdrawn",
+    "digest_of",
+]
 
 
 @wire(40, Speaker.BROKER)
@@ -23,7 +35,7 @@ class Register:
     Attributes
     ----------
     id
-        The subscription's; together with the home it names the registration.
+        What roots call the subscription; together with the home it names the registration.
     version
         Counts what the home has said about registrations.
     filters, profile
@@ -82,3 +94,32 @@ class Withdrawn:
     id: str
     version: int
     cells: tuple[int, ...]
+
+
+@wire(361, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class RenewRegistrations:
+    """All that a home has registered with a root, which should keep it for longer.
+
+    Attributes
+    ----------
+    digest
+        Of that, by `digest_of`: a root that has the same need not be told, nor write anything.
+    """
+
+    digest: bytes
+
+
+@wire(362, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class RegistrationsRenewed:
+    """Whether a root keeps what a home has registered; if it has something else, it does not."""
+
+    digest: bytes
+    renewed: bool
+
+
+def digest_of(registrations: Iterable[tuple[str, int, tuple[int, ...]]]) -> bytes:
+    """Return a digest of registrations: (id, version, cells in order)."""
+    data = msgspec.msgpack.encode(sorted(registrations))
+    return hashlib.blake2b(data, digest_size=16).digest()

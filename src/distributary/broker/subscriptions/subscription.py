@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
 
-from distributary.broker.addresses import Address
+from distributary.broker.addresses import CLIENT_SIGN, Address
 from distributary.broker.encoding import wire
+from distributary.broker.settings import ns
 from distributary.broker.transitions import Transitions
 from distributary.content import ContentSpace, Subscription
 from distributary.content.documents import parse_document
@@ -31,10 +32,15 @@ __all__ = [
     "cell_mask_of",
     "cells_of",
     "filter_of",
+    "is_scoped",
+    "own_id",
     "read",
+    "scoped_id",
 ]
 
 _REMEMBERED_MAX = 65_536
+# Between the number of a generation and the id that brokers use, which begins with digits.
+_GENERATION = "+"
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,25 @@ def cell_mask_of(filters: str, space: ContentSpace) -> int:
     return sum(1 << cell for cell in cells_of(filters, space))
 
 
+def scoped_id(client: Address, own: str) -> str:
+    """Return what brokers call a subscription, unlike that of any other client.
+
+    The length comes first because both texts are clients' own: no sign would set them apart.
+    """
+    return f"{len(client)}{client}{own}"
+
+
+def is_scoped(text: str, client: Address) -> bool:
+    """Whether brokers may call a subscription of a client so."""
+    return text.startswith(scoped_id(client, ""))
+
+
+def own_id(scoped: str) -> str:
+    """Return what its client calls a subscription that brokers or roots call so."""
+    digits, _, rest = scoped.partition(CLIENT_SIGN)
+    return rest[int(digits.rpartition(_GENERATION)[2]) - 1 :]
+
+
 def _written(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
@@ -156,20 +181,29 @@ class SubscriptionRecord:
     state: int
     since_ns: int
     confirmed: bool
-    expires_ns: int
     coverer: str | None
     claim: int
+    revision: int
+    generation: int
+    until_ns: int
 
 
 class LocalSubscription:
-    """A subscription of a client of this broker.
+    """A subscription of a client of this broker, or one generation of it.
+
+    Whoever changes its filter or its device has two generations for a while, each with a
+    registration of its own: what was published before is owed by the older one.
 
     Attributes
     ----------
     client
         Whose it is.
-    text
-        What the client sent.
+    id
+        What brokers call it; `subscription.id` is what its client does.
+    registration
+        What roots call it; other than the id where it has been changed.
+    text, revision
+        What the client sent, and the number that it has given that.
     version
         Orders what is said about its registration.
     since_ns
@@ -177,10 +211,10 @@ class LocalSubscription:
         while it has not been.
     confirmed
         Whether it has been.
-    expires_ns
-        When it ends unless the client renews it.
+    until_ns
+        Up to when publications are owed, if it has been changed; 0 if it has not.
     coverer
-        The id of the subscription in whose registration it is included, or was until its
+        What roots call the subscription in whose registration it is included, or was until its
         own is confirmed.
     claim
         As in `messages.subscriptions.Register`.
@@ -196,24 +230,39 @@ class LocalSubscription:
         "client",
         "confirmed",
         "coverer",
-        "expires_ns",
+        "generation",
+        "id",
+        "registration",
+        "revision",
         "since_ns",
         "state",
         "text",
+        "until_ns",
         "version",
     )
 
     def __init__(
-        self, client: Address, text: str, *, version: int, now_ns: int, expires_ns: int
+        self,
+        client: Address,
+        text: str,
+        *,
+        version: int,
+        now_ns: int,
+        revision: int = 0,
+        generation: int = 0,
     ) -> None:
         self.client = client
         self.text = text
         self._reading = read(text)
+        self.id = scoped_id(client, self._reading.subscription.id)
+        self.registration = f"{generation}{_GENERATION}{self.id}" if generation else self.id
+        self.revision = revision
+        self.generation = generation
         self.version = version
         self.state = TRANSITIONS.initial
         self.since_ns = now_ns
+        self.until_ns = 0
         self.confirmed = False
-        self.expires_ns = expires_ns
         self.coverer: str | None = None
         self.claim = now_ns
         self.cells: tuple[int, ...] = ()
@@ -222,17 +271,26 @@ class LocalSubscription:
     @classmethod
     def from_record(cls, record: SubscriptionRecord) -> LocalSubscription:
         """Return a subscription as it was kept."""
+        local = cls.moved(record, record.version)
+        local.state = State(record.state)
+        local.coverer = record.coverer
+        local.claim = record.claim
+        return local
+
+    @classmethod
+    def moved(cls, record: SubscriptionRecord, version: int) -> LocalSubscription:
+        """Return a subscription that was kept elsewhere, and is to be registered from here."""
         local = cls(
             record.client,
             record.text,
-            version=record.version,
+            version=version,
             now_ns=record.since_ns,
-            expires_ns=record.expires_ns,
+            revision=record.revision,
+            generation=record.generation,
         )
-        local.state = State(record.state)
         local.confirmed = record.confirmed
-        local.coverer = record.coverer
-        local.claim = record.claim
+        local.until_ns = record.until_ns
+        local.claim = record.claim - 1
         return local
 
     def record(self) -> SubscriptionRecord:
@@ -244,15 +302,24 @@ class LocalSubscription:
             self.state.value,
             self.since_ns,
             self.confirmed,
-            self.expires_ns,
             self.coverer,
             self.claim,
+            self.revision,
+            self.generation,
+            self.until_ns,
         )
 
+    def owes(self, published_ns: int, skew_ns: int) -> bool:
+        """Whether what was published at a time counts, as far as clocks can tell."""
+        if self.since_ns > published_ns + skew_ns:
+            return False
+        return self.until_ns == 0 or published_ns <= self.until_ns + skew_ns
+
     @property
-    def id(self) -> str:
-        """What its client calls it."""
-        return self._reading.subscription.id
+    def expires_ns(self) -> int | None:
+        """When it ends by itself, if its client has said so."""
+        config = self.subscription.config
+        return None if config is None or config.expires_s is None else ns(config.expires_s)
 
     @property
     def subscription(self) -> Subscription:
@@ -269,9 +336,10 @@ class LocalSubscription:
         """Everything that follows from its text."""
         return self._reading
 
-    def replace_text(self, text: str) -> None:
+    def replace_text(self, text: str, revision: int) -> None:
         """Put another text in place, which differs in nothing that roots are told."""
         self.text = text
+        self.revision = revision
         self._reading = read(text)
 
     @property

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from distributary.broker.addresses import Address
 from distributary.broker.client import (
     Refused,
-    Renew,
     Subscribe,
     Subscribed,
     Unsubscribe,
@@ -23,14 +22,17 @@ from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.ledger import Ledger
 from distributary.broker.subscriptions.lifecycle import Lifecycle
-from distributary.broker.subscriptions.messages import Registered, Withdrawn
+from distributary.broker.subscriptions.messages import Registered, RegistrationsRenewed, Withdrawn
+from distributary.broker.subscriptions.notices import NoticeRecord, Notices
 from distributary.broker.subscriptions.subscription import (
     LocalSubscription,
     Reading,
     State,
     SubscriptionRecord,
     read,
+    scoped_id,
 )
+from distributary.broker.validation import COUNT_MAX
 from distributary.content import Publication
 from distributary.errors import BadInput
 
@@ -47,37 +49,46 @@ class ClientSubscriptions:
 
     client: str
     subscriptions: tuple[SubscriptionRecord, ...]
+    notices: tuple[NoticeRecord, ...] = ()
 
 
 class Subscriptions(Part):
-    """What the clients of this broker have asked for, registered and leased."""
+    """What the clients of this broker have asked for, registered."""
 
     name = "subscriptions"
-    uses = ("membership", "links", "rendezvous", "streams", "migration")
+    uses = ("membership", "links", "rendezvous", "deliveries", "streams", "migration")
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
         self._ledger = Ledger(core.settings.space)
         self._lifecycle = Lifecycle(core, self._ledger)
-        self._lease_ns = ns(core.settings.subscriptions.lease_s)
+        self._notices = Notices(core)
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return who handles which kind of message."""
         return {
             Subscribe: self._subscribe,
-            Renew: self._renew,
             Unsubscribe: self._unsubscribe,
             Registered: self._registered,
+            RegistrationsRenewed: self._renewed,
             Withdrawn: self._withdrawn,
         }
 
     def load(self, key: str, record: Any) -> None:
         """Take back what was kept."""
-        self._ledger.load(record)
+        if isinstance(record, NoticeRecord):
+            self._notices.load(record)
+        else:
+            self._ledger.load(record)
 
     def start(self, turn: Turn) -> None:
         """Begin, or go on with what was kept."""
+        for local in self._ledger:
+            if local.live and local.id in self._notices:
+                # A crash has come between the notice and the end.
+                self._end(local.id, turn)
         self._lifecycle.resume(turn)
+        self._notices.start(turn)
 
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
         """Register anew at roots that are new or have come back."""
@@ -90,9 +101,10 @@ class Subscriptions(Part):
         """Return the confirmed subscriptions to content that a publication is for, by id."""
         return self._ledger.matching(publication)
 
-    def covered_by(self, subscription_id: str) -> list[LocalSubscription]:
-        """Return the subscriptions that are included in the registration of another, by id."""
-        found = (self.get(covered) for covered in self._ledger.covering.covered_by(subscription_id))
+    def covered_by(self, registration: str) -> list[LocalSubscription]:
+        """Return the subscriptions that are included in the registration of another, by name."""
+        names = self._ledger.covering.covered_by(registration)
+        found = (self.registered(covered) for covered in names)
         return [local for local in found if local is not None]
 
     def streaming(self, publication: Publication) -> list[LocalSubscription]:
@@ -104,8 +116,13 @@ class Subscriptions(Part):
         return self._ledger.streaming(publication)
 
     def get(self, subscription_id: str) -> LocalSubscription | None:
-        """Return a subscription that has not ended."""
+        """Return a subscription that has not ended, as it is now."""
         local = self._ledger.get(subscription_id)
+        return local if local is not None and local.live else None
+
+    def registered(self, registration: str) -> LocalSubscription | None:
+        """Return what roots call so, if it has not ended."""
+        local = self._ledger.registered(registration)
         return local if local is not None and local.live else None
 
     def clients(self) -> list[Address]:
@@ -122,7 +139,8 @@ class Subscriptions(Part):
             "subscriptions": [
                 {
                     "client": local.client,
-                    "id": local.id,
+                    "id": local.subscription.id,
+                    "generation": local.generation,
                     "state": local.state.name.lower(),
                     "confirmed": local.confirmed,
                     "covered_by": local.coverer,
@@ -143,64 +161,96 @@ class Subscriptions(Part):
             _, named = named_in(message.subscription)
             turn.send(sender, Refused("subscription", str(error), id=named))
             return
-        subscription_id = reading.subscription.id
-        known = self._ledger.get(subscription_id)
-        if known is not None:
-            self._subscribe_again(known, message.subscription, reading, sender, turn)
-            return
-        settings = self.core.settings.subscriptions
-        if self._ledger.count(sender) >= settings.client_max:
-            reason = f"a client has at most {settings.client_max:,} subscriptions"
-            turn.send(sender, Refused("subscription", reason, id=subscription_id))
-            return
-        local = LocalSubscription(
-            sender,
+        own = reading.subscription.id
+        name = scoped_id(sender, own)
+        known = self._ledger.get(name)
+        reason = self._refusal(message, reading, sender, known, turn)
+        if reason is not None:
+            turn.send(sender, Refused("subscription", reason, id=own))
+        elif known is None:
+            self._notices.take(name, turn)
+            self._lifecycle.begin(self._made(message, sender, 0, turn), turn)
+        elif known.live and message.revision >= known.revision:
+            # One that is ending will have ended when the client asks again; one that it said
+            # before another one has been overtaken.
+            self._subscribe_again(known, message, reading, turn)
+
+    def _refusal(
+        self,
+        message: Subscribe,
+        reading: Reading,
+        sender: Address,
+        known: LocalSubscription | None,
+        turn: Turn,
+    ) -> str | None:
+        """Return why a subscription cannot be entered, or be changed so."""
+        if not 0 <= message.revision <= COUNT_MAX:
+            return f"a revision is a number between 0 and {COUNT_MAX:,}"
+        client_max = self.core.settings.subscriptions.client_max
+        if known is None:
+            config = reading.subscription.config
+            expires_s = None if config is None else config.expires_s
+            if expires_s is not None and ns(expires_s) <= turn.now_ns:
+                return "config.expires is a time that has passed"
+            if self._ledger.count(sender) >= client_max:
+                return f"a client has at most {client_max:,} subscriptions"
+        elif known.live and message.revision == known.revision and reading != known.reading:
+            return f"its revision {known.revision} says something else; number changes higher"
+        return None
+
+    def _made(
+        self, message: Subscribe, client: Address, generation: int, turn: Turn
+    ) -> LocalSubscription:
+        return LocalSubscription(
+            client,
             message.subscription,
             version=self._ledger.next_version(turn),
             now_ns=turn.now_ns,
-            expires_ns=turn.now_ns + self._lease_ns,
+            revision=message.revision,
+            generation=generation,
         )
-        self._lifecycle.begin(local, turn)
 
     def _subscribe_again(
-        self, known: LocalSubscription, text: str, reading: Reading, sender: Address, turn: Turn
+        self, known: LocalSubscription, message: Subscribe, reading: Reading, turn: Turn
     ) -> None:
-        if not known.live:
-            # The client asks again until it is answered; the old one will have ended then.
+        if not _same_registration(reading, known.reading):
+            new = self._made(message, known.client, known.generation + 1, turn)
+            self._lifecycle.change(known, new, turn)
             return
-        if known.client != sender:
-            reason = "the id is another client's"
-            turn.send(sender, Refused("subscription", reason, id=known.id))
-        elif not _same_registration(reading, known.reading):
-            reason = "the id is that of another subscription"
-            turn.send(sender, Refused("subscription", reason, id=known.id))
-        else:
-            if reading.subscription.tolerance != known.subscription.tolerance:
-                known.replace_text(text)
-                self._ledger.keep(known, turn)
-                self._lifecycle.followers_changed(known, turn)
-            if known.confirmed:
-                turn.send(sender, Subscribed(known.id))
-
-    def _renew(self, message: Renew, sender: Address, turn: Turn) -> None:
-        for subscription_id in message.ids:
-            local = self.get(subscription_id)
-            if local is None or local.client != sender:
-                turn.send(sender, Unsubscribed(subscription_id))
-            else:
-                local.expires_ns = turn.now_ns + self._lease_ns
-                self._ledger.keep(local, turn)
+        if message.revision > known.revision:
+            known.replace_text(message.subscription, message.revision)
+            self._ledger.keep(known, turn)
+            self._lifecycle.followers_changed(known, turn)
+            self._lifecycle.watch(known, turn)
+            self.core.deliveries.reconsider(known.id, turn)
+        if known.confirmed:
+            turn.send(known.client, Subscribed(known.subscription.id, known.revision))
 
     def _unsubscribe(self, message: Unsubscribe, sender: Address, turn: Turn) -> None:
-        local = self.get(message.id)
-        if local is not None and local.client == sender:
-            self._lifecycle.end(local, turn)
+        name = scoped_id(sender, message.id)
+        self._notices.take(name, turn)
+        if self.get(name) is not None:
+            self._end(name, turn)
         turn.send(sender, Unsubscribed(message.id))
+
+    def give_up(self, local: LocalSubscription, reason: str, turn: Turn) -> None:
+        """End a subscription that its client has not ended, and tell it why."""
+        left = self.core.deliveries.left(local.id)
+        own = local.subscription.id
+        self._notices.add(NoticeRecord(local.client, own, reason, *left, turn.now_ns), turn)
+        self._end(local.id, turn)
+
+    def _end(self, name: str, turn: Turn) -> None:
+        self._lifecycle.end_all(name, turn)
+        self.core.deliveries.close(name, turn)
 
     # What roots answer.
 
     def _registered(self, message: Registered, sender: Address, turn: Turn) -> None:
         self._lifecycle.registered(message, turn)
+
+    def _renewed(self, message: RegistrationsRenewed, sender: Address, turn: Turn) -> None:
+        self._lifecycle.registrar.renewed(message, sender, turn)
 
     def _withdrawn(self, message: Withdrawn, sender: Address, turn: Turn) -> None:
         self._lifecycle.withdrawn(message, turn)
@@ -209,15 +259,12 @@ class Subscriptions(Part):
 
     def export_client(self, client: Address) -> ClientSubscriptions:
         """Return all subscriptions of a client, for its next home."""
-        return ClientSubscriptions(client, tuple(one.record() for one in self.of_client(client)))
+        own = tuple(one.record() for one in self.of_client(client))
+        return ClientSubscriptions(client, own, self._notices.of_client(client))
 
-    def can_adopt(self, client: Address, ids: Iterable[str]) -> bool:
-        """Whether a client's subscriptions of some ids can be entered here.
-
-        They cannot when another client has one of the same id, nor while one is ending.
-        """
-        known = (self._ledger.get(subscription_id) for subscription_id in ids)
-        return all(local is None or (local.live and local.client == client) for local in known)
+    def can_adopt(self, ids: Iterable[str]) -> bool:
+        """Whether subscriptions can be entered here: not while one of the same id is ending."""
+        return all(local.live for name in ids for local in self._ledger.generations(name))
 
     def adopt_client(self, moved: ClientSubscriptions, turn: Turn) -> None:
         """Take over the subscriptions of a client, and register them from here.
@@ -226,18 +273,11 @@ class Subscriptions(Part):
         serve the old home until it withdraws.
         """
         for record in moved.subscriptions:
-            if self._ledger.get(read(record.text).subscription.id) is not None:
-                continue
-            local = LocalSubscription(
-                moved.client,
-                record.text,
-                version=self._ledger.next_version(turn),
-                now_ns=record.since_ns,
-                expires_ns=turn.now_ns + self._lease_ns,
-            )
-            local.confirmed = record.confirmed
-            local.claim = record.claim - 1
-            self._lifecycle.begin(local, turn)
+            local = LocalSubscription.moved(record, self._ledger.next_version(turn))
+            if self._ledger.registered(local.registration) is None:
+                self._lifecycle.begin(local, turn)
+        for notice in moved.notices:
+            self._notices.add(notice, turn)
 
     def settled(self, client: Address) -> bool:
         """Whether all subscriptions of a client are registered everywhere they must be."""
@@ -248,10 +288,12 @@ class Subscriptions(Part):
         """End the subscriptions of a client here, which has moved."""
         for local in self.of_client(client):
             self._lifecycle.depart(local, turn)
+        for notice in self._notices.of_client(client):
+            self._notices.take(notice.name, turn)
 
-    def withdrawing(self, ids: Iterable[str]) -> bool:
-        """Whether some root may still have one of some subscriptions that have ended here."""
-        return self._ledger.withdrawing(set(ids))
+    def withdrawing(self, registrations: Iterable[str]) -> bool:
+        """Whether some root may still have one of some registrations that have ended here."""
+        return self._ledger.withdrawing(set(registrations))
 
 
 def _same_registration(one: Reading, other: Reading) -> bool:

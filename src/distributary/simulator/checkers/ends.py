@@ -9,7 +9,7 @@ __all__ = ["EndsCheck"]
 
 
 class EndsCheck(Checker):
-    """Checks that ended subscriptions get nothing new: unsubscribed ones and expired leases."""
+    """Checks that nothing new comes for what was unsubscribed, or has ended by itself."""
 
     name = "ends"
 
@@ -22,6 +22,6 @@ class EndsCheck(Checker):
         if ended_ns is not None and published.sent_ns > ended_ns:
             self.complain(
                 receipt.at_ns,
-                f"{receipt.wish.subscription.id} ended by {ended_ns / 1e9:.3f} s and got "
+                f"{receipt.wish.name} ended by {ended_ns / 1e9:.3f} s and got "
                 f"{published.identity}, published at {published.sent_ns / 1e9:.3f} s",
             )

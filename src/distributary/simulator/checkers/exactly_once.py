@@ -47,15 +47,15 @@ class ExactlyOnceCheck(Checker):
     def finish(self, now_ns: int) -> None:
         """Look for what has not come, when it should have by now."""
         missing = [
-            (subscription_id, entry)
+            (name, entry)
             for entry in self._due()
-            for subscription_id in sorted(entry.owed)
-            if (subscription_id, entry.identity) not in self._ledger.got
+            for name in sorted(entry.owed)
+            if (name, entry.identity) not in self._ledger.got
         ]
-        for subscription_id, entry in missing[:_NAMED_MAX]:
+        for name, entry in missing[:_NAMED_MAX]:
             self.complain(
                 now_ns,
-                f"{subscription_id} at {self._ledger.wishes[subscription_id].client} was owed "
+                f"{name} was owed "
                 f"{entry.identity}, published at {entry.sent_ns / 1e9:.3f} s, and never got it",
             )
         if len(missing) > _NAMED_MAX:
@@ -69,11 +69,11 @@ class ExactlyOnceCheck(Checker):
         return [e for e in self._ledger.published.values() if e.accepted_ns is not None]
 
     def _read(self, receipt: Receipt) -> None:
-        subscription_id, identity = receipt.wish.subscription.id, receipt.published.identity
-        if (subscription_id, identity) in self._ledger.got:
+        name, identity = receipt.wish.name, receipt.published.identity
+        if (name, identity) in self._ledger.got:
             self.duplicates += 1
-            self.complain(receipt.at_ns, f"{subscription_id} got {identity} twice")
-        elif subscription_id in receipt.published.owed:
+            self.complain(receipt.at_ns, f"{name} got {identity} twice")
+        elif name in receipt.published.owed:
             self.made += 1
         else:
             self.extra += 1

@@ -10,11 +10,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from distributary.broker.addresses import tenant_of
+from distributary.broker.client import Ended
 from distributary.broker.dissemination.messages import ItemId
 from distributary.content import Publication, Subscription
 from distributary.filters import Filter, Index
 
-__all__ = ["Ledger", "PublishedEvent", "Receipt", "Wish"]
+__all__ = ["Form", "Ledger", "PublishedEvent", "Receipt", "Wish", "wish_name"]
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a client has asked for at some time.
+
+    Attributes
+    ----------
+    asked_ns
+        When.
+    """
+
+    subscription: Subscription
+    filter: Filter
+    asked_ns: int
 
 
 @dataclass
@@ -23,6 +39,14 @@ class Wish:
 
     Attributes
     ----------
+    subscription, filter
+        What is asked for; while a change has not been answered, what was before.
+    change
+        What has been asked for instead, and not been answered.
+    overtaken
+        What had been asked for instead before that, and was not answered either.
+    earlier
+        What was asked for before, each with the time at which the next was confirmed.
     registered_ns
         When the client last learnt that it is registered; None while it is not.
     ending_ns
@@ -38,6 +62,42 @@ class Wish:
     registered_ns: int | None = None
     ending_ns: int | None = None
     ended_ns: int | None = None
+    change: Form | None = None
+    overtaken: list[Form] = field(default_factory=list)
+    earlier: list[tuple[Form, int]] = field(default_factory=list)
+
+    @property
+    def form(self) -> Form:
+        """What is asked for."""
+        return Form(self.subscription, self.filter, self.asked_ns)
+
+    def forms(self, published: PublishedEvent, margin_ns: int) -> list[Form]:
+        """Return by what a publication may have been delivered, as far as clocks can tell.
+
+        What was published before a change was asked for counts by what was before, what was
+        published after the answer by what is now, and what was published between by either.
+        """
+        found = [f for f, until_ns in self.earlier if published.sent_ns <= until_ns + margin_ns]
+        found.append(self.form)
+        found += self.overtaken
+        if self.change is not None:
+            found.append(self.change)
+        taken_ns = published.accepted_ns
+        return [
+            form
+            for form in found
+            if form is found[0] or taken_ns is None or taken_ns >= form.asked_ns - margin_ns
+        ]
+
+    @property
+    def name(self) -> str:
+        """What the ledger calls it: clients may give theirs the same id."""
+        return wish_name(self.client, self.subscription.id)
+
+
+def wish_name(client: str, subscription_id: str) -> str:
+    """Return what the ledger calls a subscription of a client."""
+    return f"{subscription_id} of {client}"
 
 
 @dataclass
@@ -148,39 +208,68 @@ class Ledger:
     def asked(self, subscription: Subscription, client: str, now_ns: int) -> None:
         """A client asks for a subscription, for the first time."""
         wish = Wish(subscription, client, Filter.parse(list(subscription.filters)), now_ns)
-        self.wishes[subscription.id] = wish
+        self.wishes[wish.name] = wish
         if subscription.tolerance is None:
-            self._index.add_filter(subscription.id, wish.filter)
+            self._index.add_filter(wish.name, wish.filter)
 
-    def registered(self, subscription_id: str, now_ns: int) -> None:
-        """A client learns that its subscription is registered."""
-        wish = self.wishes[subscription_id]
+    def changing(self, name: str, subscription: Subscription, now_ns: int) -> None:
+        """A client asks for something else under the same id.
+
+        What is under way counts by either from now on.
+        """
+        wish = self.wishes[name]
+        filter_ = Filter.parse(list(subscription.filters))
+        if wish.change is not None:
+            # It may have come into force all the same.
+            wish.overtaken.append(wish.change)
+        wish.change = Form(subscription, filter_, now_ns)
+        for identity, entry in self.published.items():
+            under_way = entry.accepted_ns is None and (name, identity) not in self.got
+            if under_way and not filter_.matches(entry.publication):
+                entry.owed.discard(name)
+
+    def noticed(self, name: str, notice: Ended, received: int, now_ns: int) -> None:
+        """A client learns that a subscription is over, by no doing of its own."""
+        wish = self.wishes[name]
+        if wish.ending_ns is None:
+            self.strangers.append((now_ns, f"{name} ended and should not have: {notice.reason}"))
+        if notice.count and not (
+            notice.first <= received + 1 and notice.count == notice.last - notice.first + 1
+        ):
+            self.strangers.append((now_ns, f"{name} had {received} and was told {notice}"))
+        if wish.ended_ns is None or now_ns < wish.ended_ns:
+            wish.ended_ns = now_ns
+
+    def registered(self, name: str, now_ns: int) -> None:
+        """A client learns that its subscription is registered, as it asked for it last."""
+        wish = self.wishes[name]
+        if wish.change is not None:
+            wish.earlier += [(form, now_ns) for form in (wish.form, *wish.overtaken)]
+            wish.overtaken.clear()
+            wish.subscription, wish.filter = wish.change.subscription, wish.change.filter
+            wish.asked_ns, wish.change = wish.change.asked_ns, None
+            self._index.remove(name)
+            self._index.add_filter(name, wish.filter)
         if wish.registered_ns is None:
             wish.registered_ns = now_ns
 
-    def ending(self, subscription_id: str, now_ns: int) -> None:
-        """A client begins to end a subscription, or to be silent about it.
+    def ending(self, name: str, now_ns: int) -> None:
+        """A client begins to end a subscription, or it may end by itself.
 
         What is on its way to it may still come or not.
         """
-        wish = self.wishes[subscription_id]
+        wish = self.wishes[name]
         if wish.ending_ns is None:
             wish.ending_ns = now_ns
             for identity, entry in self.published.items():
-                if (subscription_id, identity) not in self.got:
-                    entry.owed.discard(subscription_id)
+                if (name, identity) not in self.got:
+                    entry.owed.discard(name)
 
-    def ended(self, subscription_id: str, at_ns: int) -> None:
+    def ended(self, name: str, at_ns: int) -> None:
         """From a time on, nothing that is published may come for a subscription."""
-        wish = self.wishes[subscription_id]
+        wish = self.wishes[name]
         if wish.ended_ns is None:
             wish.ended_ns = at_ns
-
-    def prolonged(self, subscription_id: str, at_ns: int) -> None:
-        """A subscription that has not ended by now lives until a time."""
-        wish = self.wishes[subscription_id]
-        if wish.ended_ns is not None:
-            wish.ended_ns = max(wish.ended_ns, at_ns)
 
     def sent(
         self,
@@ -210,10 +299,10 @@ class Ledger:
         entry.tenant = tenant
         entry.twin = identity in self._twins
         entry.owed.update(
-            subscription_id
-            for subscription_id in self._index.match(publication)
-            if self._is_registered(self.wishes[subscription_id])
-            and tenant_of(self.wishes[subscription_id].client) == tenant
+            name
+            for name in self._index.match(publication)
+            if self._is_registered(self.wishes[name], publication)
+            and tenant_of(self.wishes[name].client) == tenant
         )
         self.published[identity] = entry
 
@@ -225,7 +314,7 @@ class Ledger:
 
     def delivered(
         self,
-        subscription_id: str,
+        name: str,
         identity: ItemId,
         *,
         media_type: str | None,
@@ -234,19 +323,17 @@ class Ledger:
         now_ns: int,
     ) -> None:
         """A client gets a publication, or learns that it cannot have it."""
-        wish, entry = self.wishes.get(subscription_id), self.published.get(identity)
+        wish, entry = self.wishes.get(name), self.published.get(identity)
         if wish is None or entry is None:
             what = "subscription" if wish is None else "publication"
-            self.strangers.append(
-                (now_ns, f"{identity} came for {subscription_id}: nobody made the {what}")
-            )
+            self.strangers.append((now_ns, f"{identity} came for {name}: nobody made the {what}"))
             return
         receipt = Receipt(wish, entry, now_ns, media_type, reason, event)
         for read in self.readers:
             read(receipt)
-        if (subscription_id, identity) not in self.got:
-            self.got[subscription_id, identity] = receipt
-            if subscription_id in entry.owed:
+        if (name, identity) not in self.got:
+            self.got[name, identity] = receipt
+            if name in entry.owed:
                 self.progress_ns = now_ns
 
     def broker_lost(
@@ -271,14 +358,18 @@ class Ledger:
         for identity, entry in self.published.items():
             alone = entry.home == broker and not is_kept_elsewhere(identity)
             gone = {
-                subscription_id
-                for subscription_id in entry.owed
-                if (subscription_id, identity) not in self.got
-                and (alone or self.wishes[subscription_id].client in clients)
+                name
+                for name in entry.owed
+                if (name, identity) not in self.got
+                and (alone or self.wishes[name].client in clients)
             }
             self.excused += len(gone)
             entry.owed -= gone
 
     @staticmethod
-    def _is_registered(wish: Wish) -> bool:
-        return wish.registered_ns is not None and wish.ending_ns is None
+    def _is_registered(wish: Wish, publication: Publication) -> bool:
+        """Whether what is published now is owed; while something changes, only if it is by both."""
+        if wish.registered_ns is None or wish.ending_ns is not None:
+            return False
+        changes = wish.overtaken if wish.change is None else (*wish.overtaken, wish.change)
+        return all(form.filter.matches(publication) for form in changes)

@@ -25,7 +25,7 @@ class OrderCheck(Checker):
         published = receipt.published
         if published.twin:
             return
-        key = (receipt.wish.subscription.id, published.session, published.cell)
+        key = (receipt.wish.name, published.session, published.cell)
         latest = self._latest.get(key, 0)
         if published.order < latest:
             self.complain(

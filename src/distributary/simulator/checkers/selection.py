@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Sequence
 
 from distributary.broker.addresses import tenant_of
-from distributary.broker.settings import Settings
-from distributary.content import AdaptationGraph, Publication, Subscription
+from distributary.broker.settings import Settings, ns
+from distributary.content import AdaptationGraph, Publication
 from distributary.content.format_choice import choices, format_index
-from distributary.simulator.checkers.ledger import Ledger, PublishedEvent, Receipt
+from distributary.simulator.checkers.ledger import Form, Ledger, PublishedEvent, Receipt
 from distributary.simulator.checkers.violation import Checker
 
 __all__ = ["SelectionCheck"]
@@ -44,6 +45,8 @@ class SelectionCheck(Checker):
         self._settings = settings
         self._refused = refused
         self._deciders = deciders
+        # Both the home of the publisher and that of the subscriber look at their clocks.
+        self._margin_ns = 2 * ns(settings.subscriptions.clock_skew_s)
         self._asked: dict[tuple[str, str, int, str], tuple[str, ...]] = {}
         ledger.readers.append(self._read)
 
@@ -60,44 +63,56 @@ class SelectionCheck(Checker):
         if receipt.event is not None and _differs(receipt.event, publication):
             self._wrong(receipt, "with attributes that its publisher did not give it")
             return
-        if not wish.filter.matches(publication):
+        forms = [
+            form
+            for form in wish.forms(receipt.published, self._margin_ns)
+            if form.filter.matches(publication)
+        ]
+        if not forms:
             self._wrong(receipt, "which its filter does not ask for")
             return
-        held = publication.media_type
-        if held is None:
-            if receipt.media_type is None:
-                self._wrong(receipt, "as undeliverable, though it has no content")
-            return
-        deciders = self._deciders(receipt.published) or (self._settings,)
-        right = [self._right(receipt, held, settings) for settings in deciders]
-        if receipt.media_type not in right:
-            expected = right[0]
-            wanted = "as undeliverable" if expected is None else f"in {expected}"
-            found = "as undeliverable" if receipt.media_type is None else f"in {receipt.media_type}"
-            self._wrong(receipt, f"{found}, and should have got it {wanted}")
+        faults = [self._fault(receipt, form) for form in forms]
+        if None not in faults:
+            self._wrong(receipt, str(faults[-1]))
 
-    def _right(self, receipt: Receipt, held: str, settings: Settings) -> str | None:
+    def _fault(self, receipt: Receipt, form: Form) -> str | None:
+        """Return what is wrong with the format, if a subscription was as a client once asked."""
+        held = receipt.published.publication.media_type
+        if held is None:
+            undeliverable = receipt.media_type is None
+            return "as undeliverable, though it has no content" if undeliverable else None
+        deciders = self._deciders(receipt.published) or (self._settings,)
+        right = [self._right(receipt, form, held, settings) for settings in deciders]
+        if receipt.media_type in right:
+            return None
+        expected = right[0]
+        wanted = "as undeliverable" if expected is None else f"in {expected}"
+        found = "as undeliverable" if receipt.media_type is None else f"in {receipt.media_type}"
+        return f"{found}, and should have got it {wanted}"
+
+    def _right(self, receipt: Receipt, form: Form, held: str, settings: Settings) -> str | None:
         """Return the format that a subscriber should have got, if a root has these settings."""
         size_bytes = receipt.published.size_bytes
         graph = settings.graph_for(size_bytes)
-        asked = self._formats(receipt.wish.subscription, settings, size_bytes, held)
+        asked = self._formats(form, settings, size_bytes, held)
         # Entries before the one that was served must have been impossible.
         possible = _possible(graph, held, self._refused(receipt.published))
         return next((name for name in asked if name == receipt.media_type or possible(name)), None)
 
     def _formats(
-        self, subscription: Subscription, settings: Settings, size_bytes: int, held: str
+        self, form: Form, settings: Settings, size_bytes: int, held: str
     ) -> tuple[str, ...]:
         """Return the formats in which a subscriber takes content, the best first."""
-        key = (subscription.id, settings.graph, size_bytes, held)
+        profile = form.subscription.profile
+        name = "" if profile is None else json.dumps(profile.document())
+        key = (name, settings.graph, size_bytes, held)
         if key not in self._asked:
-            found = choices(subscription.profile, settings.graph_for(size_bytes), held)
+            found = choices(profile, settings.graph_for(size_bytes), held)
             self._asked[key] = tuple(choice.name for choice in found)
         return self._asked[key]
 
     def _wrong(self, receipt: Receipt, what: str) -> None:
-        subscription = receipt.wish.subscription
-        self.complain(receipt.at_ns, f"{subscription.id} got {receipt.published.identity} {what}")
+        self.complain(receipt.at_ns, f"{receipt.wish.name} got {receipt.published.identity} {what}")
 
 
 def _differs(event: Publication, published: Publication) -> bool:

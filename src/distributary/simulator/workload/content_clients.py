@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 
 from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.blob import Blob
 from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.settings import ns
 from distributary.content import Publication, Subscription
+from distributary.content.subscription import SubscriptionConfig
 from distributary.simulator.checkers.ledger import Ledger
 from distributary.simulator.network import SimulatedNetwork
 from distributary.simulator.places import Places
@@ -28,6 +31,8 @@ _FOREIGN_EARLY_S = 0.05
 # By how much later the same is published again, at most.
 _TWIN_LATE_S = 2.0
 _MEGABYTE = 1e6
+# Nothing ends while it is being registered.
+_EXPIRES_S_MIN = 5.0
 
 
 class ContentClients:
@@ -131,7 +136,8 @@ class ContentClients:
         begin, end = ns(workload.begin_s), ns(workload.duration_s)
         for subscriber in self.subscribers:
             document: dict[str, object] = {
-                "id": f"sub-{subscriber.address[1:]}",
+                # Everybody's own: ids are not shared by clients.
+                "id": "reports",
                 "filters": self._interests.filters(),
             }
             if formats and rng.random() >= workload.originals:
@@ -140,15 +146,33 @@ class ContentClients:
             at_ns = round(rng.random() * begin * _ARRIVAL_SHARE)
             if rng.random() < workload.late:
                 at_ns = round(rng.uniform(begin, begin + 0.7 * (end - begin)))
-            self._world.at(at_ns, subscriber.subscribe, subscription)
             chance, middle = rng.random(), (begin + end) / 2
             if chance < workload.unsubscribing:
                 later_ns = round(rng.uniform(max(at_ns, middle), end))
                 self._world.at(later_ns, subscriber.unsubscribe, subscription.id)
-            elif chance < workload.unsubscribing + workload.leaving:
-                # Early enough for something to be published after the lease has ended.
-                later_ns = round(rng.uniform(at_ns, max(at_ns, middle)))
-                self._world.at(later_ns, subscriber.leave)
+            elif chance < workload.unsubscribing + workload.expiring:
+                # Early enough for something to be published after that.
+                expires_s = rng.uniform(at_ns, max(at_ns, middle)) / 1e9 + _EXPIRES_S_MIN
+                config = SubscriptionConfig(expires_s=expires_s)
+                subscription = replace(subscription, config=config)
+            elif chance < workload.unsubscribing + workload.expiring + workload.stuck:
+                later_ns = round(rng.uniform(at_ns, max(at_ns, middle))) + ns(_EXPIRES_S_MIN)
+                self._world.at(later_ns, subscriber.get_stuck)
+            self._world.at(at_ns, subscriber.subscribe, subscription)
+            if workload.changing and rng.random() < workload.changing:
+                for _ in range(workload.changes):
+                    change = self._changed(subscription, formats)
+                    later_ns = round(rng.uniform(max(at_ns, begin), end))
+                    self._world.at(later_ns, subscriber.change, change)
+
+    def _changed(self, subscription: Subscription, formats: Sequence[str]) -> Subscription:
+        """Return a subscription to something else, and sometimes for another device."""
+        rng = self._rng
+        document = subscription.document()
+        document["filters"] = self._interests.filters()
+        if formats and rng.random() < 0.5:
+            document["profile"] = profile(formats, rng)
+        return Subscription.parse(document)
 
     def _schedule_publications(self) -> None:
         rng, workload = self._rng, self._scenario.workload

@@ -10,15 +10,15 @@ from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.migration.messages import Connected, RegisterClient
 from distributary.broker.settings import ns
 from distributary.content import Publication, Subscription, parse_event
-from distributary.simulator.checkers.ledger import Ledger
+from distributary.simulator.checkers.ledger import Ledger, wish_name
 from distributary.simulator.workload.device import Device
 from distributary.simulator.world import World
 
 __all__ = ["Subscriber"]
 
-# A lease outlasts this many renewals, so that chance loses it about never.
-_RENEWALS_PER_LEASE = 6
-# What a message may take beyond what clocks may be off, before a lease counts as over.
+# How often a client tells its prices, which may get lost.
+_PRICES_S = 20.0
+# What a message may take beyond what clocks may be off, before a subscription counts as over.
 _GRACE_S = 10.0
 
 
@@ -28,7 +28,7 @@ class Subscriber(Device):
     Attributes
     ----------
     prices
-        What a unit of traffic costs it at each broker; told with every renewal, unless empty.
+        What a unit of traffic costs it at each broker; told again and again, unless empty.
     repeats
         How many deliveries came again because an acknowledgement was late or lost.
     """
@@ -43,20 +43,37 @@ class Subscriber(Device):
         self._wanted: dict[str, Subscription] = {}
         self._received: dict[str, int] = {}
         self._early: dict[str, dict[int, messages.Delivery | messages.Undeliverable]] = {}
-        self._renews = True
+        self._revisions: dict[str, int] = {}
+        self._stuck = False
         self.handle(messages.Subscribed, self._subscribed)
         self.handle(messages.Unsubscribed, self._unsubscribed)
         self.handle(messages.Refused, self._refused)
         self.handle(messages.Delivery, self._numbered)
         self.handle(messages.Undeliverable, self._numbered)
-        lease_s = world.settings.subscriptions.lease_s
-        self._renew_ns = ns(lease_s / _RENEWALS_PER_LEASE)
-        world.at(world.now_ns + self._renew_ns, self._renew)
+        self.handle(messages.Ended, self._ended)
+        world.at(world.now_ns + ns(_PRICES_S), self._tell_prices_again)
 
     def subscribe(self, subscription: Subscription) -> None:
         """Ask for a subscription."""
         self._tell_prices()
         self.ledger.asked(subscription, self.address, self.world.now_ns)
+        self._ask(subscription)
+        config = subscription.config
+        if config is not None and config.expires_s is not None:
+            name, skew_s = self._named(subscription.id), self._skew_s
+            # From when on it may be over by the clock of its home, and from when on it is.
+            at_ns = ns(config.expires_s - skew_s)
+            self.world.at(at_ns, lambda: self.ledger.ending(name, self.world.now_ns))
+            self.ledger.ended(name, ns(config.expires_s + skew_s + _GRACE_S))
+
+    def change(self, subscription: Subscription) -> None:
+        """Ask for something else under the same id, if that is still wanted."""
+        own = subscription.id
+        if own not in self._wanted or self._stuck:
+            return
+        self._revisions[own] = self._revisions.get(own, 0) + 1
+        self.ledger.changing(self._named(own), subscription, self.world.now_ns)
+        self.answered("subscribe", own)
         self._ask(subscription)
 
     def unsubscribe(self, subscription_id: str) -> None:
@@ -64,33 +81,25 @@ class Subscriber(Device):
         if self._wanted.pop(subscription_id, None) is None:
             return
         self.answered("subscribe", subscription_id)
-        self.ledger.ending(subscription_id, self.world.now_ns)
+        self.ledger.ending(self._named(subscription_id), self.world.now_ns)
         self.request(messages.Unsubscribe(subscription_id), "unsubscribe", subscription_id)
 
-    def leave(self) -> None:
-        """Go without a word: nothing is renewed any more."""
-        self._renews = False
+    def get_stuck(self) -> None:
+        """Take nothing any more, and acknowledge nothing, until a notice says what is over."""
+        self._stuck = True
         for subscription_id in self._wanted:
             self.answered("subscribe", subscription_id)
-            self.ledger.ending(subscription_id, self.world.now_ns)
-            self.ledger.ended(subscription_id, self._lease_over_ns())
+            self.ledger.ending(self._named(subscription_id), self.world.now_ns)
 
-    def home_restarted(self) -> None:
-        """Note that the home has begun all leases anew, also those of who is gone."""
-        if not self._renews:
-            for subscription_id in self._wanted:
-                self.ledger.prolonged(subscription_id, self._lease_over_ns())
-
-    def _lease_over_ns(self) -> int:
-        settings = self.world.settings.subscriptions
-        return self.world.now_ns + ns(settings.lease_s + settings.clock_skew_s + _GRACE_S)
+    @property
+    def _skew_s(self) -> float:
+        return self.world.settings.subscriptions.clock_skew_s
 
     def reattach(self, home: str) -> None:
         """Go to another home because the first one is lost for ever, with all it had kept."""
         super().reattach(home)
-        if self._renews:
-            for subscription in list(self._wanted.values()):
-                self._ask(subscription)
+        for subscription in [] if self._stuck else list(self._wanted.values()):
+            self._ask(subscription)
 
     def received_numbers(self) -> tuple[tuple[str, int], ...]:
         """Return the number of the last delivery of each subscription."""
@@ -102,30 +111,42 @@ class Subscriber(Device):
             self._early.clear()
         super()._connected(message)
 
+    def _named(self, subscription_id: str) -> str:
+        return wish_name(self.address, subscription_id)
+
     def _ask(self, subscription: Subscription) -> None:
         self._wanted[subscription.id] = subscription
         text = json.dumps(subscription.document(), separators=(",", ":"))
-        self.request(messages.Subscribe(text), "subscribe", subscription.id)
+        revision = self._revisions.get(subscription.id, 0)
+        self.request(messages.Subscribe(text, revision), "subscribe", subscription.id)
 
-    def _renew(self) -> None:
-        if not self._renews:
-            return
-        if self._wanted:
-            self.send(messages.Renew(tuple(sorted(self._wanted))))
+    def _tell_prices_again(self) -> None:
+        if self._wanted and not self._stuck:
             self._tell_prices()
-        self.world.at(self.world.now_ns + self._renew_ns, self._renew)
+        self.world.at(self.world.now_ns + ns(_PRICES_S), self._tell_prices_again)
 
     def _tell_prices(self) -> None:
         if self.prices:
             self.send(RegisterClient(self.prices))
 
     def _subscribed(self, message: messages.Subscribed) -> None:
-        if self.answered("subscribe", message.id):
-            self.ledger.registered(message.id, self.world.now_ns)
+        latest = message.revision == self._revisions.get(message.id, 0)
+        if latest and self.answered("subscribe", message.id):
+            self.ledger.registered(self._named(message.id), self.world.now_ns)
 
     def _unsubscribed(self, message: messages.Unsubscribed) -> None:
         if self.answered("unsubscribe", message.id):
-            self.ledger.ended(message.id, self.world.now_ns)
+            self.ledger.ended(self._named(message.id), self.world.now_ns)
+
+    def _ended(self, message: messages.Ended) -> None:
+        """Learn that a subscription is over, and say so."""
+        name = self._named(message.id)
+        if self._wanted.pop(message.id, None) is not None:
+            self.answered("subscribe", message.id)
+            self.ledger.noticed(name, message, self._received.get(message.id, 0), self.world.now_ns)
+        # Whoever has heard of it listens again, also to what should not come any more.
+        self._stuck = False
+        self.send(messages.Unsubscribe(message.id))
 
     def _refused(self, message: messages.Refused) -> None:
         self.ledger.refusals.append(
@@ -134,8 +155,8 @@ class Subscriber(Device):
 
     def _numbered(self, message: messages.Delivery | messages.Undeliverable) -> None:
         """Take deliveries in the order of their numbers, and say how far it has got."""
-        if self.home == self._next:
-            # It is not known yet which number comes next.
+        if self.home == self._next or self._stuck:
+            # It is not known yet which number comes next, or nobody listens.
             return
         subscription_id = message.subscription
         received = self._received.get(subscription_id, 0)
@@ -158,7 +179,7 @@ class Subscriber(Device):
             event = _parsed(message.event)
             identity, media_type, reason = event.identity, event.media_type, ""
         self.ledger.delivered(
-            message.subscription,
+            self._named(message.subscription),
             ItemId(self.tenant, *identity),
             media_type=media_type,
             reason=reason,

@@ -1,0 +1,234 @@
+"""A subscription can be changed: what was published before is owed by what it was before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from tests.broker_overlays import Overlay
+from tests.broker_subscribers import Subscriber, cell_of, core_of, event, holders, settings_with
+from tests.content_worlds import JPEG, PDF, SETTINGS, TEXT, ContentWorld
+from tests.migration_worlds import MoveWorld
+
+from distributary.broker.client import Delivery, Subscribed
+from distributary.broker.subscriptions.messages import Register, Withdraw
+from distributary.broker.subscriptions.subscription import scoped_id
+from distributary.content import Subscription
+
+ALARM, OTHER = {"exact": {"type": "alarm"}}, {"exact": {"type": "other"}}
+TOLERANCE = {"value": "/v", "divergence": "absolute", "amount": 1.0}
+RETENTION_S = SETTINGS.content.retention_s
+
+
+def wanting(kind: str, accept: Sequence[str] | None = None) -> Subscription:
+    document: dict[str, object] = {"id": "s", "filters": [{"exact": {"type": kind}}]}
+    if accept is not None:
+        document["profile"] = {"accept": list(accept)}
+    return Subscription.parse(document)
+
+
+def test_what_a_change_asks_for_comes_after_its_answer_and_the_rest_before() -> None:
+    world = ContentWorld(5)
+    device = world.subscribe("s", world.members[0], [ALARM])
+    world.run_s(2)
+    for name, kind in (("1", "alarm"), ("2", "other")):
+        world.publish(name, world.members[1], kind=kind)
+    world.run_s(2)
+    device.change(wanting("other"))
+    world.run_s(3)
+    for name, kind in (("3", "alarm"), ("4", "other")):
+        world.publish(name, world.members[1], kind=kind)
+    world.run_s(3)
+    assert [name for name, _ in world.got("s")] == ["1", "4"]
+    assert device.received_numbers() == (("s", 2),), "the queue and its numbers stay"
+    assert world.violations() == []
+
+
+def test_what_was_published_before_a_change_and_comes_after_it_is_owed() -> None:
+    """From behind a partition, long after the answer."""
+    world = ContentWorld(6)
+    home, root = world.members[0], world.root_of("alarm")
+    far = next(one for one in world.members if one not in (home, root, world.root_of("other")))
+    device = world.subscribe("s", home, [ALARM])
+    world.run_s(3)
+    world.overlay.network.apart = frozenset({far, "@publisher of /maps"})
+    world.publish("1", far, kind="alarm")
+    world.run_s(3)
+    device.change(wanting("other"))
+    world.run_s(6)
+    assert world.ledger.wishes["s of @s"].change is None
+    world.overlay.network.apart = frozenset()
+    world.run_s(25)
+    assert [name for name, _ in world.got("s")] == ["1"]
+    assert world.violations() == []
+
+
+def test_a_device_can_be_changed() -> None:
+    world = ContentWorld(5)
+    device = world.subscribe("s", world.members[0], [ALARM], accept=[JPEG])
+    world.run_s(2)
+    world.publish("1", world.members[1], kind="alarm")
+    world.run_s(3)
+    device.change(wanting("alarm", [TEXT]))
+    world.run_s(3)
+    world.publish("2", world.members[1], kind="alarm")
+    world.run_s(3)
+    device.change(wanting("alarm"))
+    world.run_s(3)
+    world.publish("3", world.members[1], kind="alarm")
+    world.run_s(3)
+    assert world.got("s") == [("1", JPEG), ("2", TEXT), ("3", PDF)]
+    assert world.violations() == []
+
+
+def test_the_new_registration_precedes_the_withdrawal_of_the_old() -> None:
+    overlay = Overlay(6, settings=settings_with())
+    home = overlay.members[0]
+    client = Subscriber(overlay, "@a", home)
+    client.subscribe("s", ALARM)
+    overlay.run_s(2)
+    said: list[object] = []
+    links = core_of(overlay, home).links
+    route = links.route
+
+    def listen(key: str, message: object, turn: object) -> None:
+        said.append(message)
+        route(key, message, turn)  # type: ignore[arg-type]
+
+    links.route = listen  # type: ignore[method-assign]
+    client.subscribe("s", OTHER, revision=1)
+    overlay.run_s(2)
+    assert client.answers(Subscribed) == [Subscribed("s"), Subscribed("s", 1)]
+    retention_s = overlay.world.settings.content.retention_s
+    assert any(isinstance(message, Register) for message in said)
+    assert not any(isinstance(message, Withdraw) for message in said)
+    alarm, other = cell_of(overlay, event("alarm")), cell_of(overlay, event("other"))
+    overlay.run_s(retention_s - 5)
+    assert len(holders(overlay, home, "s", alarm)) == 2
+    overlay.run_s(10)
+    assert any(isinstance(message, Withdraw) for message in said)
+    assert holders(overlay, home, "s", alarm) == []
+    assert len(holders(overlay, home, "s", other)) == 2
+    matching = core_of(overlay, home).subscriptions.matching(event("other"))
+    assert [local.subscription.id for local in matching] == ["s"]
+    keys = overlay.world.nodes[home].journal
+    assert sum(key.startswith("subscriptions/s/") for key in keys) == 1
+
+
+def test_what_was_said_before_a_change_is_not_heard_after_it() -> None:
+    overlay = Overlay(4)
+    home = overlay.members[0]
+    client = Subscriber(overlay, "@a", home)
+    client.subscribe("s", ALARM)
+    overlay.run_s(1)
+    client.subscribe("s", OTHER, revision=2)
+    client.subscribe("s", ALARM, revision=1)
+    overlay.run_s(3)
+    local = core_of(overlay, home).subscriptions.get(scoped_id("@a", "s"))
+    assert local is not None
+    assert local.filter.matches(event("other"))
+    assert client.answers(Subscribed) == [Subscribed("s"), Subscribed("s", 2)]
+
+
+@pytest.mark.parametrize("crash_s", [0.005, 0.05, 0.1, 0.3])
+def test_changes_in_a_row_leave_the_last_and_nothing_else(crash_s: float) -> None:
+    overlay = Overlay(6)
+    home = overlay.members[0]
+    client = Subscriber(overlay, "@a", home)
+    client.subscribe("s", ALARM)
+    overlay.run_s(2)
+    for revision in range(1, 6):
+        client.subscribe("s", {"exact": {"type": f"kind {revision}"}}, revision=revision)
+        overlay.run_s(crash_s)
+        if revision in (2, 5):
+            overlay.world.crash(home)
+            overlay.restart(home)
+    overlay.run_s(10)
+    assert client.answers(Subscribed)[-1] == Subscribed("s", 5)
+    subscriptions = core_of(overlay, home).subscriptions
+    found = subscriptions.matching(event("kind 5"))
+    assert [local.subscription.id for local in found] == ["s"]
+    overlay.run_s(2 * overlay.world.settings.content.retention_s)
+    assert [local.revision for local in subscriptions.of_client("@a")] == [5]
+    for revision in range(1, 5):
+        cell = cell_of(overlay, event(f"kind {revision}"))
+        if cell != cell_of(overlay, event("kind 5")):
+            assert holders(overlay, home, "s", cell) == []
+    client.unsubscribe("s")
+    overlay.run_s(3)
+    assert [key for key in overlay.world.nodes[home].journal if key.startswith("subscr")] == [
+        "subscriptions/version"
+    ]
+
+
+def test_an_end_is_that_of_all_that_a_subscription_was() -> None:
+    world = ContentWorld(4)
+    client = Subscriber(world.overlay, "@a", world.members[0])
+    client.subscribe("s", ALARM)
+    world.run_s(2)
+    client.subscribe("s", OTHER, revision=1)
+    world.run_s(2)
+    client.unsubscribe("s")
+    world.run_s(3)
+    for name, kind in (("1", "alarm"), ("2", "other")):
+        world.publish(name, world.members[1], kind=kind)
+    world.run_s(10)
+    assert client.answers(Delivery) == []
+    subscriptions = core_of(world.overlay, world.members[0]).subscriptions
+    assert subscriptions.clients() == []
+
+
+def test_a_wide_one_that_is_narrowed_still_covers_what_it_covered() -> None:
+    overlay = Overlay(6)
+    home = overlay.members[0]
+    client = Subscriber(overlay, "@a", home)
+    client.subscribe("wide", {"sql": "EXISTS type"})
+    overlay.run_s(1)
+    client.subscribe("narrow", ALARM)
+    overlay.run_s(1)
+    client.subscribe("wide", OTHER, revision=1)
+    overlay.run_s(2)
+    cell = cell_of(overlay, event("alarm"))
+    retention_s = overlay.world.settings.content.retention_s
+    for _ in range(round(retention_s) + 20):
+        overlay.run_s(1)
+        assert holders(overlay, home, "wide", cell) or holders(overlay, home, "narrow", cell)
+    assert holders(overlay, home, "wide", cell) == []
+    assert len(holders(overlay, home, "narrow", cell)) == 2
+
+
+def test_content_can_be_exchanged_for_streams_and_back() -> None:
+    overlay = Overlay(4)
+    home = overlay.members[0]
+    client = Subscriber(overlay, "@a", home)
+    subscriptions = core_of(overlay, home).subscriptions
+    client.subscribe("s", ALARM)
+    overlay.run_s(1)
+    client.subscribe("s", ALARM, revision=1, tolerance=TOLERANCE)
+    overlay.run_s(2)
+    publication = event("alarm", v=1)
+    assert [local.revision for local in subscriptions.streaming(publication)] == [1]
+    client.subscribe("s", ALARM, revision=2, tolerance={**TOLERANCE, "value": "/w"})
+    client.subscribe("s", ALARM, revision=3)
+    overlay.run_s(2)
+    assert subscriptions.streaming(publication) == []
+    owed = [local.revision for local in subscriptions.matching(publication) if not local.until_ns]
+    assert owed == [3]
+
+
+def test_a_client_that_moves_takes_along_what_it_asked_for_before() -> None:
+    world = MoveWorld()
+    device = world.customer("s", world.old, near=world.new)
+    world.run_s(1)
+    device.change(wanting("map"))
+    world.run_s(1)
+    world.publish_for(10)
+    world.run_s(5)
+    assert device.home == world.new
+    assert len(world.got("s")) == 40
+    own = world.core(world.new).subscriptions.of_client("@s")
+    assert [(local.revision, local.until_ns > 0) for local in own] == [(1, False), (0, True)]
+    world.run_s(RETENTION_S)
+    own = world.core(world.new).subscriptions.of_client("@s")
+    assert [local.revision for local in own] == [1]
+    assert world.violations() == []
