@@ -266,7 +266,7 @@ def test_a_crash_at_an_end_leaves_either_the_subscription_or_the_notice(after: i
         if where is not node or node.broker is not None:
             carry_out(where, effect)  # type: ignore[arg-type]
 
-    world.world._carry_out = stop  # type: ignore[method-assign]
+    world.world._carry_out = stop  # type: ignore[method-assign,assignment]
     world.run_s(4)
     assert node.broker is None
     world.overlay.restart(home)

@@ -183,7 +183,7 @@ def test_a_change_that_has_no_number_of_its_own_is_refused() -> None:
     )
 )
 def test_no_two_subscriptions_are_called_the_same(named: list[tuple[str, str, str]]) -> None:
-    called = {}
+    called: dict[str, tuple[str, str, str]] = {}
     for name, tenant, own in named:
         scoped = scoped_id(client_address(name, tenant), own)
         assert own_id(scoped) == own

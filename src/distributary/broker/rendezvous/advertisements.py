@@ -19,7 +19,7 @@ from distributary.broker.encoding import journal_key, wire
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.rendezvous.messages import AdvertiseCells, Interest, InterestTaken
 from distributary.broker.settings import ns
-from distributary.broker.subscriptions.lifecycle import Registrar
+from distributary.broker.subscriptions.registrar import Registrar
 from distributary.broker.timers import Timer
 from distributary.errors import BadInput
 
@@ -126,7 +126,7 @@ class Advertisements:
         elif not self._doubtful(cell, sender, message.asked_ns, now_ns):
             self._unwanted[cell] = (sender, message.asked_ns + self._interest_ns)
         if message.asked_ns:
-            self._registrar.answered(_ALL, (cell,))
+            self._registrar.answered(_ALL, (cell,), turn)
         self._confirm(turn)
 
     def export_client(self, client: Address) -> ClientAdvertisements:
