@@ -427,9 +427,9 @@ class ChangesAtOnce(Subscriptions):
 class ServesBoth(Deliveries):
     """Goes on serving what a subscription was before a change."""
 
-    def _is_for(self, local: LocalSubscription, arrival: Arrival) -> bool:
+    def _owes(self, local: LocalSubscription, item: Item) -> bool:
         until_ns, local.until_ns = local.until_ns, 0
-        wanted = super()._is_for(local, arrival)
+        wanted = super()._owes(local, item)
         local.until_ns = until_ns
         return wanted
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from distributary.broker.blob import Blob
-from distributary.broker.client import Accepted, Announced, Publish, Subscribe, Unsubscribe
+from distributary.broker.client import Announced, Publish, Unsubscribe
 from distributary.broker.encoding import MESSAGE_BYTES_MAX, decode, encode, kind_name, kinds, wire
 from distributary.broker.host import Leave
 from distributary.broker.membership.messages import Gossip, News, Status
