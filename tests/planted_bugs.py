@@ -23,7 +23,7 @@ from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
 from distributary.broker.deliveries.queues import Acknowledged, Queued
 from distributary.broker.dissemination.dissemination import Dissemination
-from distributary.broker.dissemination.messages import Offer, Portion
+from distributary.broker.dissemination.messages import Item, Offer, Portion
 from distributary.broker.dissemination.settled_items import SettledItems
 from distributary.broker.dissemination.task import ContentRecord, ProgressRecord, Sequence
 from distributary.broker.effects import Send, Turn

@@ -42,6 +42,9 @@ __all__ = [
 ]
 
 
+_NAMED_CHARACTERS_MAX = 1024
+
+
 def named_in(text: str, name: str = "id") -> tuple[str, str]:
     """Return the `source` and `id` in JSON that may break the rules otherwise; "" for none.
 
@@ -57,8 +60,9 @@ def named_in(text: str, name: str = "id") -> tuple[str, str]:
 
 
 def _text(value: object) -> str:
-    # JSON can escape halves of characters, which cannot be sent.
-    return value if isinstance(value, str) and value.isprintable() else ""
+    # JSON can escape halves of characters, which cannot be sent, and a refusal is no echo.
+    fits = isinstance(value, str) and len(value) <= _NAMED_CHARACTERS_MAX and value.isprintable()
+    return str(value) if fits else ""
 
 
 @wire(200, Speaker.CLIENT)

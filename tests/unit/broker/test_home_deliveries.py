@@ -202,7 +202,7 @@ def test_a_home_says_again_that_it_has_been_served_when_it_is_asked() -> None:
     part._asked(AskServed(ItemId("", "/maps", "map"), known.attempt), "another", turn)
     part._asked(AskServed(ItemId("", "/maps", "unheard of"), 1), root, turn)
     (effect,) = turn.effects
-    assert effect.message == Served(ItemId("", "/maps", "map"), known.attempt, ("s",))  # type: ignore[union-attr]
+    assert effect.message == Served(ItemId("", "/maps", "map"), known.attempt, (SLOW,))  # type: ignore[union-attr]
 
 
 def test_who_subscribes_after_a_publication_does_not_get_it() -> None:

@@ -17,9 +17,11 @@ from distributary.broker.dissemination.messages import Served
 from distributary.broker.effects import Send, Turn
 from distributary.broker.plan_part import NOTHING_BEFORE, Grant
 from distributary.broker.settings import Settings
+from distributary.broker.subscriptions.subscription import scoped_id
 from distributary.broker.telemetry import SettingsDiffer
 
 WEBP = "image/webp"
+A, B = scoped_id("@a", "a"), scoped_id("@b", "b")
 
 
 def with_webp() -> Settings:
@@ -126,8 +128,8 @@ HIGH: list[object] = [{"exact": {"type": "map"}}, {"range": {"level": {"min": 5}
 def test_a_home_names_what_it_has_kept_and_what_it_does_not_know() -> None:
     world, home = home_with({"a": MAPS, "b": [{"exact": {"type": "other"}}]})
     world.run_s(3)
-    told = arrival_at(world, home, Grant("a", PDF), Grant("b", PDF), Grant("c", PDF))
-    assert (told.served, told.unknown) == (("a", "b"), ("c",))
+    told = arrival_at(world, home, *(Grant(name, PDF) for name in (A, B, "c")))
+    assert (told.served, told.unknown) == ((A, B), ("c",))
     # The root has said that it is for `b`: the home does not match again.
     assert world.got("b") == []
     world.run_s(1)
@@ -137,7 +139,9 @@ def test_a_home_names_what_it_has_kept_and_what_it_does_not_know() -> None:
 def test_a_covered_subscription_gets_what_the_registration_that_covers_it_is_sent_for() -> None:
     world, home = home_with({"wide": MAPS, "narrow": HIGH})
     core = world.overlay.broker(home).core
-    assert [one.id for one in core.subscriptions.covered_by("wide")] == ["narrow"]
+    assert [one.id for one in core.subscriptions.covered_by(scoped_id("@wide", "wide"))] == [
+        scoped_id("@narrow", "narrow")
+    ]
     world.publish("2", home, level=7)
     world.run_s(5)
     assert [identity for identity, _ in world.got("wide")] == ["1", "2"]
@@ -182,7 +186,7 @@ def test_the_root_serves_again_what_a_home_does_not_name() -> None:
     dissemination = world.overlay.broker(world.root_of()).core.dissemination
     (task,) = dissemination._tasks.values()
     assert {one: list(pending.registrations) for one, pending in task.pending.items()} == {
-        home: ["b"]
+        home: [B]
     }
     world.run_s(10)
     assert not list(dissemination._open)

@@ -168,7 +168,9 @@ def test_what_has_expired_cannot_be_asked_for() -> None:
     overlay.run_s(20)
     client.subscribe("s", ALARM, config={"expires": 10})
     overlay.run_s(1)
-    assert client.received == [Refused("s", "config.expires is a time that has passed")]
+    assert client.received == [
+        Refused("subscription", "config.expires is a time that has passed", id="s")
+    ]
 
 
 def test_those_that_an_expired_subscription_covered_are_registered() -> None:

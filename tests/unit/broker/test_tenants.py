@@ -66,7 +66,8 @@ def test_two_tenants_may_publish_under_the_same_source_and_id(homes: tuple[int, 
         for (wish, identity), receipt in world.ledger.got.items()
         if receipt.event is not None
     }
-    expected = {("a", str(k)): k for k in range(3)} | {("b", str(k)): k + 10 for k in range(3)}
+    expected = {("a of @a@a", str(k)): k for k in range(3)}
+    expected |= {("b of @b@b", str(k)): k + 10 for k in range(3)}
     assert levels == expected
 
 
