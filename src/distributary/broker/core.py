@@ -11,6 +11,7 @@ from distributary.broker.blob import Blob
 from distributary.broker.effects import ConversionRefused, Convert, Converted, Serve, Turn
 from distributary.broker.encoding import speaker_of
 from distributary.broker.settings import Settings
+from distributary.broker.tickets import Tickets
 from distributary.broker.timers import Timers
 from distributary.broker.validation import Check, Rules
 from distributary.errors import BadInput, PeerMisbehaved
@@ -111,8 +112,7 @@ class Core:
         self._handlers: dict[type, Handler] = {}
         self._checks: dict[type, Check] = {}
         self._rules = Rules(identity, settings)
-        self._tickets = 0
-        self._waiting: dict[int, tuple[Callable[..., None], tuple[Any, ...]]] = {}
+        self.tickets = Tickets(self.timers, settings.content)
 
     def install(self, part: Part) -> None:
         """Make a part known to the others, and give it the messages that it handles."""
@@ -167,31 +167,25 @@ class Core:
 
     def serve(self, turn: Turn, call: Callable[..., None], *arguments: Any) -> None:
         """Have `call(turn, *arguments)` called when the processor gets round to it."""
-        turn.effects.append(Serve(self._ticket(call, arguments)))
+        turn.effects.append(Serve(self.tickets.expect(call, arguments)))
 
     def convert(
         self, turn: Turn, blob: Blob, target: str, call: Callable[..., None], *arguments: Any
     ) -> None:
         """Have content converted, and `call(turn, answer, *arguments)` called with the answer.
 
-        The answer is `Converted` or `ConversionRefused`. A crash forgets the request; whoever
-        made it makes it again from what was kept.
+        The answer is `Converted` or `ConversionRefused`, for good or after as many tries as
+        there are. A crash forgets the request; whoever made it makes it again from what was
+        kept.
         """
-        turn.effects.append(Convert(self._ticket(call, arguments), blob, target))
+        self.tickets.ask(turn, lambda ticket: Convert(ticket, blob, target), call, arguments)
 
     def served(self, ticket: int, turn: Turn) -> None:
         """Do what waited for the processor."""
-        call, arguments = self._waiting.pop(ticket)
-        call(turn, *arguments)
+        self.tickets.answer(ticket, turn=turn)
 
     def converted(self, answer: Converted | ConversionRefused, turn: Turn) -> None:
-        """Do what waited for a conversion; answers to what a crash forgot are ignored."""
-        waiting = self._waiting.pop(answer.ticket, None)
-        if waiting is not None:
-            call, arguments = waiting
-            call(turn, answer, *arguments)
-
-    def _ticket(self, call: Callable[..., None], arguments: tuple[Any, ...]) -> int:
-        self._tickets += 1
-        self._waiting[self._tickets] = (call, arguments)
-        return self._tickets
+        """Do what waited for a conversion, unless that is to be tried again."""
+        for_now = isinstance(answer, ConversionRefused) and not answer.lasting
+        if not (for_now and self.tickets.failed_for_now(answer.ticket, turn)):
+            self.tickets.answer(answer.ticket, answer, turn=turn)

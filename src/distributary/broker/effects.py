@@ -53,7 +53,11 @@ class Erase:
 
 @dataclass(frozen=True, slots=True)
 class Convert:
-    """Convert content; answered by `events.Converted` or `events.ConversionRefused`."""
+    """Convert content; answered by `Converted` or `ConversionRefused`, at least once.
+
+    The same ticket comes again while there is no answer. To a host that is at work on it this
+    says nothing new; one that has forgotten it begins anew.
+    """
 
     ticket: int
     blob: Blob
@@ -134,7 +138,15 @@ class Converted:
 @wire(2, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class ConversionRefused:
-    """A conversion failed, and will fail again."""
+    """A conversion failed.
+
+    Attributes
+    ----------
+    lasting
+        Whether it would fail again, because of the content. Otherwise the host was busy, or
+        had to kill it, and the broker asks again later.
+    """
 
     ticket: int
     reason: str
+    lasting: bool = True

@@ -139,6 +139,10 @@ class ContentSettings:
     probe_s
         How long a root waits for answers to a probe; a way that it has not heard of by then
         is taken from a registration.
+    ask_s
+        After how long a broker that its host has not answered asks again, at first.
+    conversion_tries
+        How often a conversion may fail for now before it counts as failed for good.
     """
 
     tree: str = "estimated"
@@ -153,6 +157,8 @@ class ContentSettings:
     compare: bool = True
     probe_bytes: int = 100
     probe_s: float = 2.0
+    ask_s: float = 10.0
+    conversion_tries: int = 6
 
 
 @dataclass(frozen=True)

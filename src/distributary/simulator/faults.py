@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from distributary.broker.addresses import HOST, Address
 from distributary.broker.blob import Blob
+from distributary.broker.effects import ConversionRefused
 from distributary.broker.host import Leave
 from distributary.broker.settings import ns
 from distributary.simulator.conversions import ConversionOutcome, Convert
@@ -191,6 +192,10 @@ class FaultInjector:
                         self._world.at(begin, self._skew, broker, off_ns)
                 case "conversion":
                     self._world.at(begin, self._spoil, planned, end)
+                case "converters":
+                    self._world.at(begin, self._restart_converters, planned)
+                    self._world.at(begin, self._overload, planned, end)
+                    self._world.at(end, self._restart_converters, planned)
 
     def _striking(
         self, planned: PlannedFault, begin_ns: int, end_ns: int
@@ -290,6 +295,28 @@ class FaultInjector:
             return healthy(broker, blob, target)
 
         return convert
+
+    def _restart_converters(self, planned: PlannedFault) -> None:
+        """Have hosts lose what their converters are at; of some of it they tell the broker."""
+        for broker in planned.brokers or tuple(self._world.nodes):
+            for ticket in self._world.nodes[broker].converter.restart():
+                if self._rng.random() < planned.fault.rate:
+                    answer = ConversionRefused(ticket, "it was killed", lasting=False)
+                    self._world.tell(broker, answer, sender=HOST)
+
+    def _overload(self, planned: PlannedFault, end_ns: int) -> None:
+        healthy = self._world.convert
+
+        def convert(broker: str, blob: Blob, target: str) -> ConversionOutcome:
+            if (
+                self._world.now_ns < end_ns
+                and (not planned.brokers or broker in planned.brokers)
+                and self._rng.random() < planned.fault.rate
+            ):
+                return ConversionOutcome(0.01, None, "the host is busy", lasting=False)
+            return healthy(broker, blob, target)
+
+        self._world.convert = convert
 
     def _fails(self, blob: Blob, target: str, rate: float) -> bool:
         # A conversion that failed once fails everywhere: the content is what is wrong.

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from distributary.broker.addresses import Address
 from distributary.broker.broker import Broker
 from distributary.broker.effects import Effect
+from distributary.simulator.conversions import Converter
 
 __all__ = ["Job", "Node"]
 
@@ -42,6 +43,8 @@ class Node:
     tear
         What to do when the broker goes down in the middle of its next turn; None when it
         is not to.
+    converter
+        What converts beside the broker.
     """
 
     def __init__(self, identity: str) -> None:
@@ -59,7 +62,7 @@ class Node:
         self.busy = False
         self.waiting_effects: deque[Effect] = deque()
         self.jobs: deque[Job] = deque()
-        self.converter_free_ns = 0
+        self.converter = Converter()
         self._clock_ns = 0
 
     def clock_ns(self, now_ns: int) -> int:
@@ -69,7 +72,7 @@ class Node:
             self._clock_ns = own_ns
         return self._clock_ns
 
-    def go_down(self) -> None:
+    def go_down(self, now_ns: int) -> None:
         """Lose everything but the disk."""
         self.broker = None
         self.life += 1
@@ -78,4 +81,4 @@ class Node:
         self.busy = False
         self.waiting_effects.clear()
         self.jobs.clear()
-        self.converter_free_ns = 0
+        self.converter.abandon(now_ns=now_ns)

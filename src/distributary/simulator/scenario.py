@@ -48,6 +48,7 @@ FAULT_KINDS = (
     "skew",
     "torn",
     "conversion",
+    "converters",
     "mix",
 )
 

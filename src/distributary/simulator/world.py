@@ -29,7 +29,7 @@ from distributary.broker.effects import (
     Spend,
 )
 from distributary.broker.encoding import decode, encode
-from distributary.broker.settings import Settings, ns
+from distributary.broker.settings import Settings
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
 from distributary.simulator import conversions
@@ -140,7 +140,7 @@ class World:
 
     def crash(self, identity: str) -> None:
         """Stop a broker at once; its disk stays."""
-        self.nodes[identity].go_down()
+        self.nodes[identity].go_down(self.now_ns)
 
     def tear(self, identity: str, then: Callable[[], None]) -> None:
         """Stop a broker in the middle of its next turn, after it has sent something.
@@ -261,7 +261,7 @@ class World:
         early = [k for k in sent if any(type(later) is Persist for later in effects[k:])]
         for effect in effects[: self._times.choice(early or sent)]:
             self._carry_out(node, effect)
-        node.go_down()
+        node.go_down(self.now_ns)
         then()
         return True
 
@@ -354,16 +354,19 @@ class World:
 
     def _convert(self, node: Node, ticket: int, outcome: conversions.ConversionOutcome) -> None:
         seconds = outcome.seconds * node.node_cost * node.slowness
-        node.converter_free_ns = max(node.converter_free_ns, self.now_ns) + ns(seconds)
+        at_ns = node.converter.ask(ticket, seconds, now_ns=self.now_ns)
+        if at_ns is None:
+            return
         answer = (
-            ConversionRefused(ticket, outcome.reason)
+            ConversionRefused(ticket, outcome.reason, outcome.lasting)
             if outcome.blob is None
             else Converted(ticket, outcome.blob)
         )
-        self.at(node.converter_free_ns, self._converted, node, node.life, answer)
+        self.at(at_ns, self._converted, node, answer)
 
-    def _converted(self, node: Node, life: int, answer: Converted | ConversionRefused) -> None:
-        if node.life == life:
+    def _converted(self, node: Node, answer: Converted | ConversionRefused) -> None:
+        """Answer whoever is there, be it in another life than whoever asked."""
+        if node.converter.is_done(answer.ticket, self.now_ns):
             self.tell(node.identity, answer, sender=HOST)
 
     def _rearm(self, node: Node) -> None:

@@ -84,7 +84,8 @@ _FANOUT = 3
 # Suspects are asked a last time before they count as down, unless there are many.
 _ASKED_LAST_MAX = 8
 
-_INCARNATION_MAX = 1 << 62
+# Numbers of messages and tickets begin with the life, and are eight bytes long.
+_INCARNATION_MAX = 1 << 51
 
 _AWAY = (Status.DOWN, Status.LOST)
 

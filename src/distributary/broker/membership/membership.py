@@ -97,6 +97,7 @@ class Membership(Part):
             # Brokers of one process share this tuple, which is long in a large overlay.
             founders = self._founders
         self.gossip = self._gossip_of(founders, incarnation)
+        self.core.tickets.life = self.life
         self._started = True
         self._find_routes(came=founders)
         self._keep(turn)
