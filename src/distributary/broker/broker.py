@@ -107,37 +107,45 @@ class Broker:
         if self._started:
             raise LocalMisuse("a broker is started once")
         self._started = True
-        turn = Turn(now_ns)
+        turn = self._turn(now_ns)
         for part in self.core.parts.values():
             part.start(turn)
-        return turn.effects
+        return self._effects(turn)
 
     def receive(self, message: object, *, sender: Address, now_ns: int) -> list[Effect]:
         """Take a message from a broker or a client, or an event from the host."""
-        turn = Turn(now_ns)
+        turn = self._turn(now_ns)
         kind = type(message)
         if kind is Converted or kind is ConversionRefused:
             if sender != HOST:
                 raise PeerMisbehaved("only a host says what became of a conversion")
             assert isinstance(message, Converted | ConversionRefused)
             self.core.converted(message, turn)
-            return turn.effects
+            return self._effects(turn)
         if not (is_client(sender) and self.core.migration.turns_away(message, sender, turn)):
             self.core.handle(message, sender, turn)
-        return turn.effects
+        return self._effects(turn)
 
     def serve(self, ticket: int, *, now_ns: int) -> list[Effect]:
         """Go on with what waited for the processor."""
-        turn = Turn(now_ns)
+        turn = self._turn(now_ns)
         self.core.served(ticket, turn)
-        return turn.effects
+        return self._effects(turn)
 
     def wake(self, *, now_ns: int) -> list[Effect]:
         """Do what is due; a wake-up that comes too early or too late does no harm."""
-        turn = Turn(now_ns)
+        turn = self._turn(now_ns)
         self.core.timers.run(turn)
-        return turn.effects
+        return self._effects(turn)
 
     def wake_at_ns(self) -> int | None:
-        """Return when the broker wants to be woken next."""
-        return self.core.timers.next_ns()
+        """Return when the broker wants to be woken next, by its host's clock."""
+        at_ns = self.core.timers.next_ns()
+        return None if at_ns is None else self.core.clock.wall_ns_at(at_ns)
+
+    def _turn(self, now_ns: int) -> Turn:
+        return Turn(self.core.clock.read(now_ns))
+
+    def _effects(self, turn: Turn) -> list[Effect]:
+        self.core.clock.keep(turn)
+        return turn.effects

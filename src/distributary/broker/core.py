@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from distributary.broker.addresses import Address, speaker_at
 from distributary.broker.blob import Blob
+from distributary.broker.clock import Clock
 from distributary.broker.effects import ConversionRefused, Convert, Converted, Serve, Turn
 from distributary.broker.encoding import speaker_of
-from distributary.broker.settings import Settings
+from distributary.broker.settings import Settings, ns
 from distributary.broker.tickets import Tickets
 from distributary.broker.timers import Timers
 from distributary.broker.validation import Check, Rules
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["Core", "Handler", "Part"]
 
 Handler = Callable[[Any, Address, Turn], None]
+
+# The time is not kept more often than this, however little clocks may differ.
+_CLOCK_NS_MIN = 250_000_000
 
 
 class Part:
@@ -107,6 +111,7 @@ class Core:
         self.settings = settings
         self.rng = rng
         self.timers = Timers()
+        self.clock = Clock(max(ns(settings.subscriptions.clock_skew_s) // 2, _CLOCK_NS_MIN))
         self.parts: dict[str, Part] = {}
         """Every part by name, in the order in which they hear of changes."""
         self._handlers: dict[type, Handler] = {}

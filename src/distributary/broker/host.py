@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from distributary.broker.addresses import Speaker
 from distributary.broker.encoding import wire
 
-__all__ = ["Leave", "Neighbour", "PlantTree", "ServiceTimes", "Surroundings"]
+__all__ = [
+    "Detached",
+    "Leave",
+    "Neighbour",
+    "PlantTree",
+    "Reattached",
+    "ServiceTimes",
+    "Surroundings",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,18 @@ class Surroundings:
 @dataclass(frozen=True, slots=True)
 class Leave:
     """Leave the overlay in good order."""
+
+
+@wire(320, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class Detached:
+    """The host has no connection to anybody; to be told before `start` too, if it has none."""
+
+
+@wire(321, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class Reattached:
+    """The host has a connection again."""
 
 
 @wire(5, Speaker.HOST)

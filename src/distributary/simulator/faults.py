@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from distributary.broker.addresses import HOST, Address
 from distributary.broker.blob import Blob
 from distributary.broker.effects import ConversionRefused
-from distributary.broker.host import Leave
+from distributary.broker.host import Detached, Leave, Reattached
 from distributary.broker.settings import ns
+from distributary.simulator.checkers.outages import OutagesCheck
 from distributary.simulator.conversions import ConversionOutcome, Convert
 from distributary.simulator.message_sizes import weigh
 from distributary.simulator.network import Disturbance, SimulatedNetwork
@@ -22,6 +23,8 @@ __all__ = ["FaultInjector", "PlannedFault", "planned_faults"]
 _LASTING_S = 15.0
 # How often a broker that leaves is asked whether everything of it has arrived.
 _LOOK_S = 0.25
+# Within which time a host notices that it has lost its connection, or has it back.
+_NOTICED_S = 1.0
 _MIXED_KINDS = ("drop", "duplicate", "reorder", "delay", "partition", "crash", "torn", "slow")
 _NS_PER_MS = 1e6
 
@@ -127,6 +130,8 @@ class FaultInjector:
         The brokers that have been told to leave.
     refused
         The digests of content and formats into which it could not be converted.
+    outages
+        Told which hosts lose their connection, and get it back.
     """
 
     def __init__(
@@ -148,6 +153,8 @@ class FaultInjector:
         self._planned = planned
         self._rng = rng
         self._crashes: dict[str, int] = {}
+        self._detached: set[str] = set()
+        self.outages = OutagesCheck()
         self.lost: dict[str, int] = {}
         self.leaving: set[str] = set()
         self.refused: set[tuple[str, str]] = set()
@@ -190,6 +197,19 @@ class FaultInjector:
                     for broker in planned.brokers or tuple(self._world.nodes):
                         off_ns = ns(self._rng.random() * planned.fault.seconds)
                         self._world.at(begin, self._skew, broker, off_ns)
+                case "slew":
+                    for broker in planned.brokers or tuple(self._world.nodes):
+                        off_ns = ns(self._rng.random() * planned.fault.seconds)
+                        self._world.at(begin, self._skew, broker, off_ns)
+                        self._world.at(end, self._skew, broker, 0)
+                case "detached":
+                    disturbance = _disturbance(planned)
+                    self._world.at(begin, self._network.disturbances.append, disturbance)
+                    self._world.at(end, self._network.disturbances.remove, disturbance)
+                    for broker in planned.brokers or tuple(self._world.nodes):
+                        # Hosts do not notice at once.
+                        self._world.at(begin + self._notice_ns(), self._detach, broker, end)
+                        self._world.at(end + self._notice_ns(), self._reattach, broker)
                 case "conversion":
                     self._world.at(begin, self._spoil, planned, end)
                 case "converters":
@@ -235,7 +255,8 @@ class FaultInjector:
     def _restart(self, broker: str) -> None:
         self._crashes[broker] -= 1
         if self._crashes[broker] == 0 and broker not in self.lost:
-            self._world.restart(broker, *self._first(broker))
+            detached = (Detached(),) if broker in self._detached else ()
+            self._world.restart(broker, *self._first(broker), *detached)
             self._on_restart(broker)
 
     def _tear(self, broker: str, end_ns: int) -> None:
@@ -278,6 +299,24 @@ class FaultInjector:
 
     def _skew(self, broker: str, off_ns: int) -> None:
         self._world.nodes[broker].skew_ns = off_ns
+
+    def _notice_ns(self) -> int:
+        return ns(self._rng.random() * _NOTICED_S)
+
+    def _detach(self, broker: str, end_ns: int) -> None:
+        running = self._world.nodes[broker].broker
+        if running is not None and self._world.now_ns < end_ns:
+            self._detached.add(broker)
+            self._world.tell(broker, Detached(), sender=HOST)
+            self.outages.detached(broker, running.core.membership.alive())
+
+    def _reattach(self, broker: str) -> None:
+        running = self._world.nodes[broker].broker
+        self._detached.discard(broker)
+        if running is not None:
+            alive = running.core.membership.alive()
+            self.outages.reattached(broker, alive, self._world.now_ns)
+            self._world.tell(broker, Reattached(), sender=HOST)
 
     def _spoil(self, planned: PlannedFault, end_ns: int) -> None:
         healthy = self._world.convert
@@ -329,6 +368,8 @@ def _disturbance(planned: PlannedFault) -> Disturbance:
     brokers = frozenset(planned.brokers) or None
     late_ns = fault.extra_ms * _NS_PER_MS
     match fault.kind:
+        case "detached":
+            return Disturbance(brokers, drop=1.0)
         case "drop":
             return Disturbance(brokers, drop=fault.rate)
         case "duplicate":

@@ -46,6 +46,8 @@ FAULT_KINDS = (
     "leave",
     "slow",
     "skew",
+    "slew",
+    "detached",
     "torn",
     "conversion",
     "converters",

@@ -137,6 +137,7 @@ class Simulation:
             self.trees,
             self.tolerances,
             self.holds,
+            self.faults.outages,
         )
         self.violations: list[Violation] = []
         self.planned: list[Planned] = []

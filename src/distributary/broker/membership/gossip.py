@@ -265,8 +265,15 @@ class GossipExchange:
         if deadline_ns is not None:
             self._expiry = self._core.timers.at(deadline_ns, self._expire)
 
+    def resume(self, turn: Turn) -> None:
+        """Give all of whom nothing was heard as long as if they had just gone quiet."""
+        self.roster.renew_deadlines(now_ns=turn.now_ns)
+        self._settle(turn)
+
     def _expire(self, turn: Turn) -> None:
         self._expiry = None
+        if self._core.membership.detached:
+            return
         roster = self.roster
         due = roster.due(turn.now_ns)
         for peer in due:

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
+from distributary.broker.clock import ClockRecord
 from distributary.broker.core import Handler, Part
 from distributary.broker.effects import Turn
-from distributary.broker.host import Leave, Surroundings
+from distributary.broker.host import Detached, Leave, Reattached, Surroundings
 from distributary.broker.membership.failure_detector import Detector
 from distributary.broker.membership.gossip import GossipExchange
 from distributary.broker.membership.messages import (
@@ -48,6 +49,8 @@ class Membership(Part):
     ----------
     node_cost
         What a unit of conversion costs at this broker, as a factor.
+    detached
+        Whether the host has no connection, so that nobody's silence says anything.
     """
 
     name = "membership"
@@ -55,6 +58,7 @@ class Membership(Part):
     def __init__(self, core: Core) -> None:
         super().__init__(core)
         self.node_cost = 1.0
+        self.detached = False
         self.distances = Distances()
         self.detector = Detector(self)
         self.gossip = self._gossip_of((), 0)
@@ -72,6 +76,8 @@ class Membership(Part):
         return {
             Surroundings: self._surroundings,
             Leave: self._leave,
+            Detached: self._detached,
+            Reattached: self._reattached,
             Ping: self._pinged,
             Pong: self._ponged,
             PingFor: self._ping_for,
@@ -82,7 +88,10 @@ class Membership(Part):
         }
 
     def load(self, key: str, record: Any) -> None:
-        """Take back who was there, and the own incarnation."""
+        """Take back who was there, and the own incarnation; and how late it was."""
+        if isinstance(record, ClockRecord):
+            self.core.clock.restore(record)
+            return
         assert isinstance(record, Known)
         self._kept = record
 
@@ -178,6 +187,22 @@ class Membership(Part):
             turn.send(peer, Gossip((self.gossip.own_news(),)))
         self._find_routes()
         self.core.members_changed(MembersChanged(gone=(own,)), turn)
+
+    def _detached(self, message: Detached, sender: Address, turn: Turn) -> None:
+        """Draw no conclusions from silence.
+
+        Where the transport is out for everybody, each would take all others for down, be the
+        root of everything, and give up in the end what it has for them.
+        """
+        self.detached = True
+        self.detector.suspend()
+
+    def _reattached(self, message: Reattached, sender: Address, turn: Turn) -> None:
+        """Give everybody the full time again, and ask what has happened meanwhile."""
+        if self.detached:
+            self.detached = False
+            self.gossip.resume(turn)
+            self._join_others(turn)
 
     def _pinged(self, message: Ping, sender: Address, turn: Turn) -> None:
         gossip = self.gossip

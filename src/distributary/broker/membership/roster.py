@@ -244,6 +244,13 @@ class Roster:
         """Let happen what happens to a broker from which nothing has been heard in time."""
         self._step(identity, MemberEvent.EXPIRED, now_ns, self.get(identity).incarnation)
 
+    def renew_deadlines(self, *, now_ns: int) -> None:
+        """Have every deadline begin anew, also those that have passed unnoticed."""
+        for identity, member in sorted(self._members.items()):
+            patience_ns = self._patience_ns.get(member.status)
+            if patience_ns is not None:
+                self._set_deadline(identity, member, now_ns + patience_ns)
+
     def due(self, now_ns: int) -> list[str]:
         """Return, and forget the deadlines of, those whose deadline has come."""
         due = []
