@@ -11,6 +11,7 @@ from distributary.broker.core import Core, Part
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.effects import ConversionRefused, Converted, Effect, Turn
+from distributary.broker.encoding import VERSION
 from distributary.broker.links.links import Links
 from distributary.broker.membership.membership import Membership
 from distributary.broker.migration.migration import Migration
@@ -56,6 +57,8 @@ class Broker:
         Every random choice comes from here.
     parts
         Classes that stand in for some of `PARTS`.
+    version
+        Of messages and records; the one before, to see how such a broker gets on with others.
     """
 
     def __init__(
@@ -65,8 +68,9 @@ class Broker:
         *,
         rng: random.Random,
         parts: Mapping[str, type[Part]] | None = None,
+        version: int = VERSION,
     ) -> None:
-        self.core = Core(identity, settings, rng)
+        self.core = Core(identity, settings, rng, version)
         for name, cls in {**PARTS, **(parts or {})}.items():
             assert cls.name == name
             self.core.install(cls(self.core))
@@ -81,6 +85,7 @@ class Broker:
         *,
         rng: random.Random,
         parts: Mapping[str, type[Part]] | None = None,
+        version: int = VERSION,
     ) -> Broker:
         """Return a broker with all that it had kept; `start` sets it going.
 
@@ -88,10 +93,10 @@ class Broker:
         ----------
         journal
             Records by key, as `Persist` and `Erase` have left them.
-        identity, settings, rng, parts
+        identity, settings, rng, parts, version
             As for a new broker.
         """
-        broker = cls(identity, settings, rng=rng, parts=parts)
+        broker = cls(identity, settings, rng=rng, parts=parts, version=version)
         for key in sorted(journal):
             name, _, rest = key.partition("/")
             broker.core.parts[name].load(rest, journal[key])
@@ -101,6 +106,11 @@ class Broker:
     def identity(self) -> str:
         """The broker's identifier in the overlay."""
         return self.core.identity
+
+    @property
+    def version(self) -> int:
+        """The version in which what it sends to other brokers is to be encoded."""
+        return self.core.membership.version
 
     def start(self, *, now_ns: int) -> list[Effect]:
         """Begin; to be called once, before anything else."""

@@ -10,7 +10,7 @@ from distributary.broker.addresses import Address, speaker_at
 from distributary.broker.blob import Blob
 from distributary.broker.clock import Clock
 from distributary.broker.effects import ConversionRefused, Convert, Converted, Serve, Turn
-from distributary.broker.encoding import speaker_of
+from distributary.broker.encoding import VERSION, encode, speaker_of
 from distributary.broker.settings import Settings, ns
 from distributary.broker.tickets import Tickets
 from distributary.broker.timers import Timers
@@ -92,6 +92,8 @@ class Core:
         The same for all brokers of an overlay.
     rng
         Every random choice comes from here.
+    version
+        Of messages and records, as the broker itself has it.
     """
 
     membership: Membership
@@ -106,10 +108,13 @@ class Core:
     adaptation: Adaptation
     migration: Migration
 
-    def __init__(self, identity: str, settings: Settings, rng: random.Random) -> None:
+    def __init__(
+        self, identity: str, settings: Settings, rng: random.Random, version: int = VERSION
+    ) -> None:
         self.identity = identity
         self.settings = settings
         self.rng = rng
+        self.version = version
         self.timers = Timers()
         self.clock = Clock(max(ns(settings.subscriptions.clock_skew_s) // 2, _CLOCK_NS_MIN))
         self.parts: dict[str, Part] = {}
@@ -160,6 +165,10 @@ class Core:
             self.handle(message, to, turn)
         else:
             turn.send(to, message)
+
+    def encoded(self, message: object) -> bytes:
+        """Return what goes inside of another message, as every broker understands it."""
+        return encode(message, self.membership.version)
 
     def part_of(self, message: object) -> Part:
         """Return the part that handles messages of this kind, which also sends them."""

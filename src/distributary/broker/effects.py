@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from distributary.broker.addresses import Address, Speaker
 from distributary.broker.blob import Blob
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import since, wire
 
 __all__ = [
     "ConversionRefused",
@@ -149,4 +149,4 @@ class ConversionRefused:
 
     ticket: int
     reason: str
-    lasting: bool = True
+    lasting: bool = since(2, True)

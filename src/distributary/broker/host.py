@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from distributary.broker.addresses import Speaker
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import VERSION, since, wire
 
 __all__ = [
     "Detached",
@@ -51,12 +51,15 @@ class Surroundings:
         The broker to join by, for one that joins later.
     node_cost
         What a unit of conversion costs at this broker, as a factor.
+    version
+        The lowest that any of the members speaks, as far as the host knows.
     """
 
     neighbours: tuple[Neighbour, ...]
     members: tuple[str, ...] = ()
     contact: str | None = None
     node_cost: float = 1.0
+    version: int = since(2, VERSION)
 
 
 @wire(4, Speaker.HOST)

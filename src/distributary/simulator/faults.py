@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from distributary.broker.addresses import HOST, Address
 from distributary.broker.blob import Blob
 from distributary.broker.effects import ConversionRefused
+from distributary.broker.encoding import VERSION
 from distributary.broker.host import Detached, Leave, Reattached
 from distributary.broker.settings import ns
 from distributary.simulator.checkers.outages import OutagesCheck
@@ -18,7 +19,7 @@ from distributary.simulator.network import Disturbance, SimulatedNetwork
 from distributary.simulator.scenario import Fault
 from distributary.simulator.world import World
 
-__all__ = ["FaultInjector", "PlannedFault", "planned_faults"]
+__all__ = ["FaultInjector", "PlannedFault", "outdated", "planned_faults"]
 
 _LASTING_S = 15.0
 # How often a broker that leaves is asked whether everything of it has arrived.
@@ -69,6 +70,12 @@ def planned_faults(
             until_s = fault.at_s
         planned.append(PlannedFault(fault, _concerned(fault, brokers, spared, rng), until_s))
     return planned
+
+
+def outdated(planned: Sequence[PlannedFault], brokers: Sequence[str]) -> frozenset[str]:
+    """Return the brokers that begin with the version before."""
+    upgrades = [one for one in planned if one.fault.kind == "upgrade"]
+    return frozenset(broker for one in upgrades for broker in one.brokers or brokers)
 
 
 def _mixed(fault: Fault, rng: random.Random) -> list[Fault]:
@@ -180,6 +187,10 @@ class FaultInjector:
                     for broker in planned.brokers:
                         self._world.at(begin, self._crash, broker)
                         self._world.at(end, self._restart, broker)
+                case "upgrade":
+                    for broker in planned.brokers or tuple(self._world.nodes):
+                        self._world.at(begin, self._crash, broker)
+                        self._world.at(end, self._upgrade, broker)
                 case "torn":
                     for broker in planned.brokers:
                         self._world.at(begin, self._tear, broker, end)
@@ -258,6 +269,12 @@ class FaultInjector:
             detached = (Detached(),) if broker in self._detached else ()
             self._world.restart(broker, *self._first(broker), *detached)
             self._on_restart(broker)
+
+    def _upgrade(self, broker: str) -> None:
+        node = self._world.nodes[broker]
+        if node.version != VERSION:
+            node.upgrade()
+        self._restart(broker)
 
     def _tear(self, broker: str, end_ns: int) -> None:
         node = self._world.nodes[broker]

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from distributary.broker.addresses import Address
 from distributary.broker.broker import Broker
 from distributary.broker.effects import Effect
+from distributary.broker.encoding import VERSION, decode, encode
 from distributary.simulator.conversions import Converter
 
 __all__ = ["Job", "Node"]
@@ -26,6 +27,8 @@ class Node:
 
     Attributes
     ----------
+    version
+        Of the broker, which may be the one before.
     journal
         The disk: records by key.
     skew_ns
@@ -47,8 +50,9 @@ class Node:
         What converts beside the broker.
     """
 
-    def __init__(self, identity: str) -> None:
+    def __init__(self, identity: str, version: int = VERSION) -> None:
         self.identity = identity
+        self.version = version
         self.broker: Broker | None = None
         self.journal: dict[str, object] = {}
         self.skew_ns = 0
@@ -67,6 +71,12 @@ class Node:
     def clock_ns(self, now_ns: int) -> int:
         """Return what the clock of its host shows."""
         return now_ns + self.skew_ns
+
+    def upgrade(self) -> None:
+        """Have the present version read what the one before has written."""
+        written = {key: encode(record, self.version) for key, record in self.journal.items()}
+        self.journal = {key: decode(data) for key, data in written.items()}
+        self.version = VERSION
 
     def go_down(self, now_ns: int) -> None:
         """Lose everything but the disk."""

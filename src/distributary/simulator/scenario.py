@@ -51,6 +51,7 @@ FAULT_KINDS = (
     "torn",
     "conversion",
     "converters",
+    "upgrade",
     "mix",
 )
 

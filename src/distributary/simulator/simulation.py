@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from distributary.arguments import checked
 from distributary.broker.core import Part
-from distributary.broker.encoding import encode
+from distributary.broker.encoding import OLDEST, VERSION, encode
 from distributary.broker.host import ServiceTimes
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import (
@@ -33,7 +34,7 @@ from distributary.simulator.checkers.tolerances import TolerancesCheck
 from distributary.simulator.checkers.trees import TreesCheck
 from distributary.simulator.checkers.violation import Checker, Violation
 from distributary.simulator.conversions import Convert
-from distributary.simulator.faults import FaultInjector, planned_faults
+from distributary.simulator.faults import FaultInjector, outdated, planned_faults
 from distributary.simulator.garbage import collect_young, resting_collector
 from distributary.simulator.network import SimulatedNetwork
 from distributary.simulator.places import find_places
@@ -103,6 +104,7 @@ class Simulation:
         self.streams = StreamClients(self.world, scenario, self.ledger, brokers, window_ns, chance)
         self._chance = random.Random(f"{seed}/faults")
         planned = planned_faults(scenario.faults, brokers, sorted(self.streams.homes), self._chance)
+        self._outdated = outdated(planned, brokers)
         self.faults = FaultInjector(
             self.world,
             self.network,
@@ -227,7 +229,8 @@ class Simulation:
                 self.world.at(index * gap_ns, self._add, identity)
 
     def _add(self, identity: str) -> None:
-        node = self.world.add(identity, *self._first(identity))
+        version = OLDEST if identity in self._outdated else VERSION
+        node = self.world.add(identity, *self._first(identity), version=version)
         index = self.places.identifiers.index(identity)
         node.message_ns = self.scenario.overlay.message_ms * _NS_PER_MS
         node.node_cost = float(self.places.node_costs[index])
@@ -237,7 +240,8 @@ class Simulation:
         """Return what a broker is told before it starts, or starts again."""
         index = self.places.identifiers.index(identity)
         if self.scenario.overlay.join == "together":
-            return (self.places.surroundings(index, members=self.places.identifiers),)
+            told = self.places.surroundings(index, members=self.places.identifiers)
+            return (replace(told, version=OLDEST) if self._outdated else told,)
         contact = self.places.identifiers[0] if index else None
         return (self.places.surroundings(index, members=(), contact=contact),)
 

@@ -28,13 +28,14 @@ from distributary.broker.effects import (
     Serve,
     Spend,
 )
-from distributary.broker.encoding import decode, encode
+from distributary.broker.encoding import MESSAGE_BYTES_MAX, VERSION, decode, encode, kind_name
 from distributary.broker.settings import Settings
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
 from distributary.simulator import conversions
 from distributary.simulator.message_sizes import weigh
 from distributary.simulator.node import Node
+from distributary.simulator.older_versions import read_by
 
 __all__ = ["Client", "LinkModel", "Node", "World"]
 
@@ -132,9 +133,9 @@ class World:
             call(*arguments)
         self.now_ns = max(self.now_ns, end_ns)
 
-    def add(self, identity: str, *first: object) -> Node:
+    def add(self, identity: str, *first: object, version: int = VERSION) -> Node:
         """Start a broker, with what its host tells it first."""
-        node = self.nodes[identity] = Node(identity)
+        node = self.nodes[identity] = Node(identity, version)
         self._start(node, first)
         return node
 
@@ -176,15 +177,28 @@ class World:
 
     def send(self, sender: Address, to: Address, message: object) -> None:
         """Put a message on its way."""
-        size = self._record(sender, to, message) if self._recorded else 0
+        version = self._version_of(sender, to)
+        size = self._record(sender, to, message, version) if self._recorded else 0
         for listen in self.listeners:
             listen(sender, to, message, self.now_ns)
+        if version != VERSION:
+            # As bytes, so that those who know less read no more than there is.
+            message = encode(message, version)
         for at_ns in self.network.arrivals(sender, to, size, self.now_ns):
             self.at(at_ns, self._arrive, sender, to, message)
 
-    def _record(self, sender: Address, to: Address, message: object) -> int:
+    def _version_of(self, sender: Address, to: Address) -> int:
+        """Return the version in which a message is to be encoded."""
+        node = self.nodes.get(sender)
+        if node is None or node.broker is None or is_client(to):
+            return VERSION
+        return node.broker.version
+
+    def _record(self, sender: Address, to: Address, message: object, version: int) -> int:
         """Enter a message into the log; return its size."""
-        encoded = encode(message)
+        encoded = encode(message, version)
+        if version == VERSION and sender in self.nodes and to in self.nodes:
+            assert len(encoded) <= MESSAGE_BYTES_MAX, f"{kind_name(message)} is too large"
         kind, content_bytes = weigh(message)
         size = len(encoded) + content_bytes
         self._log.update(f"{self.now_ns} {sender} {to} ".encode())
@@ -202,6 +216,15 @@ class World:
         node = self.nodes.get(to)
         if node is None or node.broker is None:
             return
+        if isinstance(message, bytes) or node.version != VERSION:
+            # Clients speak as their home does.
+            spoken = node.version if is_client(sender) else VERSION
+            data = message if isinstance(message, bytes) else encode(message, spoken)
+            try:
+                message = read_by(node.version, data)
+            except PeerMisbehaved as error:
+                self._watched(node, Misbehaved(sender, error.problem))
+                return
         if node.message_ns > 0.0:
             self._queue_job(node, (sender, message))
         else:
@@ -210,9 +233,12 @@ class World:
     def _start(self, node: Node, first: tuple[object, ...]) -> None:
         assert node.broker is None
         # What a disk gives back is what was written, not the objects that were alive.
-        journal = {key: decode(encode(record)) for key, record in node.journal.items()}
+        version = node.version
+        journal = {key: decode(encode(record, version)) for key, record in node.journal.items()}
         rng = random.Random(f"{self.seed}/{node.identity}/{node.life}")
-        broker = Broker.restore(node.identity, self.settings, journal, rng=rng, parts=self.parts)
+        broker = Broker.restore(
+            node.identity, self.settings, journal, rng=rng, parts=self.parts, version=version
+        )
         node.broker = broker
         for message in first:
             self.tell(node.identity, message, sender=HOST)

@@ -127,7 +127,8 @@ class Detector:
     def _send_ping(self, number: int, peer: str, turn: Turn) -> None:
         gossip = self._membership.gossip
         news = gossip.news_for(peer)
-        turn.send(peer, Ping(number, gossip.incarnation, gossip.digest, news))
+        version = self._core.version
+        turn.send(peer, Ping(number, gossip.incarnation, gossip.digest, news, version))
 
     def _close(self, number: int, question: _Question) -> None:
         del self._questions[number]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from distributary.broker.addresses import Speaker
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import OLDEST, since, wire
 
 __all__ = ["Gossip", "Join", "Members", "News", "Ping", "PingFor", "Pong", "Reached", "Status"]
 
@@ -30,11 +30,14 @@ class News:
     ----------
     incarnation
         Only the broker itself raises it; what is said of a smaller one is out of date.
+    version
+        Which it speaks, at least: others may not have heard of a newer one.
     """
 
     identity: str
     incarnation: int
     status: Status
+    version: int = since(2, OLDEST)
 
 
 @wire(10, Speaker.BROKER)
@@ -52,12 +55,15 @@ class Ping:
         Of all that the sender takes for alive, so that two who disagree notice.
     news
         What may be new to the other.
+    version
+        Which the sender speaks.
     """
 
     number: int
     incarnation: int
     digest: int
     news: tuple[News, ...] = ()
+    version: int = since(2, OLDEST)
 
 
 @wire(11, Speaker.BROKER)
@@ -69,6 +75,7 @@ class Pong:
     incarnation: int
     digest: int
     news: tuple[News, ...] = ()
+    version: int = since(2, OLDEST)
 
 
 @wire(12, Speaker.BROKER)
@@ -94,6 +101,7 @@ class Join:
     """A broker is new, or was away, and asks who is there."""
 
     incarnation: int
+    version: int = since(2, OLDEST)
 
 
 @wire(15, Speaker.BROKER)
@@ -105,10 +113,19 @@ class Members:
     ----------
     answer
         Whether the receiver is to answer with what the sender does not know.
+    after, upto
+        Where there are too many for one message each has those with identifiers above the
+        one and up to the other; empty where there is no such limit.
     """
 
     members: tuple[News, ...]
     answer: bool = False
+    after: str = since(2, "")
+    upto: str = since(2, "")
+
+    def covers(self, identity: str) -> bool:
+        """Whether it would have told of a broker."""
+        return self.after < identity and (not self.upto or identity <= self.upto)
 
 
 @wire(16, Speaker.BROKER)
