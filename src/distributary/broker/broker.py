@@ -10,7 +10,7 @@ from distributary.broker.addresses import HOST, Address, is_client
 from distributary.broker.core import Core, Part
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.dissemination.dissemination import Dissemination
-from distributary.broker.effects import ConversionRefused, Converted, Effect, Turn
+from distributary.broker.effects import ConversionRefused, Converted, Effect, PlanMade, Turn
 from distributary.broker.encoding import VERSION
 from distributary.broker.links.links import Links
 from distributary.broker.membership.membership import Membership
@@ -126,6 +126,11 @@ class Broker:
         """Take a message from a broker or a client, or an event from the host."""
         turn = self._turn(now_ns)
         kind = type(message)
+        if isinstance(message, PlanMade):
+            if sender != HOST:
+                raise PeerMisbehaved("only a host makes plans for its broker")
+            self.core.plan_made(message, turn)
+            return self._effects(turn)
         if kind is Converted or kind is ConversionRefused:
             if sender != HOST:
                 raise PeerMisbehaved("only a host says what became of a conversion")

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from distributary.broker.addresses import Address, speaker_at
 from distributary.broker.blob import Blob
 from distributary.broker.clock import Clock
-from distributary.broker.effects import ConversionRefused, Convert, Converted, Serve, Turn
+from distributary.broker.effects import (
+    ConversionRefused,
+    Convert,
+    Converted,
+    MakePlan,
+    PlanMade,
+    Serve,
+    Turn,
+)
 from distributary.broker.encoding import VERSION, encode, speaker_of
 from distributary.broker.settings import Settings, ns
 from distributary.broker.tickets import Tickets
@@ -25,6 +33,7 @@ if TYPE_CHECKING:
     from distributary.broker.membership.membership import Membership
     from distributary.broker.membership.roster import MembersChanged
     from distributary.broker.migration.migration import Migration
+    from distributary.broker.planning import PlanningProblem
     from distributary.broker.publishing.publishing import Publishing
     from distributary.broker.relays.relays import Relays
     from distributary.broker.rendezvous.rendezvous import Rendezvous
@@ -193,6 +202,16 @@ class Core:
         kept.
         """
         self.tickets.ask(turn, lambda ticket: Convert(ticket, blob, target), call, arguments)
+
+    def make_plan(
+        self, turn: Turn, problem: PlanningProblem, call: Callable[..., None], *arguments: Any
+    ) -> None:
+        """Have a plan made, and `call(turn, planning, *arguments)` called with it."""
+        self.tickets.ask(turn, lambda ticket: MakePlan(ticket, problem), call, arguments)
+
+    def plan_made(self, answer: PlanMade, turn: Turn) -> None:
+        """Do what waited for a plan."""
+        self.tickets.answer(answer.ticket, answer.planning, turn=turn)
 
     def served(self, ticket: int, turn: Turn) -> None:
         """Do what waited for the processor."""

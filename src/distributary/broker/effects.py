@@ -7,11 +7,14 @@ it is durable. `Spend` takes time of the broker's processor before the next effe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from distributary.broker.addresses import Address, Speaker
 from distributary.broker.blob import Blob
 from distributary.broker.encoding import since, wire
+
+if TYPE_CHECKING:
+    from distributary.broker.planning import Planning, PlanningProblem
 
 __all__ = [
     "ConversionRefused",
@@ -19,7 +22,9 @@ __all__ = [
     "Converted",
     "Effect",
     "Erase",
+    "MakePlan",
     "Persist",
+    "PlanMade",
     "Report",
     "Send",
     "Serve",
@@ -65,6 +70,17 @@ class Convert:
 
 
 @dataclass(frozen=True, slots=True)
+class MakePlan:
+    """Solve a problem beside the broker, in a thread; answered by `PlanMade`.
+
+    As with `Convert`, the same ticket comes again while there is no answer.
+    """
+
+    ticket: int
+    problem: PlanningProblem
+
+
+@dataclass(frozen=True, slots=True)
 class Serve:
     """Call `Broker.serve` with this ticket when the processor gets round to it."""
 
@@ -85,7 +101,7 @@ class Report:
     record: object
 
 
-Effect: TypeAlias = Send | Persist | Erase | Convert | Serve | Spend | Report
+Effect: TypeAlias = Send | Persist | Erase | Convert | MakePlan | Serve | Spend | Report
 
 
 class Turn:
@@ -150,3 +166,11 @@ class ConversionRefused:
     ticket: int
     reason: str
     lasting: bool = since(2, True)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMade:
+    """A plan is made; it stays within the process, and is never encoded."""
+
+    ticket: int
+    planning: Planning

@@ -94,6 +94,7 @@ class Simulation:
         self.places = find_places(overlay, scenario.path.parent, rng)
         self.network = SimulatedNetwork(self.places, overlay, random.Random(f"{seed}/network"))
         self.world = World(scenario.settings, self.network, seed=seed, parts=parts, convert=convert)
+        self.world.plan_ns = overlay.plan_ms * _NS_PER_MS
         self.ledger = Ledger(scenario.settings.space.cell_of)
         chance = random.Random(f"{seed}/workload")
         brokers = self.places.identifiers

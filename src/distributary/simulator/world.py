@@ -22,7 +22,9 @@ from distributary.broker.effects import (
     Converted,
     Effect,
     Erase,
+    MakePlan,
     Persist,
+    PlanMade,
     Report,
     Send,
     Serve,
@@ -79,6 +81,8 @@ class World:
         Called with (sender, receiver, message, time) for every message that is sent.
     message_counts, message_bytes
         How many messages were sent, and how many bytes they took, by kind.
+    plan_ns
+        How long a host takes over a plan.
     refused
         How many messages broke the protocol, and were dropped by those who got them.
     """
@@ -107,6 +111,7 @@ class World:
         self.message_counts: Counter[str] = Counter()
         self.message_bytes: Counter[str] = Counter()
         self.refused = 0
+        self.plan_ns = 0.0
         self._originals: dict[str, str] = {}
         self._recorded = recorded
         self._times = random.Random(f"{seed}/times")
@@ -302,6 +307,9 @@ class World:
             self._watched(node, effect.record)
         elif isinstance(effect, Serve):
             self._queue_job(node, effect.ticket)
+        elif isinstance(effect, MakePlan):
+            made_ns = self.now_ns + round(self.plan_ns * node.slowness)
+            self.at(made_ns, self._made_plan, node, effect)
         elif isinstance(effect, Convert):
             blob = effect.blob
             outcome = self.convert(node.identity, blob, effect.target)
@@ -394,6 +402,9 @@ class World:
         """Answer whoever is there, be it in another life than whoever asked."""
         if node.converter.is_done(answer.ticket, self.now_ns):
             self.tell(node.identity, answer, sender=HOST)
+
+    def _made_plan(self, node: Node, effect: MakePlan) -> None:
+        self.tell(node.identity, PlanMade(effect.ticket, effect.problem.solve()), sender=HOST)
 
     def _rearm(self, node: Node) -> None:
         if node.broker is None:

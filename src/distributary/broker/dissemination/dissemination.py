@@ -33,6 +33,7 @@ from distributary.broker.dissemination.task import (
     Pending,
     ProgressRecord,
     Sequence,
+    State,
     Supervision,
     Task,
 )
@@ -42,8 +43,8 @@ from distributary.broker.encoding import journal_key
 from distributary.broker.formats import formats_of, publication_of
 from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
-from distributary.broker.plan_part import Route
-from distributary.broker.planning import reversed_route
+from distributary.broker.plan_part import RELAY, Route
+from distributary.broker.planning import Planning, PlanningProblem, reversed_route
 from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
 from distributary.broker.timers import Retention
@@ -230,6 +231,9 @@ class Dissemination(Part):
             self._settle(task, turn)
             return
         membership = self.core.membership
+        if task.state is State.PLANNING:
+            # They are not sent what is being planned for them: this attempt takes its place.
+            homes = {*homes, *(home for home in task.planned_for if home in task.pending)}
         there = tuple(home for home in sorted(homes) if membership.is_alive(home))
         if not there:
             if not any(membership.is_alive(home) for home in task.pending):
@@ -250,7 +254,35 @@ class Dissemination(Part):
     ) -> None:
         sequence = self._sequences[task.item.sequence]
         after = {home: sequence.before(task, home) for home in homes}
-        planning = self._planner.plan(task, after, routes, turn.now_ns)
+        problem = self._planner.problem(task, after, routes, turn.now_ns)
+        if problem.size <= self.core.settings.content.plan_size_max:
+            self._send_planned(task, problem, problem.solve(), turn)
+            return
+        task.step(Event.PLANNING)
+        task.planned_for = homes
+        self._supervision.pause(task)
+        self._keep(task, turn)
+        self.core.make_plan(turn, problem, self._planned, task, task.attempt, problem)
+
+    def _planned(
+        self, turn: Turn, planning: Planning, task: Task, attempt: int, problem: PlanningProblem
+    ) -> None:
+        """Send along a plan that the host has made, unless another attempt has begun since."""
+        if task.attempt != attempt or task.state is not State.PLANNING:
+            return
+        # Earlier items may have been sent anew, or confirmed, while this one was planned.
+        sequence = self._sequences[task.item.sequence]
+        nodes = tuple(
+            node if node.after == RELAY else node._replace(after=sequence.before(task, node.broker))
+            for node in planning.part.nodes
+        )
+        current = replace(planning, part=replace(planning.part, nodes=nodes))
+        self._send_planned(task, problem, current, turn)
+
+    def _send_planned(
+        self, task: Task, problem: PlanningProblem, planning: Planning, turn: Turn
+    ) -> None:
+        self._planner.adopt(task, problem, planning, turn.now_ns)
         turn.report(self._planner.report(task, planning))
         task.step(Event.SENT)
         self._supervision.look_after(task, turn)
