@@ -159,7 +159,7 @@ class ContentSettings:
     compare: bool = True
     probe_bytes: int = 100
     probe_s: float = 2.0
-    plan_size_max: int = 4_000
+    plan_size_max: int = 1_000
     ask_s: float = 10.0
     conversion_tries: int = 6
 
