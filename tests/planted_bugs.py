@@ -37,6 +37,7 @@ from distributary.broker.migration.migration import Migration
 from distributary.broker.migration.transfers import ArrivalRecord, DepartureRecord, HeldRecord
 from distributary.broker.publishing.publications import CountRecord, KeptRecord
 from distributary.broker.publishing.publishing import Publishing
+from distributary.broker.relays.relays import Relays
 from distributary.broker.rendezvous.messages import Copies, CopiesKept, Registration
 from distributary.broker.rendezvous.registry import Registry
 from distributary.broker.rendezvous.rendezvous import Rendezvous
@@ -136,6 +137,17 @@ class SendsAstray(Links):
         if isinstance(message, Portion):
             peer, self._other = self._other or peer, peer
         super().send(peer, message, turn)
+
+
+# Relays.
+
+
+class AnswersAnotherLife(Relays):
+    """Gives out the same tickets in every life, and so takes answers to what it asked before."""
+
+    def start(self, turn: Turn) -> None:
+        self.core.tickets.life = 0
+        super().start(turn)
 
 
 # Publishers' homes.
@@ -495,6 +507,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("migration-torn", ONCE, forgets(Links, Kept)),
     Bug("migration-torn", ONCE, AcknowledgesFirst),
     Bug("map-small", ONCE, SendsAstray),
+    Bug("converters", "selection", AnswersAnotherLife),
     Bug("crash-restart", ONCE, forgets(Membership, Known), rare=True),
     Bug("reboot", ONCE, AcceptsFirst),
     Bug("reboot", ONCE, CountsFromOne),
@@ -513,7 +526,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("reboot", ONCE, forgets(Deliveries, Queued)),
     Bug("reboot", ONCE, forgets(Deliveries, Acknowledged)),
     Bug("lossy", ONCE, NeverRemembers),
-    Bug("upgrade", ONCE, ConfirmsUnqueued),
+    Bug("newer-graphs", ONCE, ConfirmsUnqueued),
     Bug("tenants", "selection", DeliversAcrossTenants, also=(MatchesAcrossTenants,)),
     Bug("tenants", ONCE, CoversAcrossTenants),
     Bug("lossy", "order", HandsOutAtOnce),

@@ -11,8 +11,8 @@ from distributary.broker.addresses import HOST, Address, Speaker, is_client
 from distributary.broker.core import Core, Part
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.dissemination.dissemination import Dissemination
-from distributary.broker.effects import ConversionRefused, Converted, Effect, Turn
-from distributary.broker.encoding import kinds, speaker_of
+from distributary.broker.effects import ConversionRefused, Converted, Effect, PlanMade, Turn
+from distributary.broker.encoding import VERSION, kinds, speaker_of
 from distributary.broker.links.links import Links
 from distributary.broker.membership.membership import Membership
 from distributary.broker.migration.migration import Migration
@@ -58,6 +58,8 @@ class Broker:
         Every random choice comes from here.
     parts
         Classes that stand in for some of `PARTS`.
+    version
+        Of messages and records; the one before, to see how such a broker gets on with others.
     """
 
     def __init__(
@@ -67,8 +69,9 @@ class Broker:
         *,
         rng: random.Random,
         parts: Mapping[str, type[Part]] | None = None,
+        version: int = VERSION,
     ) -> None:
-        self.core = Core(identity, settings, rng)
+        self.core = Core(identity, settings, rng, version)
         for name, cls in {**PARTS, **(parts or {})}.items():
             assert cls.name == name
             self.core.install(cls(self.core))
@@ -83,6 +86,7 @@ class Broker:
         *,
         rng: random.Random,
         parts: Mapping[str, type[Part]] | None = None,
+        version: int = VERSION,
     ) -> Broker:
         """Return a broker with all that it had kept; `start` sets it going.
 
@@ -90,10 +94,10 @@ class Broker:
         ----------
         journal
             Records by key, as `Persist` and `Erase` have left them.
-        identity, settings, rng, parts
+        identity, settings, rng, parts, version
             As for a new broker.
         """
-        broker = cls(identity, settings, rng=rng, parts=parts)
+        broker = cls(identity, settings, rng=rng, parts=parts, version=version)
         for key in sorted(journal):
             name, _, rest = key.partition("/")
             broker.core.parts[name].load(rest, journal[key])
@@ -109,17 +113,22 @@ class Broker:
         """The broker's identifier in the overlay."""
         return self.core.identity
 
+    @property
+    def version(self) -> int:
+        """The version in which what it sends to other brokers is to be encoded."""
+        return self.core.membership.version
+
     def start(self, *, now_ns: int) -> list[Effect]:
         """Begin; to be called once, before anything else."""
         if self._started:
             raise LocalMisuse("a broker is started once")
         self._started = True
-        turn = Turn(now_ns)
+        turn = self._turn(now_ns)
         for part in self.core.parts.values():
             part.start(turn)
-        self.core.measured.start(now_ns)
+        self.core.measured.start(turn.now_ns)
         self._measure_later(turn)
-        return turn.effects
+        return self._effects(turn)
 
     def _measure_later(self, turn: Turn) -> None:
         self.core.timers.at(turn.now_ns + ns(self.core.settings.telemetry_s), self._measured)
@@ -130,29 +139,34 @@ class Broker:
 
     def receive(self, message: object, *, sender: Address, now_ns: int) -> list[Effect]:
         """Take a message from a broker or a client, or an event from the host."""
-        turn = Turn(now_ns)
+        turn = self._turn(now_ns)
         kind = type(message)
+        if isinstance(message, PlanMade):
+            if sender != HOST:
+                raise PeerMisbehaved("only a host makes plans for its broker")
+            self.core.plan_made(message, turn)
+            return self._effects(turn)
         if kind is Converted or kind is ConversionRefused:
             if sender != HOST:
                 raise PeerMisbehaved("only a host says what became of a conversion")
             assert isinstance(message, Converted | ConversionRefused)
             self.core.converted(message, turn)
-            return turn.effects
+            return self._effects(turn)
         if not (is_client(sender) and self.core.migration.turns_away(message, sender, turn)):
             self.core.handle(message, sender, turn)
-        return turn.effects
+        return self._effects(turn)
 
     def serve(self, ticket: int, *, now_ns: int) -> list[Effect]:
         """Go on with what waited for the processor."""
-        turn = Turn(now_ns)
+        turn = self._turn(now_ns)
         self.core.served(ticket, turn)
-        return turn.effects
+        return self._effects(turn)
 
     def wake(self, *, now_ns: int) -> list[Effect]:
         """Do what is due; a wake-up that comes too early or too late does no harm."""
-        turn = Turn(now_ns)
+        turn = self._turn(now_ns)
         self.core.timers.run(turn)
-        return turn.effects
+        return self._effects(turn)
 
     def snapshot(self) -> dict[str, Any]:
         """Return what there is to see of the broker, by part, as plain data.
@@ -164,5 +178,13 @@ class Broker:
         return {"broker": self.identity, "measured": self.core.measured.snapshot(), **parts}
 
     def wake_at_ns(self) -> int | None:
-        """Return when the broker wants to be woken next."""
-        return self.core.timers.next_ns()
+        """Return when the broker wants to be woken next, by its host's clock."""
+        at_ns = self.core.timers.next_ns()
+        return None if at_ns is None else self.core.clock.wall_ns_at(at_ns)
+
+    def _turn(self, now_ns: int) -> Turn:
+        return Turn(self.core.clock.read(now_ns))
+
+    def _effects(self, turn: Turn) -> list[Effect]:
+        self.core.clock.keep(turn)
+        return turn.effects

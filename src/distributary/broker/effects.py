@@ -7,11 +7,14 @@ it is durable. `Spend` takes time of the broker's processor before the next effe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from distributary.broker.addresses import Address, Speaker
 from distributary.broker.blob import Blob
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import since, wire
+
+if TYPE_CHECKING:
+    from distributary.broker.planning import Planning, PlanningProblem
 
 __all__ = [
     "ConversionRefused",
@@ -19,7 +22,9 @@ __all__ = [
     "Converted",
     "Effect",
     "Erase",
+    "MakePlan",
     "Persist",
+    "PlanMade",
     "Report",
     "Send",
     "Serve",
@@ -53,11 +58,26 @@ class Erase:
 
 @dataclass(frozen=True, slots=True)
 class Convert:
-    """Convert content; answered by `events.Converted` or `events.ConversionRefused`."""
+    """Convert content; answered by `Converted` or `ConversionRefused`, at least once.
+
+    The same ticket comes again while there is no answer. To a host that is at work on it this
+    says nothing new; one that has forgotten it begins anew.
+    """
 
     ticket: int
     blob: Blob
     target: str
+
+
+@dataclass(frozen=True, slots=True)
+class MakePlan:
+    """Solve a problem beside the broker, in a thread; answered by `PlanMade`.
+
+    As with `Convert`, the same ticket comes again while there is no answer.
+    """
+
+    ticket: int
+    problem: PlanningProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +101,7 @@ class Report:
     record: object
 
 
-Effect: TypeAlias = Send | Persist | Erase | Convert | Serve | Spend | Report
+Effect: TypeAlias = Send | Persist | Erase | Convert | MakePlan | Serve | Spend | Report
 
 
 class Turn:
@@ -134,7 +154,23 @@ class Converted:
 @wire(2, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class ConversionRefused:
-    """A conversion failed, and will fail again."""
+    """A conversion failed.
+
+    Attributes
+    ----------
+    lasting
+        Whether it would fail again, because of the content. Otherwise the host was busy, or
+        had to kill it, and the broker asks again later.
+    """
 
     ticket: int
     reason: str
+    lasting: bool = since(2, True)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMade:
+    """A plan is made; it stays within the process, and is never encoded."""
+
+    ticket: int
+    planning: Planning

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from distributary.broker.addresses import Speaker
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import VERSION, since, wire
 
 __all__ = [
+    "Detached",
     "Leave",
     "Neighbour",
     "OrderMove",
     "OrderTree",
     "PlantTree",
+    "Reattached",
     "ServiceTimes",
     "Surroundings",
 ]
@@ -51,18 +53,33 @@ class Surroundings:
         The broker to join by, for one that joins later.
     node_cost
         What a unit of conversion costs at this broker, as a factor.
+    version
+        The lowest that any of the members speaks, as far as the host knows.
     """
 
     neighbours: tuple[Neighbour, ...]
     members: tuple[str, ...] = ()
     contact: str | None = None
     node_cost: float = 1.0
+    version: int = since(2, VERSION)
 
 
 @wire(4, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class Leave:
     """Leave the overlay in good order."""
+
+
+@wire(320, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class Detached:
+    """The host has no connection to anybody; to be told before `start` too, if it has none."""
+
+
+@wire(321, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class Reattached:
+    """The host has a connection again."""
 
 
 @wire(5, Speaker.HOST)

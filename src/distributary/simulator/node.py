@@ -9,6 +9,8 @@ from typing import TypeAlias
 from distributary.broker.addresses import Address
 from distributary.broker.broker import Broker
 from distributary.broker.effects import Effect
+from distributary.broker.encoding import VERSION, decode, encode
+from distributary.simulator.conversions import Converter
 
 __all__ = ["Job", "Node"]
 
@@ -25,6 +27,8 @@ class Node:
 
     Attributes
     ----------
+    version
+        Of the broker, which may be the one before.
     journal
         The disk: records by key.
     skew_ns
@@ -44,10 +48,13 @@ class Node:
     tear
         What to do when the broker goes down in the middle of its next turn; None when it
         is not to.
+    converter
+        What converts beside the broker.
     """
 
-    def __init__(self, identity: str) -> None:
+    def __init__(self, identity: str, version: int = VERSION) -> None:
         self.identity = identity
+        self.version = version
         self.broker: Broker | None = None
         self.journal: dict[str, object] = {}
         self.skew_ns = 0
@@ -63,15 +70,17 @@ class Node:
         self.busy = False
         self.waiting_effects: deque[Effect] = deque()
         self.jobs: deque[Job] = deque()
-        self.converter_free_ns = 0
-        self._clock_ns = 0
+        self.converter = Converter()
 
     def clock_ns(self, now_ns: int) -> int:
-        """Return what its own clock says; it may stand still but never goes back."""
-        own_ns = now_ns + self.skew_ns
-        if own_ns > self._clock_ns:
-            self._clock_ns = own_ns
-        return self._clock_ns
+        """Return what the clock of its host shows."""
+        return now_ns + self.skew_ns
+
+    def upgrade(self) -> None:
+        """Have the present version read what the one before has written."""
+        written = {key: encode(record, self.version) for key, record in self.journal.items()}
+        self.journal = {key: decode(data) for key, data in written.items()}
+        self.version = VERSION
 
     def measured_s(self, work: str) -> float:
         """Return the mean time of a kind of work in the window that ends now.
@@ -83,7 +92,7 @@ class Node:
             self._mean_s[work] = sum_ns / count / 1e9
         return self._mean_s.get(work, 0.0)
 
-    def go_down(self) -> None:
+    def go_down(self, now_ns: int) -> None:
         """Lose everything but the disk."""
         self.broker = None
         self.life += 1
@@ -92,4 +101,4 @@ class Node:
         self.busy = False
         self.waiting_effects.clear()
         self.jobs.clear()
-        self.converter_free_ns = 0
+        self.converter.abandon(now_ns=now_ns)

@@ -49,8 +49,12 @@ FAULT_KINDS = (
     "leave",
     "slow",
     "skew",
+    "slew",
+    "detached",
     "torn",
     "conversion",
+    "converters",
+    "upgrade",
     "mix",
 )
 
@@ -75,6 +79,7 @@ class OverlayTable:
     message_ms: float = bounded(0.0, 0.0, _MILLISECONDS_MAX)
     filter_ms: float = bounded(0.0, 0.0, _MILLISECONDS_MAX)
     send_ms: float = bounded(0.0, 0.0, _MILLISECONDS_MAX)
+    plan_ms: float = bounded(0.0, 0.0, _MILLISECONDS_MAX)
     join: str = one_of("together", "together", "one-by-one")
 
     @property

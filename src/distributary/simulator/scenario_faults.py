@@ -17,14 +17,21 @@ _FAULTS_MAX = 1000
 _KINDS = {
     "until_s": frozenset(FAULT_KINDS) - {"skew"},
     "after": frozenset(("crash", "lost")),
-    "rate": frozenset(("drop", "duplicate", "reorder", "conversion", "mix")),
+    "rate": frozenset(("drop", "duplicate", "reorder", "conversion", "converters", "mix")),
     "extra_ms": frozenset(("reorder", "delay", "mix")),
     "factor": frozenset(("slow", "mix")),
-    "seconds": frozenset(("skew",)),
+    "seconds": frozenset(("skew", "slew")),
 }
 _CHOOSING = ("brokers", "count", "share")
 # What happens to a broker, and so needs one that is there.
-_AT_BROKERS = frozenset(("crash", "torn", "lost", "leave", "slow", "skew", "mix"))
+_AT_BROKERS = frozenset(FAULT_KINDS) - {
+    "drop",
+    "duplicate",
+    "reorder",
+    "delay",
+    "partition",
+    "conversion",
+}
 # One by one, brokers join in this part of the time before publishing begins.
 _JOINING_SHARE = 0.25
 

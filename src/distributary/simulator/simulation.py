@@ -6,6 +6,7 @@ import json
 import random
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from distributary.broker.addresses import HOST
 from distributary.broker.blob import Blob
 from distributary.broker.core import Part
 from distributary.broker.dissemination.messages import ItemId, Offer
-from distributary.broker.encoding import decode, encode
+from distributary.broker.encoding import OLDEST, VERSION, decode, encode
 from distributary.broker.host import ServiceTimes
 from distributary.broker.links.messages import Routed
 from distributary.broker.links.outbox import Kept
@@ -39,7 +40,7 @@ from distributary.simulator.checkers.tolerances import TolerancesCheck
 from distributary.simulator.checkers.trees import TreesCheck
 from distributary.simulator.checkers.violation import Checker, Violation
 from distributary.simulator.conversions import ConversionOutcome, Convert
-from distributary.simulator.faults import FaultInjector, planned_faults
+from distributary.simulator.faults import FaultInjector, outdated, planned_faults
 from distributary.simulator.garbage import collect_young, resting_collector
 from distributary.simulator.network import SimulatedNetwork
 from distributary.simulator.places import find_places
@@ -99,6 +100,7 @@ class Simulation:
         self.places = find_places(overlay, scenario.path.parent, rng)
         self.network = SimulatedNetwork(self.places, overlay, random.Random(f"{seed}/network"))
         self.world = World(scenario.settings, self.network, seed=seed, parts=parts, convert=convert)
+        self.world.plan_ns = overlay.plan_ms * _NS_PER_MS
         self._refused: set[tuple[str, str]] = set()
         self._planners: dict[ItemId, set[str]] = {}
         self._upgrade_some()
@@ -112,6 +114,7 @@ class Simulation:
         self.streams = StreamClients(self.world, scenario, self.ledger, brokers, window_ns, chance)
         self._chance = random.Random(f"{seed}/faults")
         planned = planned_faults(scenario.faults, brokers, sorted(self.streams.homes), self._chance)
+        self._outdated = outdated(planned, brokers)
         self.faults = FaultInjector(
             self.world,
             self.network,
@@ -148,6 +151,7 @@ class Simulation:
             self.trees,
             self.tolerances,
             self.holds,
+            self.faults.outages,
         )
         self.violations: list[Violation] = []
         self.planned: list[Planned] = []
@@ -239,7 +243,8 @@ class Simulation:
                 self.world.at(index * gap_ns, self._add, identity)
 
     def _add(self, identity: str) -> None:
-        node = self.world.add(identity, *self._first(identity))
+        version = OLDEST if identity in self._outdated else VERSION
+        node = self.world.add(identity, *self._first(identity), version=version)
         index = self.places.identifiers.index(identity)
         node.message_ns = self.scenario.overlay.message_ms * _NS_PER_MS
         node.node_cost = float(self.places.node_costs[index])
@@ -249,7 +254,8 @@ class Simulation:
         """Return what a broker is told before it starts, or starts again."""
         index = self.places.identifiers.index(identity)
         if self.scenario.overlay.join == "together":
-            return (self.places.surroundings(index, members=self.places.identifiers),)
+            told = self.places.surroundings(index, members=self.places.identifiers)
+            return (replace(told, version=OLDEST) if self._outdated else told,)
         contact = self.places.identifiers[0] if index else None
         return (self.places.surroundings(index, members=(), contact=contact),)
 

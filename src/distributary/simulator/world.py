@@ -22,19 +22,22 @@ from distributary.broker.effects import (
     Converted,
     Effect,
     Erase,
+    MakePlan,
     Persist,
+    PlanMade,
     Report,
     Send,
     Serve,
     Spend,
 )
-from distributary.broker.encoding import decode, encode
-from distributary.broker.settings import Settings, ns
+from distributary.broker.encoding import MESSAGE_BYTES_MAX, VERSION, decode, encode, kind_name
+from distributary.broker.settings import Settings
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
 from distributary.simulator import conversions
 from distributary.simulator.message_sizes import weigh
 from distributary.simulator.node import Node
+from distributary.simulator.older_versions import read_by
 
 __all__ = ["Client", "LinkModel", "Node", "World"]
 
@@ -80,6 +83,8 @@ class World:
         Called with (sender, receiver, message, time) for every message that is sent.
     message_counts, message_bytes
         How many messages were sent, and how many bytes they took, by kind.
+    plan_ns
+        How long a host takes over a plan.
     refused
         How many messages broke the protocol, and were dropped by those who got them.
     """
@@ -111,6 +116,7 @@ class World:
         self.message_counts: Counter[str] = Counter()
         self.message_bytes: Counter[str] = Counter()
         self.refused = 0
+        self.plan_ns = 0.0
         self._originals: dict[str, str] = {}
         self._recorded = recorded
         self._times = random.Random(f"{seed}/times")
@@ -137,15 +143,15 @@ class World:
             call(*arguments)
         self.now_ns = max(self.now_ns, end_ns)
 
-    def add(self, identity: str, *first: object) -> Node:
+    def add(self, identity: str, *first: object, version: int = VERSION) -> Node:
         """Start a broker, with what its host tells it first."""
-        node = self.nodes[identity] = Node(identity)
+        node = self.nodes[identity] = Node(identity, version)
         self._start(node, first)
         return node
 
     def crash(self, identity: str) -> None:
         """Stop a broker at once; its disk stays."""
-        self.nodes[identity].go_down()
+        self.nodes[identity].go_down(self.now_ns)
 
     def tear(self, identity: str, then: Callable[[], None]) -> None:
         """Stop a broker in the middle of its next turn, after it has sent something.
@@ -181,15 +187,28 @@ class World:
 
     def send(self, sender: Address, to: Address, message: object) -> None:
         """Put a message on its way."""
-        size = self._record(sender, to, message) if self._recorded else 0
+        version = self._version_of(sender, to)
+        size = self._record(sender, to, message, version) if self._recorded else 0
         for listen in self.listeners:
             listen(sender, to, message, self.now_ns)
+        if version != VERSION:
+            # As bytes, so that those who know less read no more than there is.
+            message = encode(message, version)
         for at_ns in self.network.arrivals(sender, to, size, self.now_ns):
             self.at(at_ns, self._arrive, sender, to, message)
 
-    def _record(self, sender: Address, to: Address, message: object) -> int:
+    def _version_of(self, sender: Address, to: Address) -> int:
+        """Return the version in which a message is to be encoded."""
+        node = self.nodes.get(sender)
+        if node is None or node.broker is None or is_client(to):
+            return VERSION
+        return node.broker.version
+
+    def _record(self, sender: Address, to: Address, message: object, version: int) -> int:
         """Enter a message into the log; return its size."""
-        encoded = encode(message)
+        encoded = encode(message, version)
+        if version == VERSION and sender in self.nodes and to in self.nodes:
+            assert len(encoded) <= MESSAGE_BYTES_MAX, f"{kind_name(message)} is too large"
         kind, content_bytes = weigh(message)
         size = len(encoded) + content_bytes
         self._log.update(f"{self.now_ns} {sender} {to} ".encode())
@@ -207,6 +226,15 @@ class World:
         node = self.nodes.get(to)
         if node is None or node.broker is None:
             return
+        if isinstance(message, bytes) or node.version != VERSION:
+            # Clients speak as their home does.
+            spoken = node.version if is_client(sender) else VERSION
+            data = message if isinstance(message, bytes) else encode(message, spoken)
+            try:
+                message = read_by(node.version, data)
+            except PeerMisbehaved as error:
+                self._watched(node, Misbehaved(sender, error.problem))
+                return
         if node.message_ns > 0.0:
             self._queue_job(node, (sender, message))
         else:
@@ -215,10 +243,13 @@ class World:
     def _start(self, node: Node, first: tuple[object, ...]) -> None:
         assert node.broker is None
         # What a disk gives back is what was written, not the objects that were alive.
-        journal = {key: decode(encode(record)) for key, record in node.journal.items()}
+        version = node.version
+        journal = {key: decode(encode(record, version)) for key, record in node.journal.items()}
         rng = random.Random(f"{self.seed}/{node.identity}/{node.life}")
         settings = self.settings_of.get(node.identity, self.settings)
-        broker = Broker.restore(node.identity, settings, journal, rng=rng, parts=self.parts)
+        broker = Broker.restore(
+            node.identity, settings, journal, rng=rng, parts=self.parts, version=version
+        )
         node.broker = broker
         for message in first:
             self.tell(node.identity, message, sender=HOST)
@@ -267,7 +298,7 @@ class World:
         early = [k for k in sent if any(type(later) is Persist for later in effects[k:])]
         for effect in effects[: self._times.choice(early or sent)]:
             self._carry_out(node, effect)
-        node.go_down()
+        node.go_down(self.now_ns)
         then()
         return True
 
@@ -282,6 +313,9 @@ class World:
             self._watched(node, effect.record)
         elif isinstance(effect, Serve):
             self._queue_job(node, effect.ticket)
+        elif isinstance(effect, MakePlan):
+            made_ns = self.now_ns + round(self.plan_ns * node.slowness)
+            self.at(made_ns, self._made_plan, node, effect)
         elif isinstance(effect, Convert):
             blob = effect.blob
             outcome = self.convert(node.identity, blob, effect.target)
@@ -363,17 +397,23 @@ class World:
 
     def _convert(self, node: Node, ticket: int, outcome: conversions.ConversionOutcome) -> None:
         seconds = outcome.seconds * node.node_cost * node.slowness
-        node.converter_free_ns = max(node.converter_free_ns, self.now_ns) + ns(seconds)
+        at_ns = node.converter.ask(ticket, seconds, now_ns=self.now_ns)
+        if at_ns is None:
+            return
         answer = (
-            ConversionRefused(ticket, outcome.reason)
+            ConversionRefused(ticket, outcome.reason, outcome.lasting)
             if outcome.blob is None
             else Converted(ticket, outcome.blob)
         )
-        self.at(node.converter_free_ns, self._converted, node, node.life, answer)
+        self.at(at_ns, self._converted, node, answer)
 
-    def _converted(self, node: Node, life: int, answer: Converted | ConversionRefused) -> None:
-        if node.life == life:
+    def _converted(self, node: Node, answer: Converted | ConversionRefused) -> None:
+        """Answer whoever is there, be it in another life than whoever asked."""
+        if node.converter.is_done(answer.ticket, self.now_ns):
             self.tell(node.identity, answer, sender=HOST)
+
+    def _made_plan(self, node: Node, effect: MakePlan) -> None:
+        self.tell(node.identity, PlanMade(effect.ticket, effect.problem.solve()), sender=HOST)
 
     def _rearm(self, node: Node) -> None:
         if node.broker is None:

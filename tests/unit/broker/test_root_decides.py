@@ -185,7 +185,7 @@ def test_the_root_serves_again_what_a_home_does_not_name() -> None:
         home: ["b"]
     }
     world.run_s(10)
-    assert not dissemination._open
+    assert not list(dissemination._open)
     assert world.violations() == []
 
 
