@@ -14,6 +14,7 @@ __all__ = [
     "MoveRefused",
     "Planned",
     "Refined",
+    "SetAsideMessage",
     "TreeLinked",
     "Worth",
 ]
@@ -120,4 +121,21 @@ class Misbehaved:
     """A peer sent a message that breaks the protocol; it was dropped."""
 
     peer: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetAsideMessage:
+    """The broker failed over a message, which counts as handled now.
+
+    Attributes
+    ----------
+    kind
+        The message's, or that of the message that it carried.
+    problem
+        How the broker failed.
+    """
+
+    peer: str
+    kind: str
     problem: str

@@ -1,19 +1,76 @@
-"""Nodes: one broker with its disk, its clock, its processor and its converter."""
+"""Nodes: the host of one broker, with its disk, its clock, its processor and its converter."""
 
 from __future__ import annotations
 
+import random
 from collections import deque
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from distributary.broker.addresses import Address
+from distributary.broker.addresses import HOST, Address
+from distributary.broker.blob import Blob
 from distributary.broker.broker import Broker
-from distributary.broker.effects import Effect
+from distributary.broker.driver import Driver
+from distributary.broker.effects import ConversionRefused, Converted, Effect
+from distributary.broker.encoding import decode
+from distributary.broker.settings import ns
 
-__all__ = ["Job", "Node"]
+if TYPE_CHECKING:
+    from distributary.simulator.world import World
+
+__all__ = ["CommitFailed", "Job", "Node", "Torn", "TurnFailed"]
 
 Job: TypeAlias = int | tuple[Address, object]
 """What waits for a processor: a ticket, or a message with its sender."""
+
+
+class CommitFailed(OSError):
+    """A commit fails because a scenario or a test has it fail."""
+
+
+class TurnFailed(Exception):
+    """A turn fails because a scenario or a test has it fail."""
+
+
+@dataclass(frozen=True)
+class Torn:
+    """How a broker goes down at a commit.
+
+    Attributes
+    ----------
+    durable
+        Whether the commit is done before.
+    sends
+        How many messages still leave after that.
+    then
+        Called when it is down.
+    """
+
+    durable: bool
+    sends: int = 0
+    then: Callable[[], None] | None = None
+
+
+AtCommit: TypeAlias = Callable[[Mapping[str, bytes | None]], Torn | CommitFailed | None]
+"""Says what becomes of a commit with these writes."""
+
+AfterTurn: TypeAlias = Callable[[object, list[Effect]], None]
+"""Told of a message and what came of it; raises `TurnFailed` to have that be nothing."""
+
+
+class _Broker(Broker):
+    """A broker that can be made to fail at the end of a turn, when it has changed already."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.after_turn: AfterTurn | None = None
+
+    def receive(self, message: object, *, sender: Address, now_ns: int) -> list[Effect]:
+        effects = super().receive(message, sender=sender, now_ns=now_ns)
+        if self.after_turn is not None:
+            self.after_turn(message, effects)
+        return effects
 
 
 class Node:
@@ -26,40 +83,48 @@ class Node:
     Attributes
     ----------
     journal
-        The disk: records by key.
+        The disk: encoded records by key.
     skew_ns
         By how much its clock is ahead.
     life
-        How often it has gone down.
+        How often it has gone down, or was restored.
     service_ns
         The mean time of each kind of work, by its name.
     message_ns
         The mean time of taking a message; with 0 messages do not wait for the processor.
+    commit_ns
+        The mean time of a commit; with 0 each turn is durable at once.
     slowness
         A factor on all times.
     node_cost
         A factor on the time of conversions.
-    tear
-        What to do when the broker goes down in the middle of its next turn; None when it
-        is not to.
+    at_commit
+        Asked at every commit what becomes of it; None when nothing does.
     """
 
-    def __init__(self, identity: str) -> None:
+    driver_class: type[Driver] = Driver
+
+    def __init__(self, identity: str, world: World) -> None:
         self.identity = identity
+        self.world = world
         self.broker: Broker | None = None
-        self.journal: dict[str, object] = {}
+        self.driver: Driver | None = None
+        self.journal: dict[str, bytes] = {}
         self.skew_ns = 0
         self.life = 0
-        self.wake_ns: int | None = None
         self.service_ns: dict[str, float] = {}
         self.message_ns = 0.0
+        self.commit_ns = 0.0
         self.slowness = 1.0
         self.node_cost = 1.0
-        self.tear: Callable[[], None] | None = None
-        self.busy = False
-        self.waiting_effects: deque[Effect] = deque()
-        self.jobs: deque[Job] = deque()
-        self.converter_free_ns = 0
+        self.at_commit: AtCommit | None = None
+        self._first: tuple[object, ...] = ()
+        self._wake_ns: int | None = None
+        self._sends_left: int | None = None
+        self._busy = False
+        self._waiting: deque[tuple[Callable[..., None] | None, tuple[Any, ...]]] = deque()
+        self._jobs: deque[Job] = deque()
+        self._converter_free_ns = 0
         self._clock_ns = 0
 
     def clock_ns(self, now_ns: int) -> int:
@@ -69,13 +134,264 @@ class Node:
             self._clock_ns = own_ns
         return self._clock_ns
 
+    def records(self) -> dict[str, object]:
+        """Return what is on the disk, by key."""
+        return {key: decode(data) for key, data in self.journal.items()}
+
+    def start(self, first: tuple[object, ...]) -> None:
+        """Bring the broker up from the disk, with what it is told first."""
+        assert self.broker is None
+        self._first = first
+        self.driver = self.driver_class(self)
+        self.driver.start()
+
     def go_down(self) -> None:
         """Lose everything but the disk."""
+        if self.driver is not None:
+            self.driver.halt()
+        self.driver = None
+        self.at_commit = None
+        self._forget()
+
+    def after_turns(self, call: AfterTurn | None) -> None:
+        """Have something called after each message that the broker as it is now gets."""
+        if isinstance(self.broker, _Broker):
+            self.broker.after_turn = call
+
+    def take(self, message: object, sender: Address) -> None:
+        """Take a message that has arrived, when the processor has time for it."""
+        if self.message_ns > 0.0:
+            self._queue_job((sender, message))
+        else:
+            assert self.driver is not None
+            self.driver.receive(message, sender=sender)
+
+    # What the driver asks of its host.
+
+    def now_ns(self) -> int:
+        """Return the broker's time."""
+        return self.clock_ns(self.world.now_ns)
+
+    def restore(self) -> Broker:
+        """Return a broker as the disk has it."""
+        if self.broker is not None:
+            self._forget()
+        rng = random.Random(f"{self.world.seed}/{self.identity}/{self.life}")
+        self.broker = _Broker.restore(
+            self.identity, self.world.settings, self.journal, rng=rng, parts=self.world.parts
+        )
+        return self.broker
+
+    def first(self) -> Sequence[object]:
+        """Return what the broker is told before it starts."""
+        return self._first
+
+    def commit(self, writes: Mapping[str, bytes | None]) -> bool:
+        """Write to the disk, which takes no time unless the scenario says so."""
+        if self.commit_ns > 0.0:
+            spent_ns = self._drawn_ns(self.commit_ns)
+            self.world.at(self.world.now_ns + spent_ns, self._committed, self.life, writes)
+            return False
+        return self._write(writes)
+
+    def send(self, to: Address, message: object) -> None:
+        """Put a message on its way."""
+        if self._busy:
+            self._waiting.append((self.world.send, (self.identity, to, message)))
+        elif self._sends_left is None:
+            self.world.send(self.identity, to, message)
+        elif self._sends_left:
+            self._sends_left -= 1
+            self.world.send(self.identity, to, message)
+
+    def convert(self, ticket: int, blob: Blob, target: str) -> None:
+        """Have the converter work, one conversion after the other."""
+        if self._busy:
+            self._waiting.append((self._convert, (ticket, blob, target)))
+        else:
+            self._convert(ticket, blob, target)
+
+    def serve(self, ticket: int) -> None:
+        """Have a ticket wait for the processor."""
+        if self._busy:
+            self._waiting.append((self._queue_job, (ticket,)))
+        else:
+            self._queue_job(ticket)
+
+    def spend(self, works: Sequence[str]) -> None:
+        """Take time of the processor."""
+        if self._busy:
+            self._waiting.append((None, tuple(works)))
+            return
+        spent_ns = self._spent_ns(works)
+        if spent_ns > 0:
+            self._busy = True
+            self.world.at(self.world.now_ns + spent_ns, self._go_on, self.life)
+
+    def report(self, record: object) -> None:
+        """Tell whoever watches.
+
+        That does not wait for the processor: what a broker reports has happened. Its copy is
+        new although it has not been passed on.
+        """
+        self.world.watched(self.identity, record)
+
+    def wake_at(self, at_ns: int) -> None:
+        """Wake the broker at a time of its own clock."""
+        at_ns = max(at_ns - self.skew_ns, self.world.now_ns)
+        self._wake_ns = at_ns
+        self.world.at(at_ns, self._wake, self.life, at_ns)
+
+    def failed(self, error: Exception, message: object | None) -> None:
+        """Let a failure that nobody has asked for end the run: it is a fault of the broker."""
+        if not isinstance(error, CommitFailed | TurnFailed):
+            raise error
+        self.at_commit = None
+
+    def left(self) -> None:
+        """Tell whoever waits for the broker to have left."""
+        self.world.has_left(self.identity)
+
+    def stopped(self, reason: str) -> None:
+        """Go down for ever."""
+        self.go_down()
+        self.world.has_stopped(self.identity, reason)
+
+    # The disk.
+
+    def _committed(self, life: int, writes: Mapping[str, bytes | None]) -> None:
+        if self.life != life or self.driver is None:
+            return
+        try:
+            done = self._write(writes)
+        except CommitFailed as error:
+            self.driver.commit_failed(error)
+            return
+        if done:
+            self.driver.committed()
+
+    def _write(self, writes: Mapping[str, bytes | None]) -> bool:
+        """Write, unless the broker goes down here, which is never answered."""
+        fate = None if self.at_commit is None or self._busy else self.at_commit(writes)
+        if fate is None:
+            self.put(writes)
+            return True
+        if isinstance(fate, CommitFailed):
+            raise fate
+        if not fate.durable:
+            self.tear(writes)
+            self._torn(self.life, fate.then)
+            return False
+        self.put(writes)
+        self._sends_left = fate.sends
+        # When all that this turn sends has been sent, or not.
+        self.world.at(self.world.now_ns, self._torn, self.life, fate.then)
+        return True
+
+    def put(self, writes: Mapping[str, bytes | None]) -> None:
+        """Have the disk contain all of a commit."""
+        journal = self.journal
+        for key, data in writes.items():
+            if data is None:
+                journal.pop(key, None)
+            else:
+                journal[key] = data
+
+    def tear(self, writes: Mapping[str, bytes | None]) -> None:
+        """Have the disk contain nothing of a commit during which the broker went down."""
+
+    def _torn(self, life: int, then: Callable[[], None] | None) -> None:
+        if self.life == life:
+            self.go_down()
+            if then is not None:
+                then()
+
+    # The processor.
+
+    def _drawn_ns(self, mean_ns: float) -> int:
+        """Return an exponential time, as in the papers' queueing model."""
+        if mean_ns <= 0.0:
+            return 0
+        return round(self.world.times.expovariate(1.0) * mean_ns * self.slowness)
+
+    def _spent_ns(self, works: Sequence[str]) -> int:
+        return sum(self._drawn_ns(self.service_ns.get(work, 0.0)) for work in works)
+
+    def _go_on(self, life: int) -> None:
+        """Go on with what waits behind the work that is done now."""
+        if self.life != life:
+            return
+        waiting = self._waiting
+        while waiting:
+            call, arguments = waiting.popleft()
+            if call is not None:
+                call(*arguments)
+                continue
+            spent_ns = self._spent_ns(arguments)
+            if spent_ns > 0:
+                self.world.at(self.world.now_ns + spent_ns, self._go_on, life)
+                return
+        self._busy = False
+        if self._jobs:
+            self.world.at(self.world.now_ns, self._next_job, life)
+
+    def _queue_job(self, job: Job) -> None:
+        self._jobs.append(job)
+        if not self._busy and len(self._jobs) == 1:
+            self.world.at(self.world.now_ns, self._next_job, self.life)
+
+    def _next_job(self, life: int) -> None:
+        if self.life != life or self._busy or not self._jobs:
+            return
+        job = self._jobs.popleft()
+        if isinstance(job, int):
+            assert self.driver is not None
+            self.driver.serve(job)
+            if self.life == life and not self._busy and self._jobs:
+                self.world.at(self.world.now_ns, self._next_job, life)
+        else:
+            self._busy = True
+            spent_ns = self._drawn_ns(self.message_ns)
+            self.world.at(self.world.now_ns + spent_ns, self._taken, life, *job)
+
+    def _taken(self, life: int, sender: Address, message: object) -> None:
+        """Hand over a message over which the processor has taken its time."""
+        if self.life != life:
+            return
+        # What waited behind it was asked for before.
+        self._go_on(life)
+        assert self.driver is not None
+        self.driver.receive(message, sender=sender)
+
+    # What was asked for comes.
+
+    def _convert(self, ticket: int, blob: Blob, target: str) -> None:
+        outcome = self.world.converted(self.identity, blob, target)
+        seconds = outcome.seconds * self.node_cost * self.slowness
+        self._converter_free_ns = max(self._converter_free_ns, self.world.now_ns) + ns(seconds)
+        answer = (
+            ConversionRefused(ticket, outcome.reason)
+            if outcome.blob is None
+            else Converted(ticket, outcome.blob)
+        )
+        self.world.at(self._converter_free_ns, self._answer, self.life, answer)
+
+    def _answer(self, life: int, answer: Converted | ConversionRefused) -> None:
+        if self.life == life and self.driver is not None:
+            self.driver.receive(answer, sender=HOST)
+
+    def _wake(self, life: int, at_ns: int) -> None:
+        if self.life == life and self._wake_ns == at_ns and self.driver is not None:
+            self._wake_ns = None
+            self.driver.wake()
+
+    def _forget(self) -> None:
+        """Forget what a broker that is no more has asked for."""
         self.broker = None
         self.life += 1
-        self.wake_ns = None
-        self.tear = None
-        self.busy = False
-        self.waiting_effects.clear()
-        self.jobs.clear()
-        self.converter_free_ns = 0
+        self._wake_ns = None
+        self._sends_left = None
+        self._busy = False
+        self._waiting.clear()
+        self._jobs.clear()
+        self._converter_free_ns = 0

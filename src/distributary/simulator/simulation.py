@@ -11,7 +11,6 @@ import numpy as np
 
 from distributary.arguments import checked
 from distributary.broker.core import Part
-from distributary.broker.encoding import encode
 from distributary.broker.host import ServiceTimes
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import (
@@ -21,6 +20,7 @@ from distributary.broker.telemetry import (
     MoveRefused,
     Planned,
     Refined,
+    SetAsideMessage,
 )
 from distributary.simulator.checkers.ends import EndsCheck
 from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
@@ -36,6 +36,7 @@ from distributary.simulator.conversions import Convert
 from distributary.simulator.faults import FaultInjector, planned_faults
 from distributary.simulator.garbage import collect_young, resting_collector
 from distributary.simulator.network import SimulatedNetwork
+from distributary.simulator.node import Node
 from distributary.simulator.places import find_places
 from distributary.simulator.scenario import Scenario
 from distributary.simulator.workload.content_clients import ContentClients
@@ -70,6 +71,8 @@ class Simulation:
         Classes that stand in for parts of brokers.
     convert
         What becomes of conversions, in place of what the graph says.
+    node
+        A class that stands in for the hosts of brokers.
 
     Attributes
     ----------
@@ -85,6 +88,7 @@ class Simulation:
         seed: int,
         parts: Mapping[str, type[Part]] | None = None,
         convert: Convert | None = None,
+        node: type[Node] = Node,
     ) -> None:
         self.scenario = scenario
         self.seed = seed
@@ -92,7 +96,9 @@ class Simulation:
         rng = np.random.default_rng(np.random.SeedSequence([seed, 0]))
         self.places = find_places(overlay, scenario.path.parent, rng)
         self.network = SimulatedNetwork(self.places, overlay, random.Random(f"{seed}/network"))
-        self.world = World(scenario.settings, self.network, seed=seed, parts=parts, convert=convert)
+        self.world = World(
+            scenario.settings, self.network, seed=seed, parts=parts, convert=convert, node=node
+        )
         self.ledger = Ledger(scenario.settings.space.cell_of)
         chance = random.Random(f"{seed}/workload")
         brokers = self.places.identifiers
@@ -120,7 +126,8 @@ class Simulation:
         takes_time = (
             bool(self.places.delays_ns.any())
             or max(overlay.access_delay_ms, overlay.filter_ms, overlay.send_ms) > 0.0
-            or max(overlay.message_ms, overlay.loss, overlay.access_loss) > 0.0
+            or max(overlay.message_ms, overlay.commit_ms) > 0.0
+            or max(overlay.loss, overlay.access_loss) > 0.0
         )
         self.tolerances = TolerancesCheck(
             self.streams.at_clients, without_delay=not (takes_time or planned)
@@ -144,6 +151,7 @@ class Simulation:
         self.adapted: list[Adapted] = []
         self.migrated: list[Migrated] = []
         self.moves_refused: list[MoveRefused] = []
+        self.set_aside: list[SetAsideMessage] = []
         self.world.watchers += [self.streams.watch, self.trees.watch, self._watch]
         self._service_s = self._service_times(rng)
         self._start_brokers()
@@ -196,6 +204,8 @@ class Simulation:
 
     def _check(self) -> None:
         now_ns = self.world.now_ns
+        for broker, reason in sorted(self.world.stopped.items()):
+            self._complain("broker", f"{broker} was stopped: {reason}")
         for checker in self._checkers:
             checker.finish(now_ns)
         self.streams.at_brokers.finish(now_ns)
@@ -229,6 +239,7 @@ class Simulation:
         node = self.world.add(identity, *self._first(identity))
         index = self.places.identifiers.index(identity)
         node.message_ns = self.scenario.overlay.message_ms * _NS_PER_MS
+        node.commit_ns = self.scenario.overlay.commit_ms * _NS_PER_MS
         node.node_cost = float(self.places.node_costs[index])
         self._set_service(identity, 1.0)
 
@@ -313,7 +324,7 @@ class Simulation:
 
     def _kept_elsewhere(self, broker: str) -> Callable[[tuple[str, str]], bool]:
         disks = b"\n".join(
-            encode(record)
+            record
             for identity, node in sorted(self.world.nodes.items())
             if identity != broker
             for record in node.journal.values()
@@ -340,6 +351,8 @@ class Simulation:
             self.migrated.append(record)
         elif isinstance(record, MoveRefused):
             self.moves_refused.append(record)
+        elif isinstance(record, SetAsideMessage):
+            self.set_aside.append(record)
         elif isinstance(record, Misbehaved) and record.peer in self.world.nodes:
             # Whoever gets such a message is not to blame. Who sends it is, if it is ours.
             self._complain("broker", f"{broker} says of {record.peer}: {record.problem}")
