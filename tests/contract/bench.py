@@ -72,6 +72,8 @@ class Bench(Part):
 
     def start(self, turn: Turn) -> None:
         """Go on with a conversion that was asked for."""
+        if "broken" in self.values:
+            raise AssertionError("the bench cannot start")
         if "wanted" in self.values:
             self.core.convert(turn, CONTENT, self.values["wanted"], self._converted)
 

@@ -7,7 +7,9 @@ from tests.contract.bench import do
 from tests.contract.hosts import PEER, HostUnderTest, bench_of, kept, said
 
 from distributary.broker.addresses import HOST
+from distributary.broker.blob import Blob
 from distributary.broker.client import Refused
+from distributary.broker.effects import Converted
 from distributary.broker.encoding import encode
 from distributary.broker.links.messages import Hop, HopAck
 from distributary.broker.telemetry import SetAsideMessage
@@ -142,6 +144,26 @@ def test_a_damaged_disk_is_noticed_when_a_broker_is_restored(host: HostUnderTest
     host.run(0.1)
     (reason,) = host.stopped
     assert "'bench/a' cannot be read" in reason
+
+
+def test_a_broker_that_cannot_start_is_stopped(host: HostUnderTest) -> None:
+    host.tell(do("persist:broken=yes"))
+    host.tell(BREAKS)
+    host.run(60)
+    assert len(host.stopped) == 1
+    assert "the bench cannot start" in host.stopped[0]
+
+
+def test_answers_to_a_broker_that_failed_do_not_reach_the_next_one(host: HostUnderTest) -> None:
+    """Its tickets are its own; what the next one asks for is answered by itself."""
+    host.tell(do("persist:wanted=b/b", "convert:b/b"))
+    host.hold()
+    host.tell(do("persist:a=1"))
+    host.tell(BREAKS)
+    host.tell(Converted(1, Blob.imagined("z/z", 1, "z")), HOST)
+    host.release()
+    host.run(10)
+    assert said(host) == ["b/b"]
 
 
 def test_what_its_host_asks_in_vain_is_only_reported(host: HostUnderTest) -> None:

@@ -192,6 +192,11 @@ class Driver:
         self._failures: deque[int] = deque()
         self._ended = False
 
+    @property
+    def uncommitted(self) -> int:
+        """How many turns are not durable yet; a host that has too many takes no more messages."""
+        return len(self._turns)
+
     def start(self) -> None:
         """Restore the broker, and set it going.
 
@@ -214,8 +219,7 @@ class Driver:
         """Hand over a message from a broker or a client, or from the host itself."""
         broker = self.broker
         if broker is None:
-            if not self._ended:
-                self._held.append((message, sender))
+            self._hold(message, sender)
             return
         try:
             effects = broker.receive(message, sender=sender, now_ns=self._host.now_ns())
@@ -272,15 +276,22 @@ class Driver:
             self._commit()
             return
         guilty = self._turns.popleft()
-        again = [(turn.message, turn.sender) for turn in self._turns]
+        later, self._held = self._held, deque()
+        for turn in self._turns:
+            self._hold(turn.message, turn.sender)
         if self._failed is not None:
-            again.append(self._failed[1:])
-        for message, sender in reversed(again):
-            # Answers to an earlier broker mean nothing to the next one.
-            if message is not None and not isinstance(message, Converted | ConversionRefused):
-                self._held.appendleft((message, sender))
+            self._hold(*self._failed[1:])
+        self._held.extend(later)
         self._turns.clear()
         self._recover(error, guilty.message, guilty.sender)
+
+    def _hold(self, message: object | None, sender: Address) -> None:
+        """Keep a message for the broker that is to be restored."""
+        if self._ended or message is None:
+            return
+        # Answers to an earlier broker mean nothing to the next one, which asks again.
+        if not isinstance(message, Converted | ConversionRefused):
+            self._held.append((message, sender))
 
     def _begin(self, broker: Broker) -> None:
         self.broker = broker
@@ -291,6 +302,8 @@ class Driver:
         try:
             for message in self._host.first():
                 self._finish(broker.receive(message, sender=HOST, now_ns=now_ns()), None, HOST)
+                if self.broker is not broker:
+                    return
             effects = broker.start(now_ns=now_ns())
         except PeerMisbehaved:
             raise
@@ -305,15 +318,12 @@ class Driver:
         others: list[Effect] = []
         life: int | None = None
         for effect in effects:
-            kind = type(effect)
-            if kind is Persist:
-                assert isinstance(effect, Persist)
+            if type(effect) is Persist:
                 record = effect.record
                 writes[effect.key] = encode(record)
                 if type(record) is Known and record.incarnation // LIFE > self._life:
                     life = record.incarnation // LIFE
-            elif kind is Erase:
-                assert isinstance(effect, Erase)
+            elif type(effect) is Erase:
                 writes[effect.key] = None
             else:
                 others.append(effect)
@@ -392,17 +402,16 @@ class Driver:
             if works:
                 host.spend(works)
                 works = []
-            match effect:
-                case Send(to, message):
-                    host.send(to, message)
-                case Report(record):
-                    host.report(record)
-                case Serve(ticket):
-                    host.serve(ticket)
-                case Convert(ticket, blob, target):
-                    host.convert(ticket, blob, target)
-                case Left():
-                    host.left()
+            if type(effect) is Send:
+                host.send(effect.to, effect.message)
+            elif type(effect) is Report:
+                host.report(effect.record)
+            elif type(effect) is Serve:
+                host.serve(effect.ticket)
+            elif type(effect) is Convert:
+                host.convert(effect.ticket, effect.blob, effect.target)
+            elif type(effect) is Left:
+                host.left()
         if works and not self._ended:
             host.spend(works)
 
