@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,14 +14,12 @@ from distributary.broker.driver import Driver
 from distributary.broker.effects import ConversionRefused, Converted, Effect
 from distributary.broker.encoding import decode
 from distributary.broker.settings import ns
+from distributary.simulator.processor import Job, Processor
 
 if TYPE_CHECKING:
     from distributary.simulator.world import World
 
-__all__ = ["CommitFailed", "Job", "Node", "Torn", "TurnFailed"]
-
-Job: TypeAlias = int | tuple[Address, object]
-"""What waits for a processor: a ticket, or a message with its sender."""
+__all__ = ["CommitFailed", "Node", "Torn", "TurnFailed"]
 
 
 class CommitFailed(OSError):
@@ -73,12 +70,8 @@ class _Broker(Broker):
         return effects
 
 
-class Node:
+class Node(Processor):
     """One broker and all that it stands on; the broker is None while it is down.
-
-    The processor does one thing at a time and takes jobs in the order in which they come.
-    While it takes time over one, whatever else the broker wants done waits behind it:
-    effects are carried out in order.
 
     Attributes
     ----------
@@ -88,14 +81,8 @@ class Node:
         By how much its clock is ahead.
     life
         How often it has gone down, or was restored.
-    service_ns
-        The mean time of each kind of work, by its name.
-    message_ns
-        The mean time of taking a message; with 0 messages do not wait for the processor.
     commit_ns
         The mean time of a commit; with 0 each turn is durable at once.
-    slowness
-        A factor on all times.
     node_cost
         A factor on the time of conversions.
     at_commit
@@ -105,25 +92,18 @@ class Node:
     driver_class: type[Driver] = Driver
 
     def __init__(self, identity: str, world: World) -> None:
+        super().__init__(world)
         self.identity = identity
-        self.world = world
         self.broker: Broker | None = None
         self.driver: Driver | None = None
         self.journal: dict[str, bytes] = {}
         self.skew_ns = 0
-        self.life = 0
-        self.service_ns: dict[str, float] = {}
-        self.message_ns = 0.0
         self.commit_ns = 0.0
-        self.slowness = 1.0
         self.node_cost = 1.0
         self.at_commit: AtCommit | None = None
         self._first: tuple[object, ...] = ()
         self._wake_ns: int | None = None
         self._sends_left: int | None = None
-        self._busy = False
-        self._waiting: deque[tuple[Callable[..., None] | None, tuple[Any, ...]]] = deque()
-        self._jobs: deque[Job] = deque()
         self._converter_free_ns = 0
         self._clock_ns = 0
 
@@ -151,7 +131,7 @@ class Node:
             self.driver.halt()
         self.driver = None
         self.at_commit = None
-        self._forget()
+        self.forget()
 
     def after_turns(self, call: AfterTurn | None) -> None:
         """Have something called after each message that the broker as it is now gets."""
@@ -161,9 +141,17 @@ class Node:
     def take(self, message: object, sender: Address) -> None:
         """Take a message that has arrived, when the processor has time for it."""
         if self.message_ns > 0.0:
-            self._queue_job((sender, message))
+            self.queue((sender, message))
         else:
-            assert self.driver is not None
+            self.do((sender, message))
+
+    def do(self, job: Job) -> None:
+        """Hand a message or a ticket to the broker."""
+        assert self.driver is not None
+        if isinstance(job, int):
+            self.driver.serve(job)
+        else:
+            sender, message = job
             self.driver.receive(message, sender=sender)
 
     # What the driver asks of its host.
@@ -175,7 +163,7 @@ class Node:
     def restore(self) -> Broker:
         """Return a broker as the disk has it."""
         if self.broker is not None:
-            self._forget()
+            self.forget()
         rng = random.Random(f"{self.world.seed}/{self.identity}/{self.life}")
         self.broker = _Broker.restore(
             self.identity, self.world.settings, self.journal, rng=rng, parts=self.world.parts
@@ -189,15 +177,15 @@ class Node:
     def commit(self, writes: Mapping[str, bytes | None]) -> bool:
         """Write to the disk, which takes no time unless the scenario says so."""
         if self.commit_ns > 0.0:
-            spent_ns = self._drawn_ns(self.commit_ns)
+            spent_ns = self.drawn_ns(self.commit_ns)
             self.world.at(self.world.now_ns + spent_ns, self._committed, self.life, writes)
             return False
         return self._write(writes)
 
     def send(self, to: Address, message: object) -> None:
         """Put a message on its way."""
-        if self._busy:
-            self._waiting.append((self.world.send, (self.identity, to, message)))
+        if self.busy:
+            self.behind(self.world.send, self.identity, to, message)
         elif self._sends_left is None:
             self.world.send(self.identity, to, message)
         elif self._sends_left:
@@ -206,27 +194,11 @@ class Node:
 
     def convert(self, ticket: int, blob: Blob, target: str) -> None:
         """Have the converter work, one conversion after the other."""
-        if self._busy:
-            self._waiting.append((self._convert, (ticket, blob, target)))
-        else:
-            self._convert(ticket, blob, target)
+        self.behind(self._convert, ticket, blob, target)
 
     def serve(self, ticket: int) -> None:
         """Have a ticket wait for the processor."""
-        if self._busy:
-            self._waiting.append((self._queue_job, (ticket,)))
-        else:
-            self._queue_job(ticket)
-
-    def spend(self, works: Sequence[str]) -> None:
-        """Take time of the processor."""
-        if self._busy:
-            self._waiting.append((None, tuple(works)))
-            return
-        spent_ns = self._spent_ns(works)
-        if spent_ns > 0:
-            self._busy = True
-            self.world.at(self.world.now_ns + spent_ns, self._go_on, self.life)
+        self.behind(self.queue, ticket)
 
     def report(self, record: object) -> None:
         """Tell whoever watches.
@@ -272,7 +244,7 @@ class Node:
 
     def _write(self, writes: Mapping[str, bytes | None]) -> bool:
         """Write, unless the broker goes down here, which is never answered."""
-        fate = None if self.at_commit is None or self._busy else self.at_commit(writes)
+        fate = None if self.at_commit is None or self.busy else self.at_commit(writes)
         if fate is None:
             self.put(writes)
             return True
@@ -306,63 +278,6 @@ class Node:
             if then is not None:
                 then()
 
-    # The processor.
-
-    def _drawn_ns(self, mean_ns: float) -> int:
-        """Return an exponential time, as in the papers' queueing model."""
-        if mean_ns <= 0.0:
-            return 0
-        return round(self.world.times.expovariate(1.0) * mean_ns * self.slowness)
-
-    def _spent_ns(self, works: Sequence[str]) -> int:
-        return sum(self._drawn_ns(self.service_ns.get(work, 0.0)) for work in works)
-
-    def _go_on(self, life: int) -> None:
-        """Go on with what waits behind the work that is done now."""
-        if self.life != life:
-            return
-        waiting = self._waiting
-        while waiting:
-            call, arguments = waiting.popleft()
-            if call is not None:
-                call(*arguments)
-                continue
-            spent_ns = self._spent_ns(arguments)
-            if spent_ns > 0:
-                self.world.at(self.world.now_ns + spent_ns, self._go_on, life)
-                return
-        self._busy = False
-        if self._jobs:
-            self.world.at(self.world.now_ns, self._next_job, life)
-
-    def _queue_job(self, job: Job) -> None:
-        self._jobs.append(job)
-        if not self._busy and len(self._jobs) == 1:
-            self.world.at(self.world.now_ns, self._next_job, self.life)
-
-    def _next_job(self, life: int) -> None:
-        if self.life != life or self._busy or not self._jobs:
-            return
-        job = self._jobs.popleft()
-        if isinstance(job, int):
-            assert self.driver is not None
-            self.driver.serve(job)
-            if self.life == life and not self._busy and self._jobs:
-                self.world.at(self.world.now_ns, self._next_job, life)
-        else:
-            self._busy = True
-            spent_ns = self._drawn_ns(self.message_ns)
-            self.world.at(self.world.now_ns + spent_ns, self._taken, life, *job)
-
-    def _taken(self, life: int, sender: Address, message: object) -> None:
-        """Hand over a message over which the processor has taken its time."""
-        if self.life != life:
-            return
-        # What waited behind it was asked for before.
-        self._go_on(life)
-        assert self.driver is not None
-        self.driver.receive(message, sender=sender)
-
     # What was asked for comes.
 
     def _convert(self, ticket: int, blob: Blob, target: str) -> None:
@@ -385,13 +300,10 @@ class Node:
             self._wake_ns = None
             self.driver.wake()
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Forget what a broker that is no more has asked for."""
+        super().forget()
         self.broker = None
-        self.life += 1
         self._wake_ns = None
         self._sends_left = None
-        self._busy = False
-        self._waiting.clear()
-        self._jobs.clear()
         self._converter_free_ns = 0
