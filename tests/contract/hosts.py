@@ -35,20 +35,25 @@ class HostUnderTest(Protocol):
         Every message that has left, with its receiver.
     reports
         Everything that was reported.
-    commits
-        How many commits have been made or tried.
-    failures
-        The errors that the host was told of.
-    left, stopped
-        What the host was told of the broker's end.
+    left
+        How often the host was told that the broker has left.
     """
 
     sent: list[tuple[Address, object]]
     reports: list[object]
-    commits: int
-    failures: list[str]
     left: int
-    stopped: list[str]
+
+    @property
+    def commits(self) -> int:
+        """How many commits have been made or tried."""
+
+    @property
+    def failures(self) -> list[str]:
+        """The errors that the host was told of."""
+
+    @property
+    def stopped(self) -> list[str]:
+        """Why the broker was stopped, if it was."""
 
     @property
     def broker(self) -> Broker:

@@ -144,7 +144,8 @@ def test_a_disk_is_always_as_some_turn_has_left_it(
 ) -> None:
     """And whatever has been said comes of turns that are on it."""
     host = HOSTS[name]()
-    states, told = [{}], [0]
+    states: list[dict[str, str]] = [{}]
+    told = [0]
     for place, steps in enumerate(turns):
         if place == crash:
             break
