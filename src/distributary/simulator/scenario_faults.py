@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 
 from distributary.broker.addresses import Speaker
 from distributary.broker.encoding import kinds, speaker_of
@@ -62,8 +63,7 @@ def _check_fields(fault: Fault, entry: Mapping[str, object], place: str) -> None
     if fault.kind == "lost" and fault.after is None and "until_s" in entry:
         raise BadInput(f"{place}.until_s", "means nothing for the kind lost without after")
     for name, value in (("after", fault.after), ("message", fault.message)):
-        names = [cls.__name__ for cls in kinds().values() if speaker_of(cls) is Speaker.BROKER]
-        if value is not None and value not in names:
+        if value is not None and value not in (names := _message_names()):
             raise no_such_name(f"{place}.{name}", value, names, "a message between brokers")
     if fault.after is not None and fault.share is not None:
         raise BadInput(f"{place}.share", "means nothing beside after", hint="write count")
@@ -74,6 +74,13 @@ def _check_fields(fault: Fault, entry: Mapping[str, object], place: str) -> None
             )
         if fault.share is not None:
             raise BadInput(f"{place}.share", "means nothing for the kind mix")
+
+
+def _message_names() -> list[str]:
+    """Return the names of all messages between brokers."""
+    # A kind is known once its part is, and a scenario may be read before there are brokers.
+    import_module("distributary.broker.broker")
+    return [cls.__name__ for cls in kinds().values() if speaker_of(cls) is Speaker.BROKER]
 
 
 def _check_times(fault: Fault, overlay: OverlayTable, workload: WorkloadTable, place: str) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from distributary.errors import BadInput
@@ -81,3 +84,17 @@ def test_what_means_something_is_taken() -> None:
     found = read_faults(entries, FOUR, WORKLOAD)
     assert [fault.kind for fault in found] == ["mix", "reorder", "skew", "lost", "lost"]
     assert found[0].brokers == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "field", ['"crash", "after": "Portion"', '"handler", "message": "Portion"']
+)
+def test_messages_are_known_before_there_is_any_broker(field: str) -> None:
+    script = (
+        "from distributary.simulator.scenario import OverlayTable, WorkloadTable;"
+        "from distributary.simulator.scenario_faults import read_faults;"
+        f"print(len(read_faults([{{'kind': {field}}}], OverlayTable(), WorkloadTable())))"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "1\n", done.stderr
