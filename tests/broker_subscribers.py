@@ -123,7 +123,7 @@ def key_of(overlay: Overlay, cell: int) -> str:
 
 def held_cells(node: Node, home: str, subscription_id: str) -> set[int]:
     """The cells of a registration on a broker's disk; nothing when it was withdrawn."""
-    record = node.journal.get(f"rendezvous/r/{home}/{journal_key(subscription_id)}")
+    record = node.records().get(f"rendezvous/r/{home}/{journal_key(subscription_id)}")
     if record is None:
         return set()
     assert isinstance(record, EntryRecord)

@@ -17,7 +17,6 @@ from typing import Any
 from distributary.broker.adaptation import node
 from distributary.broker.adaptation.adaptation import Adaptation
 from distributary.broker.addresses import Address
-from distributary.broker.client import Publish
 from distributary.broker.core import Part
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
@@ -25,9 +24,9 @@ from distributary.broker.deliveries.queues import Acknowledged, Queued
 from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.dissemination.messages import Offer, Portion
 from distributary.broker.dissemination.task import ContentRecord, ProgressRecord, Sequence
-from distributary.broker.effects import Send, Turn
+from distributary.broker.driver import Driver
+from distributary.broker.effects import Effect, Send, Turn
 from distributary.broker.links.links import Links
-from distributary.broker.links.messages import Hop, HopAck
 from distributary.broker.links.outbox import Kept
 from distributary.broker.membership.membership import Membership
 from distributary.broker.membership.roster import Known
@@ -52,6 +51,7 @@ from distributary.broker.subscriptions.lifecycle import Lifecycle
 from distributary.broker.subscriptions.matching import Covering, _alike
 from distributary.broker.subscriptions.subscription import LocalSubscription, SubscriptionRecord
 from distributary.broker.subscriptions.subscriptions import Subscriptions
+from distributary.simulator.node import Node
 
 __all__ = ["BUGS", "Bug"]
 
@@ -68,6 +68,8 @@ class Bug:
         Who complains.
     part
         What stands in for the healthy part of every broker.
+    node
+        What stands in for the healthy host of every broker.
     rare
         Whether it takes more than a few runs to notice it.
     also
@@ -76,19 +78,21 @@ class Bug:
 
     scenario: str
     checker: str
-    part: type[Part]
+    part: type[Part] | None = None
+    node: type[Node] = Node
     rare: bool = False
     also: tuple[type[Part], ...] = ()
 
     @property
     def name(self) -> str:
         """What it does wrong, in a few words."""
-        return self.part.__name__
+        return (self.part or self.node).__name__
 
     @property
     def parts(self) -> Mapping[str, type[Part]]:
         """What a `Simulation` is given."""
-        return {part.name: part for part in (self.part, *self.also)}
+        found = (self.part, *self.also)
+        return {part.name: part for part in found if part is not None}
 
 
 def forgets(part: type[Part], *kinds: type) -> type[Part]:
@@ -115,15 +119,31 @@ def ignores(part: type[Part], kind: type) -> Any:
     return with_handler(part, f"Ignores{kind.__name__}", kind, lambda *_: None)
 
 
+# Hosts.
+
+
+class _Hasty(Driver):
+    def _finish(self, effects: list[Effect], message: object | None, sender: Address) -> None:
+        sends = [effect for effect in effects if isinstance(effect, Send)]
+        self._carry_out(list(sends))
+        super()._finish([e for e in effects if not isinstance(e, Send)], message, sender)
+
+
+class SendsFirst(Node):
+    """Sends what comes of a turn before its commit."""
+
+    driver_class = _Hasty
+
+
+class KeepsHalf(Node):
+    """Has half of a commit on its disk when it goes down during one."""
+
+    def tear(self, writes: Mapping[str, bytes | None]) -> None:
+        keys = list(writes)
+        self.put({key: writes[key] for key in keys[len(keys) // 2 :]})
+
+
 # Links.
-
-
-class AcknowledgesFirst(Links):
-    """Acknowledges a message before what comes of it is durable."""
-
-    def _hop(self, message: Hop, sender: Address, turn: Turn) -> None:
-        super()._hop(message, sender, turn)
-        turn.effects.sort(key=lambda e: not (isinstance(e, Send) and isinstance(e.message, HopAck)))
 
 
 class SendsAstray(Links):
@@ -151,17 +171,6 @@ class AnswersAnotherLife(Relays):
 
 
 # Publishers' homes.
-
-
-class AcceptsFirst(Publishing):
-    """Accepts a publication before it is on its disk."""
-
-    def handlers(self) -> Any:
-        return {**super().handlers(), Publish: self._hasty}
-
-    def _hasty(self, message: Publish, sender: Address, turn: Turn) -> None:
-        self._publish(message, sender, turn)
-        turn.effects.sort(key=lambda effect: not isinstance(effect, Send))
 
 
 class CountsFromOne(Publishing):
@@ -505,11 +514,11 @@ ONCE = "exactly once"
 
 BUGS: tuple[Bug, ...] = (
     Bug("migration-torn", ONCE, forgets(Links, Kept)),
-    Bug("migration-torn", ONCE, AcknowledgesFirst),
+    Bug("migration-torn", ONCE, node=SendsFirst),
+    Bug("migration-torn", ONCE, node=KeepsHalf),
     Bug("map-small", ONCE, SendsAstray),
     Bug("converters", "selection", AnswersAnotherLife),
     Bug("crash-restart", ONCE, forgets(Membership, Known), rare=True),
-    Bug("reboot", ONCE, AcceptsFirst),
     Bug("reboot", ONCE, CountsFromOne),
     Bug("reboot", ONCE, forgets(Publishing, KeptRecord)),
     Bug("split-late", ONCE, OffersOnce),

@@ -11,8 +11,16 @@ from distributary.broker.addresses import HOST, Address, Speaker, is_client
 from distributary.broker.core import Core, Part
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.dissemination.dissemination import Dissemination
-from distributary.broker.effects import ConversionRefused, Converted, Effect, PlanMade, Turn
-from distributary.broker.encoding import VERSION, kinds, speaker_of
+from distributary.broker.effects import (
+    ConversionRefused,
+    Converted,
+    Effect,
+    Left,
+    PlanMade,
+    Turn,
+)
+from distributary.broker.encoding import VERSION, decode, kinds, speaker_of
+from distributary.broker.host import Leave
 from distributary.broker.links.links import Links
 from distributary.broker.membership.membership import Membership
 from distributary.broker.migration.migration import Migration
@@ -20,9 +28,10 @@ from distributary.broker.publishing.publishing import Publishing
 from distributary.broker.relays.relays import Relays
 from distributary.broker.rendezvous.rendezvous import Rendezvous
 from distributary.broker.settings import Settings, ns
+from distributary.broker.storage.storage import Storage
 from distributary.broker.streams.streams import Streams
 from distributary.broker.subscriptions.subscriptions import Subscriptions
-from distributary.errors import LocalMisuse, PeerMisbehaved
+from distributary.errors import JournalDamaged, LocalMisuse, PeerMisbehaved
 
 __all__ = ["PARTS", "Broker"]
 
@@ -38,6 +47,7 @@ PARTS: Mapping[str, type[Part]] = {
     "streams": Streams,
     "adaptation": Adaptation,
     "migration": Migration,
+    "storage": Storage,
 }
 """The parts of a broker by name, in the order in which they start and hear of changes."""
 
@@ -45,8 +55,8 @@ PARTS: Mapping[str, type[Part]] = {
 class Broker:
     """The state machine of one broker.
 
-    A host hands it messages and the time, and carries out the effects it is given, in order.
-    The broker itself never waits, sends or reads a clock.
+    A host hands it messages and the time, and carries out the effects it is given, by way of a
+    `driver.Driver`. The broker itself never waits, sends or reads a clock.
 
     Parameters
     ----------
@@ -76,13 +86,14 @@ class Broker:
             assert cls.name == name
             self.core.install(cls(self.core))
         self._started = False
+        self._leaving = False
 
     @classmethod
     def restore(
         cls,
         identity: str,
         settings: Settings,
-        journal: Mapping[str, object],
+        journal: Mapping[str, bytes],
         *,
         rng: random.Random,
         parts: Mapping[str, type[Part]] | None = None,
@@ -93,14 +104,26 @@ class Broker:
         Parameters
         ----------
         journal
-            Records by key, as `Persist` and `Erase` have left them.
+            Encoded records by key, as `Persist` and `Erase` have left them.
         identity, settings, rng, parts, version
             As for a new broker.
+
+        Raises
+        ------
+        JournalDamaged
+            When a record is not what any broker has written there.
         """
         broker = cls(identity, settings, rng=rng, parts=parts, version=version)
         for key in sorted(journal):
             name, _, rest = key.partition("/")
-            broker.core.parts[name].load(rest, journal[key])
+            try:
+                broker.core.parts[name].load(rest, decode(journal[key]))
+            except PeerMisbehaved as error:
+                raise JournalDamaged(identity, key, error.problem) from error
+            except Exception as error:
+                # A record that can be decoded but not taken back stands in the wrong place, or
+                # another one that belongs to it is missing.
+                raise JournalDamaged(identity, key, "it belongs to nothing here") from error
         return broker
 
     @staticmethod
@@ -154,6 +177,8 @@ class Broker:
             return self._effects(turn)
         if not (is_client(sender) and self.core.migration.turns_away(message, sender, turn)):
             self.core.handle(message, sender, turn)
+        if kind is Leave:
+            self._leaving = True
         return self._effects(turn)
 
     def serve(self, ticket: int, *, now_ns: int) -> list[Effect]:
@@ -186,5 +211,9 @@ class Broker:
         return Turn(self.core.clock.read(now_ns))
 
     def _effects(self, turn: Turn) -> list[Effect]:
+        """Return what a turn asks for, and at the end of a broker that it has left."""
         self.core.clock.keep(turn)
+        if self._leaving and self.core.links.idle:
+            self._leaving = False
+            turn.effects.append(Left())
         return turn.effects

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from distributary.broker.publishing.publishing import Publishing
     from distributary.broker.relays.relays import Relays
     from distributary.broker.rendezvous.rendezvous import Rendezvous
+    from distributary.broker.storage.storage import Storage
     from distributary.broker.streams.streams import Streams
     from distributary.broker.subscriptions.subscriptions import Subscriptions
 
@@ -121,6 +122,7 @@ class Core:
     streams: Streams
     adaptation: Adaptation
     migration: Migration
+    storage: Storage
 
     def __init__(
         self, identity: str, settings: Settings, rng: random.Random, version: int = VERSION

@@ -1,7 +1,8 @@
 """What a broker asks its host to do, and what the host answers.
 
-The host carries effects out in order. Nothing after a `Persist` or an `Erase` leaves before
-it is durable. `Spend` takes time of the broker's processor before the next effect.
+A turn is a transaction: every `Persist` and `Erase` among its effects becomes durable together
+or not at all, and the others are carried out after that, in order. `Spend` takes time of the
+broker's processor before the next effect. `driver.Driver` does all this for a host.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ __all__ = [
     "Converted",
     "Effect",
     "Erase",
+    "Left",
     "MakePlan",
     "Persist",
     "PlanMade",
@@ -101,7 +103,12 @@ class Report:
     record: object
 
 
-Effect: TypeAlias = Send | Persist | Erase | Convert | MakePlan | Serve | Spend | Report
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Know that the broker has left in good order: nobody waits for anything of it."""
+
+
+Effect: TypeAlias = Send | Persist | Erase | Convert | MakePlan | Serve | Spend | Report | Left
 
 
 class Turn:
@@ -126,7 +133,7 @@ class Turn:
         self.effects.append(Send(to, message))
 
     def persist(self, key: str, record: object) -> None:
-        """Keep a record under a key before anything that follows leaves the broker."""
+        """Keep a record under a key before anything of this turn leaves the broker."""
         self.effects.append(Persist(key, record))
 
     def erase(self, key: str) -> None:

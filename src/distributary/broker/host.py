@@ -1,10 +1,10 @@
-"""What a host tells its broker about the surroundings."""
+"""What a host tells its broker about itself and the surroundings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from distributary.broker.addresses import Speaker
+from distributary.broker.addresses import Address, Speaker
 from distributary.broker.encoding import VERSION, since, wire
 
 __all__ = [
@@ -16,6 +16,9 @@ __all__ = [
     "PlantTree",
     "Reattached",
     "ServiceTimes",
+    "SetAside",
+    "StorageLow",
+    "StorageRecovered",
     "Surroundings",
 ]
 
@@ -121,6 +124,38 @@ class PlantTree:
     root: str
     parent: str | None
     children: tuple[str, ...]
+
+
+@wire(300, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """Count a message as handled: the broker failed over it, and would do so again.
+
+    Attributes
+    ----------
+    sender
+        Who sent it.
+    message
+        The message, encoded.
+    problem
+        How the broker failed.
+    """
+
+    sender: Address
+    message: bytes
+    problem: str
+
+
+@wire(301, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class StorageLow:
+    """The disk is nearly full: take no publications from clients until it has recovered."""
+
+
+@wire(302, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class StorageRecovered:
+    """There is room on the disk again."""
 
 
 @wire(400, Speaker.HOST)

@@ -6,10 +6,10 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from distributary.broker.addresses import HOST, Address
+from distributary.broker.addresses import HOST, Address, Speaker
 from distributary.broker.blob import Blob
 from distributary.broker.effects import ConversionRefused
-from distributary.broker.encoding import VERSION
+from distributary.broker.encoding import VERSION, speaker_of
 from distributary.broker.host import Detached, Leave, Reattached
 from distributary.broker.settings import ns
 from distributary.simulator.checkers.outages import OutagesCheck
@@ -22,11 +22,11 @@ from distributary.simulator.world import World
 __all__ = ["FaultInjector", "PlannedFault", "outdated", "planned_faults"]
 
 _LASTING_S = 15.0
-# How often a broker that leaves is asked whether everything of it has arrived.
-_LOOK_S = 0.25
 # Within which time a host notices that it has lost its connection, or has it back.
 _NOTICED_S = 1.0
 _MIXED_KINDS = ("drop", "duplicate", "reorder", "delay", "partition", "crash", "torn", "slow")
+# The kinds that concern one broker unless the scenario says how many.
+_ONE = frozenset(("partition", "crash", "torn", "commit", "handler", "lost", "leave", "slow"))
 _NS_PER_MS = 1e6
 
 
@@ -110,7 +110,7 @@ def _concerned(
         count = round(fault.share * len(brokers))
     elif fault.count is not None:
         count = fault.count
-    elif fault.kind in ("partition", "crash", "torn", "lost", "leave", "slow"):
+    elif fault.kind in _ONE:
         count = 1
     else:
         return ()
@@ -160,7 +160,6 @@ class FaultInjector:
         self._planned = planned
         self._rng = rng
         self._crashes: dict[str, int] = {}
-        self._detached: set[str] = set()
         self.outages = OutagesCheck()
         self.lost: dict[str, int] = {}
         self.leaving: set[str] = set()
@@ -194,6 +193,9 @@ class FaultInjector:
                 case "torn":
                     for broker in planned.brokers:
                         self._world.at(begin, self._tear, broker, end)
+                case "commit" | "handler":
+                    for broker in planned.brokers:
+                        self._world.at(begin, self._fail, broker, planned.fault, end)
                 case "lost":
                     for broker in planned.brokers:
                         self._world.at(begin, self._lose, broker)
@@ -266,8 +268,7 @@ class FaultInjector:
     def _restart(self, broker: str) -> None:
         self._crashes[broker] -= 1
         if self._crashes[broker] == 0 and broker not in self.lost:
-            detached = (Detached(),) if broker in self._detached else ()
-            self._world.restart(broker, *self._first(broker), *detached)
+            self._world.restart(broker, *self._first(broker))
             self._on_restart(broker)
 
     def _upgrade(self, broker: str) -> None:
@@ -278,7 +279,7 @@ class FaultInjector:
 
     def _tear(self, broker: str, end_ns: int) -> None:
         node = self._world.nodes[broker]
-        if node.broker is None or node.tear is not None:
+        if node.broker is None or node.at_commit is not None:
             return
 
         def torn() -> None:
@@ -289,20 +290,31 @@ class FaultInjector:
         self._world.at(end_ns - 1, self._spare, broker)
 
     def _spare(self, broker: str) -> None:
-        self._world.nodes[broker].tear = None
+        self._world.nodes[broker].at_commit = None
+
+    def _fail(self, broker: str, fault: Fault, end_ns: int) -> None:
+        """Have a broker fail over one message; its driver brings it back at once."""
+
+        def wanted(message: object) -> bool:
+            # What a client asks for would be refused, which is right and looks wrong.
+            between_brokers = speaker_of(type(message)) is Speaker.BROKER
+            return (
+                self._world.now_ns < end_ns
+                and between_brokers
+                and fault.message in (None, weigh(message)[0])
+            )
+
+        self._world.fail(broker, wanted, commit=fault.kind == "commit")
 
     def _leave(self, broker: str, end_ns: int) -> None:
         """Have a broker say goodbye, and stop it when it has nothing more to tell others."""
         self.leaving.add(broker)
-        self._world.tell(broker, Leave(), sender=HOST)
-        self._stop(broker, end_ns)
-
-    def _stop(self, broker: str, end_ns: int) -> None:
-        node = self._world.nodes[broker]
-        if node.broker is None or node.broker.core.links.idle or self._world.now_ns >= end_ns:
+        if self._world.nodes[broker].broker is None:
             self._lose(broker)
-        else:
-            self._world.at(self._world.now_ns + ns(_LOOK_S), self._stop, broker, end_ns)
+            return
+        self._world.when_left[broker] = lambda: self._lose(broker)
+        self._world.at(end_ns, self._lose, broker)
+        self._world.tell(broker, Leave(), sender=HOST)
 
     def _lose(self, broker: str) -> None:
         if broker in self.lost:
@@ -321,15 +333,17 @@ class FaultInjector:
         return ns(self._rng.random() * _NOTICED_S)
 
     def _detach(self, broker: str, end_ns: int) -> None:
-        running = self._world.nodes[broker].broker
+        node = self._world.nodes[broker]
+        running = node.broker
         if running is not None and self._world.now_ns < end_ns:
-            self._detached.add(broker)
+            node.detached = True
             self._world.tell(broker, Detached(), sender=HOST)
             self.outages.detached(broker, running.core.membership.alive())
 
     def _reattach(self, broker: str) -> None:
-        running = self._world.nodes[broker].broker
-        self._detached.discard(broker)
+        node = self._world.nodes[broker]
+        running = node.broker
+        node.detached = False
         if running is not None:
             alive = running.core.membership.alive()
             self.outages.reattached(broker, alive, self._world.now_ns)

@@ -16,7 +16,7 @@ from distributary.broker.addresses import HOST
 from distributary.broker.blob import Blob
 from distributary.broker.core import Part
 from distributary.broker.dissemination.messages import ItemId, Offer
-from distributary.broker.encoding import OLDEST, VERSION, decode, encode
+from distributary.broker.encoding import OLDEST, VERSION, decode
 from distributary.broker.host import ServiceTimes
 from distributary.broker.links.messages import Routed
 from distributary.broker.links.outbox import Kept
@@ -28,6 +28,7 @@ from distributary.broker.telemetry import (
     MoveRefused,
     Planned,
     Refined,
+    SetAsideMessage,
 )
 from distributary.simulator.checkers.ends import EndsCheck
 from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
@@ -43,6 +44,7 @@ from distributary.simulator.conversions import ConversionOutcome, Convert
 from distributary.simulator.faults import FaultInjector, outdated, planned_faults
 from distributary.simulator.garbage import collect_young, resting_collector
 from distributary.simulator.network import SimulatedNetwork
+from distributary.simulator.node import Node
 from distributary.simulator.places import find_places
 from distributary.simulator.scenario import Scenario
 from distributary.simulator.workload.content_clients import ContentClients
@@ -77,6 +79,8 @@ class Simulation:
         Classes that stand in for parts of brokers.
     convert
         What becomes of conversions, in place of what the graph says.
+    node
+        A class that stands in for the hosts of brokers.
 
     Attributes
     ----------
@@ -92,6 +96,7 @@ class Simulation:
         seed: int,
         parts: Mapping[str, type[Part]] | None = None,
         convert: Convert | None = None,
+        node: type[Node] = Node,
     ) -> None:
         self.scenario = scenario
         self.seed = seed
@@ -99,7 +104,9 @@ class Simulation:
         rng = np.random.default_rng(np.random.SeedSequence([seed, 0]))
         self.places = find_places(overlay, scenario.path.parent, rng)
         self.network = SimulatedNetwork(self.places, overlay, random.Random(f"{seed}/network"))
-        self.world = World(scenario.settings, self.network, seed=seed, parts=parts, convert=convert)
+        self.world = World(
+            scenario.settings, self.network, seed=seed, parts=parts, convert=convert, node=node
+        )
         self.world.plan_ns = overlay.plan_ms * _NS_PER_MS
         self._refused: set[tuple[str, str]] = set()
         self._planners: dict[ItemId, set[str]] = {}
@@ -134,7 +141,8 @@ class Simulation:
         takes_time = (
             bool(self.places.delays_ns.any())
             or max(overlay.access_delay_ms, overlay.filter_ms, overlay.send_ms) > 0.0
-            or max(overlay.message_ms, overlay.loss, overlay.access_loss) > 0.0
+            or max(overlay.message_ms, overlay.commit_ms) > 0.0
+            or max(overlay.loss, overlay.access_loss) > 0.0
         )
         self.tolerances = TolerancesCheck(
             self.streams.at_clients, without_delay=not (takes_time or planned)
@@ -159,6 +167,7 @@ class Simulation:
         self.adapted: list[Adapted] = []
         self.migrated: list[Migrated] = []
         self.moves_refused: list[MoveRefused] = []
+        self.set_aside: list[SetAsideMessage] = []
         self.world.watchers += [self.streams.watch, self.trees.watch, self._watch]
         self._service_s = self._service_times(rng)
         self._window_ns = ns(scenario.settings.adaptation.window_s)
@@ -213,6 +222,8 @@ class Simulation:
 
     def _check(self) -> None:
         now_ns = self.world.now_ns
+        for broker, reason in sorted(self.world.stopped.items()):
+            self._complain("broker", f"{broker} was stopped: {reason}")
         for checker in self._checkers:
             checker.finish(now_ns)
         self.streams.at_brokers.finish(now_ns)
@@ -247,6 +258,7 @@ class Simulation:
         node = self.world.add(identity, *self._first(identity), version=version)
         index = self.places.identifiers.index(identity)
         node.message_ns = self.scenario.overlay.message_ms * _NS_PER_MS
+        node.commit_ns = self.scenario.overlay.commit_ms * _NS_PER_MS
         node.node_cost = float(self.places.node_costs[index])
         self._set_service(identity, 1.0)
 
@@ -344,11 +356,12 @@ class Simulation:
         homes on their way: neither can serve the rest.
         """
         disks = b"\n".join(
-            encode(record)
+            record
             for identity, node in sorted(self.world.nodes.items())
             if identity != broker
             for key, record in node.journal.items()
-            if key.startswith(("publishing/kept/", "dissemination/content/")) or _is_offer(record)
+            if key.startswith(("publishing/kept/", "dissemination/content/"))
+            or (key.startswith("links/out/") and _is_offer(decode(record)))
         )
 
         def is_there(identity: ItemId) -> bool:
@@ -406,6 +419,8 @@ class Simulation:
             self.migrated.append(record)
         elif isinstance(record, MoveRefused):
             self.moves_refused.append(record)
+        elif isinstance(record, SetAsideMessage):
+            self.set_aside.append(record)
         elif isinstance(record, Misbehaved) and record.peer in self.world.nodes:
             # Whoever gets such a message is not to blame. Who sends it is, if it is ours.
             self._complain("broker", f"{broker} says of {record.peer}: {record.problem}")

@@ -12,7 +12,7 @@ from distributary.broker.addresses import HOST
 from distributary.broker.broker import Broker
 from distributary.broker.clock import Clock, ClockRecord
 from distributary.broker.effects import Effect, Persist, Send, Turn
-from distributary.broker.encoding import decode, encode
+from distributary.broker.encoding import encode
 from distributary.broker.host import Surroundings
 from distributary.broker.membership.messages import Ping
 
@@ -81,7 +81,7 @@ def test_a_broker_that_is_restored_goes_on_from_where_it_was() -> None:
         return effects
 
     def begin(now_ns: int) -> Broker:
-        records = {key: decode(encode(record)) for key, record in journal.items()}
+        records = {key: encode(record) for key, record in journal.items()}
         broker = Broker.restore("1234", BRISK, records, rng=random.Random(1))
         told = Surroundings((), ("1234", "abcd"))
         do(broker.receive(told, sender=HOST, now_ns=now_ns))

@@ -10,7 +10,7 @@ from tests.content_worlds import JPEG, SETTINGS, TEXT, ContentWorld
 
 from distributary.broker.addresses import HOST
 from distributary.broker.dissemination.task import State, Task
-from distributary.broker.effects import MakePlan, PlanMade
+from distributary.broker.effects import PlanMade
 from distributary.broker.telemetry import Planned
 from distributary.errors import PeerMisbehaved
 
@@ -86,12 +86,13 @@ def test_the_plan_for_an_attempt_that_was_superseded_is_ignored() -> None:
 def test_a_lost_plan_is_asked_for_again() -> None:
     world = world_of(4, plan_s=1.0)
     subscribed(world)
-    asked: list[MakePlan] = []
-    made = world.world._made_plan
-    world.world._made_plan = lambda node, effect: asked.append(effect)  # type: ignore[method-assign]
+    asked: list[int] = []
+    node = world.world.nodes[world.root_of()]
+    made = node._made_plan
+    node._made_plan = lambda ticket, problem: asked.append(ticket)  # type: ignore[method-assign]
     world.publish("a", world.root_of())
     world.run_s(5)
-    world.world._made_plan = made  # type: ignore[method-assign]
+    node._made_plan = made  # type: ignore[method-assign]
     world.run_s(70)
     assert len(asked) == 1
     assert world.got("one") == [("a", TEXT)]

@@ -57,7 +57,7 @@ class Hosted:
         self.start()
 
     def start(self) -> None:
-        journal = {key: decode(encode(record)) for key, record in self.journal.items()}
+        journal = {key: encode(record) for key, record in self.journal.items()}
         self.broker = Broker.restore(OWN, self.settings, journal, rng=random.Random(1))
         self.do(self.broker.receive(Surroundings((), (OWN, ROOT)), sender=HOST, now_ns=self.now_ns))
         self.do(self.broker.start(now_ns=self.now_ns))

@@ -71,7 +71,7 @@ class Publishing(Part):
     """What one broker does with what its clients publish."""
 
     name = "publishing"
-    uses = ("membership", "links", "rendezvous", "migration")
+    uses = ("membership", "links", "rendezvous", "migration", "storage")
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
@@ -142,6 +142,9 @@ class Publishing(Part):
         accepted = Accepted(*publication.identity)
         if identity in self._kept or identity in self._dropped:
             turn.send(sender, accepted)
+            return
+        if self.core.storage.low:
+            turn.send(sender, Refused("publication", "the disk of this broker is nearly full"))
             return
         cell = self.core.settings.space.cell_of(publication)
         if self.core.rendezvous.unwanted(cell, turn.now_ns):
