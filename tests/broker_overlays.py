@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 
 from distributary.broker.broker import Broker
 from distributary.broker.core import Part
+from distributary.broker.effects import Turn
 from distributary.broker.host import Neighbour, Surroundings
 from distributary.broker.membership.membership import Membership
 from distributary.broker.settings import MembershipSettings, Settings
@@ -113,6 +114,14 @@ class Overlay:
 
     def run_s(self, seconds: float) -> None:
         self.world.run_until(self.world.now_ns + round(seconds * SECOND))
+
+    def in_turn(self, identity: str, call: Callable[[Turn], None]) -> None:
+        """Have a broker do something that no message makes it do."""
+        node = self.world.nodes[identity]
+        assert node.driver is not None
+        turn = self.broker(identity)._turn(node.now_ns())
+        call(turn)
+        node.driver._finish(turn.effects, None, identity)
 
     def broker(self, identity: str) -> Broker:
         broker = self.world.nodes[identity].broker

@@ -126,7 +126,7 @@ def held_cells(node: Node, home: str, subscription_id: str) -> set[int]:
     """The cells of a registration on a broker's disk; nothing when it was withdrawn."""
     return {
         cell
-        for record in node.journal.values()
+        for record in node.records().values()
         if isinstance(record, EntryRecord)
         and record.copy.registration is not None
         and record.copy.held.home == home

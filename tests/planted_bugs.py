@@ -26,10 +26,10 @@ from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.dissemination.messages import Item, Offer, Portion
 from distributary.broker.dissemination.settled_items import SettledItems
 from distributary.broker.dissemination.task import ContentRecord, ProgressRecord, Sequence
-from distributary.broker.effects import Send, Turn
+from distributary.broker.driver import Driver
+from distributary.broker.effects import Effect, Send, Turn
 from distributary.broker.host import SourceOwners
 from distributary.broker.links.links import Links
-from distributary.broker.links.messages import Hop, HopAck
 from distributary.broker.links.outbox import Kept
 from distributary.broker.membership.membership import Membership
 from distributary.broker.membership.roster import Known
@@ -39,6 +39,7 @@ from distributary.broker.migration.migration import Migration
 from distributary.broker.migration.transfers import ArrivalRecord, DepartureRecord, HeldRecord
 from distributary.broker.publishing.publications import KeptRecord
 from distributary.broker.publishing.publishing import Publishing
+from distributary.broker.relays.relays import Relays
 from distributary.broker.rendezvous.messages import Copies, CopiesKept, Registration
 from distributary.broker.rendezvous.registry import Registry
 from distributary.broker.rendezvous.rendezvous import Rendezvous
@@ -53,6 +54,7 @@ from distributary.broker.subscriptions.lifecycle import Lifecycle
 from distributary.broker.subscriptions.matching import Covering, _alike
 from distributary.broker.subscriptions.subscription import LocalSubscription, SubscriptionRecord
 from distributary.broker.subscriptions.subscriptions import Subscriptions
+from distributary.simulator.node import Node
 
 __all__ = ["BUGS", "Bug"]
 
@@ -69,6 +71,8 @@ class Bug:
         Who complains.
     part
         What stands in for the healthy part of every broker.
+    node
+        What stands in for the healthy host of every broker.
     rare
         Whether it takes more than a few runs to notice it.
     also
@@ -77,19 +81,21 @@ class Bug:
 
     scenario: str
     checker: str
-    part: type[Part]
+    part: type[Part] | None = None
+    node: type[Node] = Node
     rare: bool = False
     also: tuple[type[Part], ...] = ()
 
     @property
     def name(self) -> str:
         """What it does wrong, in a few words."""
-        return self.part.__name__
+        return (self.part or self.node).__name__
 
     @property
     def parts(self) -> Mapping[str, type[Part]]:
         """What a `Simulation` is given."""
-        return {part.name: part for part in (self.part, *self.also)}
+        found = (self.part, *self.also)
+        return {part.name: part for part in found if part is not None}
 
 
 def forgets(part: type[Part], *kinds: type) -> type[Part]:
@@ -116,15 +122,31 @@ def ignores(part: type[Part], kind: type) -> Any:
     return with_handler(part, f"Ignores{kind.__name__}", kind, lambda *_: None)
 
 
+# Hosts.
+
+
+class _Hasty(Driver):
+    def _finish(self, effects: list[Effect], message: object | None, sender: Address) -> None:
+        sends = [effect for effect in effects if isinstance(effect, Send)]
+        self._carry_out(list(sends))
+        super()._finish([e for e in effects if not isinstance(e, Send)], message, sender)
+
+
+class SendsFirst(Node):
+    """Sends what comes of a turn before its commit."""
+
+    driver_class = _Hasty
+
+
+class KeepsHalf(Node):
+    """Has half of a commit on its disk when it goes down during one."""
+
+    def tear(self, writes: Mapping[str, bytes | None]) -> None:
+        keys = list(writes)
+        self.put({key: writes[key] for key in keys[len(keys) // 2 :]})
+
+
 # Links.
-
-
-class AcknowledgesFirst(Links):
-    """Acknowledges a message before what comes of it is durable."""
-
-    def _hop(self, message: Hop, sender: Address, turn: Turn) -> None:
-        super()._hop(message, sender, turn)
-        turn.effects.sort(key=lambda e: not (isinstance(e, Send) and isinstance(e.message, HopAck)))
 
 
 class SendsAstray(Links):
@@ -140,18 +162,18 @@ class SendsAstray(Links):
         super().send(peer, message, turn)
 
 
+# Relays.
+
+
+class AnswersAnotherLife(Relays):
+    """Gives out the same tickets in every life, and so takes answers to what it asked before."""
+
+    def start(self, turn: Turn) -> None:
+        self.core.tickets.life = 0
+        super().start(turn)
+
+
 # Publishers' homes.
-
-
-class AcceptsFirst(Publishing):
-    """Accepts a publication before it is on its disk."""
-
-    def handlers(self) -> Any:
-        return {**super().handlers(), Publish: self._hasty}
-
-    def _hasty(self, message: Publish, sender: Address, turn: Turn) -> None:
-        self._intake.publish(message, sender, turn)
-        turn.effects.sort(key=lambda effect: not isinstance(effect, Send))
 
 
 class CountsFromOne(Publishing):
@@ -564,10 +586,11 @@ ONCE = "exactly once"
 
 BUGS: tuple[Bug, ...] = (
     Bug("migration-torn", ONCE, forgets(Links, Kept)),
-    Bug("migration-torn", ONCE, AcknowledgesFirst),
+    Bug("migration-torn", ONCE, node=SendsFirst),
+    Bug("migration-torn", ONCE, node=KeepsHalf),
     Bug("map-small", ONCE, SendsAstray),
+    Bug("converters", "selection", AnswersAnotherLife),
     Bug("crash-restart", ONCE, forgets(Membership, Known), rare=True),
-    Bug("reboot", ONCE, AcceptsFirst),
     Bug("pipeline-crash", ONCE, CountsFromOne),
     Bug("reboot", ONCE, forgets(Publishing, KeptRecord)),
     Bug("pipeline-crash", "order", TakesAsTheyCome),
@@ -587,7 +610,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("reboot", ONCE, forgets(Deliveries, Queued)),
     Bug("reboot", ONCE, forgets(Deliveries, Acknowledged)),
     Bug("lossy", ONCE, NeverRemembers),
-    Bug("upgrade", ONCE, ConfirmsUnqueued),
+    Bug("newer-graphs", ONCE, ConfirmsUnqueued),
     Bug("tenants", "selection", DeliversAcrossTenants, also=(MatchesAcrossTenants,)),
     Bug("tenants", ONCE, CoversAcrossTenants),
     Bug("lossy", "order", HandsOutAtOnce),

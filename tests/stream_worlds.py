@@ -16,6 +16,7 @@ from distributary.broker.addresses import Address
 from distributary.broker.client import Changed, Subscribe, Unsubscribe, Updated
 from distributary.broker.core import Handler, Part
 from distributary.broker.effects import Turn
+from distributary.broker.encoding import VERSION
 from distributary.broker.host import PlantTree
 from distributary.broker.settings import AdaptationSettings, Settings, StreamSettings
 from distributary.broker.subscriptions.subscription import scoped_id
@@ -110,6 +111,11 @@ class QuietMembership(Part):
     """Nobody is ever known to be down."""
 
     name = "membership"
+    version = VERSION
+
+    def load(self, key: str, record: Any) -> None:
+        assert key == "clock"
+        self.core.clock.restore(record)
 
     def delay_ns_to(self, peer: str) -> int:
         return 0

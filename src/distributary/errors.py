@@ -10,6 +10,7 @@ DistributaryError
   PipelineFailed    a step on Spark failed; names the step and the data
   TableBusy         another job is writing the same table; names both
   ConversionFailed  content could not be converted (defined in `media.failure`)
+  JournalDamaged    a broker's disk does not give back what was written; names the record
   ProtocolError     the rules between brokers were broken
     LocalMisuse     by whoever hosts a broker
     PeerMisbehaved  by the other side; names it
@@ -25,6 +26,7 @@ __all__ = [
     "DistributaryError",
     "InfeasiblePlan",
     "InvalidPlan",
+    "JournalDamaged",
     "LocalMisuse",
     "MissingPackage",
     "PeerMisbehaved",
@@ -187,6 +189,24 @@ class TableBusy(DistributaryError):
         super().__init__(
             f"{table}: another job, process {quoted(process)}, is writing this table; "
             "hint: start this one again when the other has ended"
+        )
+
+
+class JournalDamaged(DistributaryError):
+    """A record in the journal of a broker cannot be read.
+
+    Attributes
+    ----------
+    broker, key
+        Whose journal, and under which key it stands.
+    """
+
+    def __init__(self, broker: str, key: str, problem: str) -> None:
+        self.broker = broker
+        self.key = key
+        super().__init__(
+            f"journal of broker {broker}: the record {quoted(key)} cannot be read: {problem}; "
+            "hint: bring the disk back from a copy, or let the broker join anew with an empty one"
         )
 
 

@@ -11,8 +11,16 @@ from distributary.broker.addresses import HOST, Address, Speaker, is_client
 from distributary.broker.core import Core, Part
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.dissemination.dissemination import Dissemination
-from distributary.broker.effects import ConversionRefused, Converted, Effect, Turn
-from distributary.broker.encoding import kinds, speaker_of
+from distributary.broker.effects import (
+    ConversionRefused,
+    Converted,
+    Effect,
+    Left,
+    PlanMade,
+    Turn,
+)
+from distributary.broker.encoding import VERSION, decode, kinds, speaker_of
+from distributary.broker.host import Leave
 from distributary.broker.links.links import Links
 from distributary.broker.membership.membership import Membership
 from distributary.broker.migration.migration import Migration
@@ -20,9 +28,10 @@ from distributary.broker.publishing.publishing import Publishing
 from distributary.broker.relays.relays import Relays
 from distributary.broker.rendezvous.rendezvous import Rendezvous
 from distributary.broker.settings import Settings, ns
+from distributary.broker.storage.storage import Storage
 from distributary.broker.streams.streams import Streams
 from distributary.broker.subscriptions.subscriptions import Subscriptions
-from distributary.errors import LocalMisuse, PeerMisbehaved
+from distributary.errors import JournalDamaged, LocalMisuse, PeerMisbehaved
 
 __all__ = ["PARTS", "Broker"]
 
@@ -38,6 +47,7 @@ PARTS: Mapping[str, type[Part]] = {
     "streams": Streams,
     "adaptation": Adaptation,
     "migration": Migration,
+    "storage": Storage,
 }
 """The parts of a broker by name, in the order in which they start and hear of changes."""
 
@@ -45,8 +55,8 @@ PARTS: Mapping[str, type[Part]] = {
 class Broker:
     """The state machine of one broker.
 
-    A host hands it messages and the time, and carries out the effects it is given, in order.
-    The broker itself never waits, sends or reads a clock.
+    A host hands it messages and the time, and carries out the effects it is given, by way of a
+    `driver.Driver`. The broker itself never waits, sends or reads a clock.
 
     Parameters
     ----------
@@ -58,6 +68,8 @@ class Broker:
         Every random choice comes from here.
     parts
         Classes that stand in for some of `PARTS`.
+    version
+        Of messages and records; the one before, to see how such a broker gets on with others.
     """
 
     def __init__(
@@ -67,36 +79,51 @@ class Broker:
         *,
         rng: random.Random,
         parts: Mapping[str, type[Part]] | None = None,
+        version: int = VERSION,
     ) -> None:
-        self.core = Core(identity, settings, rng)
+        self.core = Core(identity, settings, rng, version)
         for name, cls in {**PARTS, **(parts or {})}.items():
             assert cls.name == name
             self.core.install(cls(self.core))
         self._started = False
+        self._leaving = False
 
     @classmethod
     def restore(
         cls,
         identity: str,
         settings: Settings,
-        journal: Mapping[str, object],
+        journal: Mapping[str, bytes],
         *,
         rng: random.Random,
         parts: Mapping[str, type[Part]] | None = None,
+        version: int = VERSION,
     ) -> Broker:
         """Return a broker with all that it had kept; `start` sets it going.
 
         Parameters
         ----------
         journal
-            Records by key, as `Persist` and `Erase` have left them.
-        identity, settings, rng, parts
+            Encoded records by key, as `Persist` and `Erase` have left them.
+        identity, settings, rng, parts, version
             As for a new broker.
+
+        Raises
+        ------
+        JournalDamaged
+            When a record is not what any broker has written there.
         """
-        broker = cls(identity, settings, rng=rng, parts=parts)
+        broker = cls(identity, settings, rng=rng, parts=parts, version=version)
         for key in sorted(journal):
             name, _, rest = key.partition("/")
-            broker.core.parts[name].load(rest, journal[key])
+            try:
+                broker.core.parts[name].load(rest, decode(journal[key]))
+            except PeerMisbehaved as error:
+                raise JournalDamaged(identity, key, error.problem) from error
+            except Exception as error:
+                # A record that can be decoded but not taken back stands in the wrong place, or
+                # another one that belongs to it is missing.
+                raise JournalDamaged(identity, key, "it belongs to nothing here") from error
         return broker
 
     @staticmethod
@@ -109,17 +136,22 @@ class Broker:
         """The broker's identifier in the overlay."""
         return self.core.identity
 
+    @property
+    def version(self) -> int:
+        """The version in which what it sends to other brokers is to be encoded."""
+        return self.core.membership.version
+
     def start(self, *, now_ns: int) -> list[Effect]:
         """Begin; to be called once, before anything else."""
         if self._started:
             raise LocalMisuse("a broker is started once")
         self._started = True
-        turn = Turn(now_ns)
+        turn = self._turn(now_ns)
         for part in self.core.parts.values():
             part.start(turn)
-        self.core.measured.start(now_ns)
+        self.core.measured.start(turn.now_ns)
         self._measure_later(turn)
-        return turn.effects
+        return self._effects(turn)
 
     def _measure_later(self, turn: Turn) -> None:
         self.core.timers.at(turn.now_ns + ns(self.core.settings.telemetry_s), self._measured)
@@ -130,29 +162,36 @@ class Broker:
 
     def receive(self, message: object, *, sender: Address, now_ns: int) -> list[Effect]:
         """Take a message from a broker or a client, or an event from the host."""
-        turn = Turn(now_ns)
+        turn = self._turn(now_ns)
         kind = type(message)
+        if isinstance(message, PlanMade):
+            if sender != HOST:
+                raise PeerMisbehaved("only a host makes plans for its broker")
+            self.core.plan_made(message, turn)
+            return self._effects(turn)
         if kind is Converted or kind is ConversionRefused:
             if sender != HOST:
                 raise PeerMisbehaved("only a host says what became of a conversion")
             assert isinstance(message, Converted | ConversionRefused)
             self.core.converted(message, turn)
-            return turn.effects
+            return self._effects(turn)
         if not (is_client(sender) and self.core.migration.turns_away(message, sender, turn)):
             self.core.handle(message, sender, turn)
-        return turn.effects
+        if kind is Leave:
+            self._leaving = True
+        return self._effects(turn)
 
     def serve(self, ticket: int, *, now_ns: int) -> list[Effect]:
         """Go on with what waited for the processor."""
-        turn = Turn(now_ns)
+        turn = self._turn(now_ns)
         self.core.served(ticket, turn)
-        return turn.effects
+        return self._effects(turn)
 
     def wake(self, *, now_ns: int) -> list[Effect]:
         """Do what is due; a wake-up that comes too early or too late does no harm."""
-        turn = Turn(now_ns)
+        turn = self._turn(now_ns)
         self.core.timers.run(turn)
-        return turn.effects
+        return self._effects(turn)
 
     def snapshot(self) -> dict[str, Any]:
         """Return what there is to see of the broker, by part, as plain data.
@@ -164,5 +203,17 @@ class Broker:
         return {"broker": self.identity, "measured": self.core.measured.snapshot(), **parts}
 
     def wake_at_ns(self) -> int | None:
-        """Return when the broker wants to be woken next."""
-        return self.core.timers.next_ns()
+        """Return when the broker wants to be woken next, by its host's clock."""
+        at_ns = self.core.timers.next_ns()
+        return None if at_ns is None else self.core.clock.wall_ns_at(at_ns)
+
+    def _turn(self, now_ns: int) -> Turn:
+        return Turn(self.core.clock.read(now_ns))
+
+    def _effects(self, turn: Turn) -> list[Effect]:
+        """Return what a turn asks for, and at the end of a broker that it has left."""
+        self.core.clock.keep(turn)
+        if self._leaving and self.core.links.idle:
+            self._leaving = False
+            turn.effects.append(Left())
+        return turn.effects

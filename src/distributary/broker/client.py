@@ -216,6 +216,8 @@ class Busy:
         What was published, if the home has looked at it.
     session, number
         As in `Publish`.
+    reason
+        Why, if it is not only that there is much to do.
     """
 
     wait_ns: int
@@ -223,6 +225,7 @@ class Busy:
     id: str = ""
     session: str = ""
     number: int = 0
+    reason: str = ""
 
 
 @wire(208, Speaker.CLIENT)

@@ -8,10 +8,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from distributary.broker.addresses import Address, speaker_at
 from distributary.broker.blob import Blob
-from distributary.broker.effects import ConversionRefused, Convert, Converted, Serve, Turn
-from distributary.broker.encoding import speaker_of
+from distributary.broker.clock import Clock
+from distributary.broker.effects import (
+    ConversionRefused,
+    Convert,
+    Converted,
+    MakePlan,
+    PlanMade,
+    Serve,
+    Turn,
+)
+from distributary.broker.encoding import VERSION, encode, speaker_of
 from distributary.broker.measurements import Measurements
-from distributary.broker.settings import Settings
+from distributary.broker.settings import Settings, ns
+from distributary.broker.tickets import Tickets
 from distributary.broker.timers import Timers
 from distributary.broker.validation import Check, Rules
 from distributary.errors import BadInput, PeerMisbehaved
@@ -24,15 +34,20 @@ if TYPE_CHECKING:
     from distributary.broker.membership.membership import Membership
     from distributary.broker.membership.roster import MembersChanged
     from distributary.broker.migration.migration import Migration
+    from distributary.broker.planning import PlanningProblem
     from distributary.broker.publishing.publishing import Publishing
     from distributary.broker.relays.relays import Relays
     from distributary.broker.rendezvous.rendezvous import Rendezvous
+    from distributary.broker.storage.storage import Storage
     from distributary.broker.streams.streams import Streams
     from distributary.broker.subscriptions.subscriptions import Subscriptions
 
 __all__ = ["Core", "Handler", "Part"]
 
 Handler = Callable[[Any, Address, Turn], None]
+
+# The time is not kept more often than this, however little clocks may differ.
+_CLOCK_NS_MIN = 250_000_000
 
 
 class Part:
@@ -92,6 +107,8 @@ class Core:
         The same for all brokers of an overlay.
     rng
         Every random choice comes from here.
+    version
+        Of messages and records, as the broker itself has it.
     """
 
     membership: Membership
@@ -105,20 +122,24 @@ class Core:
     streams: Streams
     adaptation: Adaptation
     migration: Migration
+    storage: Storage
 
-    def __init__(self, identity: str, settings: Settings, rng: random.Random) -> None:
+    def __init__(
+        self, identity: str, settings: Settings, rng: random.Random, version: int = VERSION
+    ) -> None:
         self.identity = identity
         self.settings = settings
         self.rng = rng
+        self.version = version
         self.timers = Timers()
         self.measured = Measurements()
+        self.clock = Clock(max(ns(settings.subscriptions.clock_skew_s) // 2, _CLOCK_NS_MIN))
         self.parts: dict[str, Part] = {}
         """Every part by name, in the order in which they hear of changes."""
         self._handlers: dict[type, Handler] = {}
         self._checks: dict[type, Check] = {}
         self._rules = Rules(identity, settings)
-        self._tickets = 0
-        self._waiting: dict[int, tuple[Callable[..., None], tuple[Any, ...]]] = {}
+        self.tickets = Tickets(self.timers, settings.content)
 
     def install(self, part: Part) -> None:
         """Make a part known to the others, and give it the messages that it handles."""
@@ -162,6 +183,10 @@ class Core:
         else:
             turn.send(to, message)
 
+    def encoded(self, message: object) -> bytes:
+        """Return what goes inside of another message, as every broker understands it."""
+        return encode(message, self.membership.version)
+
     def part_of(self, message: object) -> Part:
         """Return the part that handles messages of this kind, which also sends them."""
         return cast("Part", self._handlers[type(message)].__self__)  # type: ignore[attr-defined]
@@ -174,31 +199,35 @@ class Core:
 
     def serve(self, turn: Turn, call: Callable[..., None], *arguments: Any) -> None:
         """Have `call(turn, *arguments)` called when the processor gets round to it."""
-        turn.effects.append(Serve(self._ticket(call, arguments)))
+        turn.effects.append(Serve(self.tickets.expect(call, arguments)))
 
     def convert(
         self, turn: Turn, blob: Blob, target: str, call: Callable[..., None], *arguments: Any
     ) -> None:
         """Have content converted, and `call(turn, answer, *arguments)` called with the answer.
 
-        The answer is `Converted` or `ConversionRefused`. A crash forgets the request; whoever
-        made it makes it again from what was kept.
+        The answer is `Converted` or `ConversionRefused`, for good or after as many tries as
+        there are. A crash forgets the request; whoever made it makes it again from what was
+        kept.
         """
-        turn.effects.append(Convert(self._ticket(call, arguments), blob, target))
+        self.tickets.ask(turn, lambda ticket: Convert(ticket, blob, target), call, arguments)
+
+    def make_plan(
+        self, turn: Turn, problem: PlanningProblem, call: Callable[..., None], *arguments: Any
+    ) -> None:
+        """Have a plan made, and `call(turn, planning, *arguments)` called with it."""
+        self.tickets.ask(turn, lambda ticket: MakePlan(ticket, problem), call, arguments)
+
+    def plan_made(self, answer: PlanMade, turn: Turn) -> None:
+        """Do what waited for a plan."""
+        self.tickets.answer(answer.ticket, answer.planning, turn=turn)
 
     def served(self, ticket: int, turn: Turn) -> None:
         """Do what waited for the processor."""
-        call, arguments = self._waiting.pop(ticket)
-        call(turn, *arguments)
+        self.tickets.answer(ticket, turn=turn)
 
     def converted(self, answer: Converted | ConversionRefused, turn: Turn) -> None:
-        """Do what waited for a conversion; answers to what a crash forgot are ignored."""
-        waiting = self._waiting.pop(answer.ticket, None)
-        if waiting is not None:
-            call, arguments = waiting
-            call(turn, answer, *arguments)
-
-    def _ticket(self, call: Callable[..., None], arguments: tuple[Any, ...]) -> int:
-        self._tickets += 1
-        self._waiting[self._tickets] = (call, arguments)
-        return self._tickets
+        """Do what waited for a conversion, unless that is to be tried again."""
+        for_now = isinstance(answer, ConversionRefused) and not answer.lasting
+        if not (for_now and self.tickets.failed_for_now(answer.ticket, turn)):
+            self.tickets.answer(answer.ticket, answer, turn=turn)

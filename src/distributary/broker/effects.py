@@ -1,17 +1,21 @@
 """What a broker asks its host to do, and what the host answers.
 
-The host carries effects out in order. Nothing after a `Persist` or an `Erase` leaves before
-it is durable. `Spend` takes time of the broker's processor before the next effect.
+A turn is a transaction: every `Persist` and `Erase` among its effects becomes durable together
+or not at all, and the others are carried out after that, in order. `Spend` takes time of the
+broker's processor before the next effect. `driver.Driver` does all this for a host.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from distributary.broker.addresses import Address, Speaker
 from distributary.broker.blob import Blob
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import since, wire
+
+if TYPE_CHECKING:
+    from distributary.broker.planning import Planning, PlanningProblem
 
 __all__ = [
     "ConversionRefused",
@@ -19,7 +23,10 @@ __all__ = [
     "Converted",
     "Effect",
     "Erase",
+    "Left",
+    "MakePlan",
     "Persist",
+    "PlanMade",
     "Report",
     "Send",
     "Serve",
@@ -53,11 +60,26 @@ class Erase:
 
 @dataclass(frozen=True, slots=True)
 class Convert:
-    """Convert content; answered by `events.Converted` or `events.ConversionRefused`."""
+    """Convert content; answered by `Converted` or `ConversionRefused`, at least once.
+
+    The same ticket comes again while there is no answer. To a host that is at work on it this
+    says nothing new; one that has forgotten it begins anew.
+    """
 
     ticket: int
     blob: Blob
     target: str
+
+
+@dataclass(frozen=True, slots=True)
+class MakePlan:
+    """Solve a problem beside the broker, in a thread; answered by `PlanMade`.
+
+    As with `Convert`, the same ticket comes again while there is no answer.
+    """
+
+    ticket: int
+    problem: PlanningProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +103,12 @@ class Report:
     record: object
 
 
-Effect: TypeAlias = Send | Persist | Erase | Convert | Serve | Spend | Report
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Know that the broker has left in good order: nobody waits for anything of it."""
+
+
+Effect: TypeAlias = Send | Persist | Erase | Convert | MakePlan | Serve | Spend | Report | Left
 
 
 class Turn:
@@ -106,7 +133,7 @@ class Turn:
         self.effects.append(Send(to, message))
 
     def persist(self, key: str, record: object) -> None:
-        """Keep a record under a key before anything that follows leaves the broker."""
+        """Keep a record under a key before anything of this turn leaves the broker."""
         self.effects.append(Persist(key, record))
 
     def erase(self, key: str) -> None:
@@ -134,7 +161,23 @@ class Converted:
 @wire(2, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class ConversionRefused:
-    """A conversion failed, and will fail again."""
+    """A conversion failed.
+
+    Attributes
+    ----------
+    lasting
+        Whether it would fail again, because of the content. Otherwise the host was busy, or
+        had to kill it, and the broker asks again later.
+    """
 
     ticket: int
     reason: str
+    lasting: bool = since(2, True)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMade:
+    """A plan is made; it stays within the process, and is never encoded."""
+
+    ticket: int
+    planning: Planning

@@ -4,6 +4,14 @@ One byte of version, two of kind, then the fields in order as MessagePack. The k
 number that stays with its class, so that a class can be renamed. A version or a kind that is
 not known is refused, and so is anything whose fields do not have their declared types:
 bytes come from other machines and from disks.
+
+An overlay is upgraded one broker after the other, each with the journal that it had. So the
+version before is understood, and can be spoken: what has come since then is a field at the end,
+with a default that stands for what was meant without it, or a kind of its own. Both say in which
+version they came. The version before is not told of new fields of a message or record. Those
+inside of its fields have names, and are ignored by who does not know them: that is how brokers
+tell each other that they know more than they say. What else a release wants to change has to
+wait until nobody is left who would misunderstand it.
 """
 
 from __future__ import annotations
@@ -23,21 +31,37 @@ from distributary.broker.addresses import Speaker
 from distributary.errors import PeerMisbehaved
 
 __all__ = [
+    "DECODED_BYTES_MAX",
     "MESSAGE_BYTES_MAX",
+    "OLDEST",
     "VERSION",
     "decode",
     "encode",
+    "fields_of",
     "journal_key",
     "kind_name",
     "kinds",
+    "since",
     "speaker_of",
     "wire",
 ]
 
-VERSION = 1
+VERSION = 2
+"""Of messages and records as they are now."""
 
-MESSAGE_BYTES_MAX = 64 * 2**20
+OLDEST = VERSION - 1
+"""The version before, which is understood as well."""
 
+MESSAGE_BYTES_MAX = 512 * 2**10
+"""What a message between brokers takes at most; what is larger goes in parts.
+
+Until content goes by reference, messages of clients with content are as large as that is.
+"""
+
+DECODED_BYTES_MAX = 64 * 2**20
+"""What a record takes at most, and a message that is put together from its parts."""
+
+_SINCE = "since"
 _HEAD = struct.Struct(">BH")
 _ENCODER = msgspec.msgpack.Encoder()
 
@@ -53,6 +77,7 @@ class _Kind:
     fields: Callable[[Any], Any]
     single: bool
     said_by: Speaker | None
+    since: int
 
 
 _BY_TYPE: dict[type, _Kind] = {}
@@ -60,7 +85,20 @@ _BY_NUMBER: dict[int, _Kind] = {}
 _NAMES: set[str] = set()
 
 
-def wire(number: int, said_by: Speaker | None = None) -> Callable[[_Class], _Class]:
+def since(version: int, default: Any) -> Any:
+    """Return a field that came with a version, at the end of a dataclass.
+
+    Parameters
+    ----------
+    default
+        What those mean who do not know the field.
+    """
+    return dataclasses.field(default=default, metadata={_SINCE: version})
+
+
+def wire(
+    number: int, said_by: Speaker | None = None, *, since: int = OLDEST
+) -> Callable[[_Class], _Class]:
     """Give a frozen dataclass its number on the wire and in journals.
 
     Parameters
@@ -69,6 +107,8 @@ def wire(number: int, said_by: Speaker | None = None) -> Callable[[_Class], _Cla
         From 1 to 65,535, never used for another class, never changed.
     said_by
         Who sends it, if it is a message and not a record.
+    since
+        The version with which it came, if that is a new one.
 
     Notes
     -----
@@ -90,6 +130,7 @@ def wire(number: int, said_by: Speaker | None = None) -> Callable[[_Class], _Cla
             get,
             single=len(names) == 1,
             said_by=said_by,
+            since=since,
         )
         _BY_TYPE[cls] = _BY_NUMBER[number] = kind
         _NAMES.add(kind.name)
@@ -114,33 +155,42 @@ def speaker_of(kind: type) -> Speaker | None:
     return None if known is None else known.said_by
 
 
-def encode(message: object) -> bytes:
-    """Return a message or a record as bytes."""
+def encode(message: object, version: int = VERSION) -> bytes:
+    """Return a message or a record as bytes, in this version or the one before."""
     kind = _BY_TYPE[type(message)]
+    if version != VERSION:
+        return _encode_older(kind, message, version)
     fields = kind.fields(message)
     return kind.head + _ENCODER.encode((fields,) if kind.single else fields)
 
 
-def decode(data: bytes) -> Any:
+def decode(data: bytes, newest: int = VERSION) -> Any:
     """Return the message or record in some bytes.
+
+    Parameters
+    ----------
+    newest
+        The newest version that is understood.
 
     Raises
     ------
     PeerMisbehaved
         When they are too many, of another version or kind, or not what the kind says.
     """
-    if len(data) > MESSAGE_BYTES_MAX:
-        raise PeerMisbehaved(f"a message of {len(data):,} bytes; at most {MESSAGE_BYTES_MAX:,}")
+    if len(data) > DECODED_BYTES_MAX:
+        raise PeerMisbehaved(f"a message of {len(data):,} bytes; at most {DECODED_BYTES_MAX:,}")
     if len(data) < _HEAD.size:
         raise PeerMisbehaved(f"a message of {len(data)} bytes, which is cut short")
     version, number = _HEAD.unpack_from(data)
-    if version != VERSION:
-        raise PeerMisbehaved(f"a message of version {version}; this broker speaks {VERSION}")
+    if not OLDEST <= version <= newest:
+        raise PeerMisbehaved(
+            f"a message of version {version}; this broker speaks {OLDEST} to {newest}"
+        )
     kind = _BY_NUMBER.get(number)
-    if kind is None:
+    if kind is None or kind.since > version:
         raise PeerMisbehaved(f"a message of the unknown kind {number}")
     try:
-        return kind.type(*_decoder(number).decode(memoryview(data)[_HEAD.size :]))
+        return kind.type(*_decoder(number, version).decode(memoryview(data)[_HEAD.size :]))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise PeerMisbehaved(f"a broken {kind.name}: {error}") from None
 
@@ -150,11 +200,24 @@ def _nothing(_: object) -> tuple[()]:
 
 
 @cache
-def _decoder(number: int) -> msgspec.msgpack.Decoder[Any]:
+def _decoder(number: int, version: int) -> msgspec.msgpack.Decoder[Any]:
     cls = _BY_NUMBER[number].type
     hints = get_type_hints(cls)
-    types = tuple(hints[field.name] for field in dataclasses.fields(cls))
+    types = tuple(hints[field.name] for field in fields_of(cls, version))
     return msgspec.msgpack.Decoder(tuple[types] if types else tuple[()])  # type: ignore[valid-type]
+
+
+def fields_of(cls: Any, version: int) -> list[dataclasses.Field[Any]]:
+    """Return the fields that a dataclass has had since a version or before."""
+    fields = dataclasses.fields(cls)
+    return [field for field in fields if field.metadata.get(_SINCE, OLDEST) <= version]
+
+
+def _encode_older(kind: _Kind, message: object, version: int) -> bytes:
+    assert OLDEST <= version < VERSION, f"nobody speaks version {version} any more"
+    assert kind.since <= version, f"{kind.name} came with version {kind.since}"
+    fields = [getattr(message, field.name) for field in fields_of(kind.type, version)]
+    return _HEAD.pack(version, kind.number) + _ENCODER.encode(fields)
 
 
 def journal_key(*texts: str) -> str:

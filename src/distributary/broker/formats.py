@@ -21,11 +21,13 @@ from distributary.content import AdaptationGraph, DeviceProfile, Publication, pa
 from distributary.content.documents import parse_document
 from distributary.content.format_choice import NoFormat, choices, choose_format, format_index
 from distributary.content.publication import delivered
+from distributary.errors import BadInput
 from distributary.placement import PlacementProblem
 from distributary.placement.useful import useful_formats
 from distributary.topology import DisseminationTree, TreeNode
 
 __all__ = [
+    "PUBLICATION_BYTES_MAX",
     "Formats",
     "choice",
     "delivered_event",
@@ -36,6 +38,9 @@ __all__ = [
     "publication_of",
     "useful",
 ]
+
+PUBLICATION_BYTES_MAX = 256 * 2**10
+"""How large a published event may be, so that it fits into every message about it."""
 
 _BYTES_PER_MEGABYTE = 1e6
 _ALONE = DisseminationTree.from_nodes([TreeNode("", None)])
@@ -143,6 +148,15 @@ def publication_of(event: str) -> Publication:
     BadInput
         When there is none in it.
     """
+    # Characters are counted first: encoding what is far too long would be work for nothing.
+    if len(event) > PUBLICATION_BYTES_MAX or (
+        len(event.encode("utf-8", "surrogatepass")) > PUBLICATION_BYTES_MAX
+    ):
+        raise BadInput(
+            "event",
+            f"is larger than {PUBLICATION_BYTES_MAX:,} bytes",
+            hint="publish larger data as content beside the event",
+        )
     return parse_event(event)
 
 

@@ -1,20 +1,25 @@
-"""What a host tells its broker about the surroundings."""
+"""What a host tells its broker about itself and the surroundings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from distributary.broker.addresses import Speaker
-from distributary.broker.encoding import wire
+from distributary.broker.addresses import Address, Speaker
+from distributary.broker.encoding import VERSION, since, wire
 
 __all__ = [
+    "Detached",
     "Leave",
     "Neighbour",
     "OrderMove",
     "OrderTree",
     "PlantTree",
+    "Reattached",
     "ServiceTimes",
+    "SetAside",
     "SourceOwners",
+    "StorageLow",
+    "StorageRecovered",
     "Surroundings",
 ]
 
@@ -52,18 +57,33 @@ class Surroundings:
         The broker to join by, for one that joins later.
     node_cost
         What a unit of conversion costs at this broker, as a factor.
+    version
+        The lowest that any of the members speaks, as far as the host knows.
     """
 
     neighbours: tuple[Neighbour, ...]
     members: tuple[str, ...] = ()
     contact: str | None = None
     node_cost: float = 1.0
+    version: int = since(2, VERSION)
 
 
 @wire(4, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class Leave:
     """Leave the overlay in good order."""
+
+
+@wire(320, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class Detached:
+    """The host has no connection to anybody; to be told before `start` too, if it has none."""
+
+
+@wire(321, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class Reattached:
+    """The host has a connection again."""
 
 
 @wire(5, Speaker.HOST)
@@ -105,6 +125,38 @@ class PlantTree:
     root: str
     parent: str | None
     children: tuple[str, ...]
+
+
+@wire(300, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """Count a message as handled: the broker failed over it, and would do so again.
+
+    Attributes
+    ----------
+    sender
+        Who sent it.
+    message
+        The message, encoded.
+    problem
+        How the broker failed.
+    """
+
+    sender: Address
+    message: bytes
+    problem: str
+
+
+@wire(301, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class StorageLow:
+    """The disk is nearly full: take no publications from clients until it has recovered."""
+
+
+@wire(302, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class StorageRecovered:
+    """There is room on the disk again."""
 
 
 @wire(400, Speaker.HOST)

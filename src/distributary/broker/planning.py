@@ -34,6 +34,7 @@ __all__ = [
     "PLANNED",
     "UNDER_LOAD",
     "Planning",
+    "PlanningProblem",
     "along_hop",
     "around",
     "longest_work",
@@ -89,6 +90,40 @@ class Planning:
             for node in self.part.nodes
             if node.made
         }
+
+
+@dataclass(frozen=True, eq=False)
+class PlanningProblem:
+    """All that a plan follows from, so that a host can have it made beside the broker.
+
+    Attributes
+    ----------
+    formats, tree, held, homes, waits_s, settings
+        As in `plan_tree`.
+    """
+
+    formats: Formats
+    tree: DisseminationTree
+    held: tuple[int, ...]
+    homes: Mapping[str, Home]
+    waits_s: Mapping[str, float]
+    settings: ContentSettings
+
+    @property
+    def size(self) -> int:
+        """How many brokers it is about, times how many formats."""
+        return len(self.tree.names) * len(self.formats.graph.names)
+
+    def solve(self) -> Planning:
+        """Return the plan; in any thread."""
+        return plan_tree(
+            self.formats,
+            self.tree,
+            held=self.held,
+            homes=self.homes,
+            waits_s=self.waits_s,
+            settings=self.settings,
+        )
 
 
 class _Shape(NamedTuple):

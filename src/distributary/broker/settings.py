@@ -145,6 +145,12 @@ class ContentSettings:
     probe_s
         How long a root waits for answers to a probe; a way that it has not heard of by then
         is taken from a registration.
+    plan_size_max
+        A plan for more than this, in brokers times formats, is made by the host.
+    ask_s
+        After how long a broker that its host has not answered asks again, at first.
+    conversion_tries
+        How often a conversion may fail for now before it counts as failed for good.
     """
 
     tree: str = "estimated"
@@ -159,6 +165,9 @@ class ContentSettings:
     compare: bool = True
     probe_bytes: int = 100
     probe_s: float = 2.0
+    plan_size_max: int = 1_000
+    ask_s: float = 10.0
+    conversion_tries: int = 6
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ __all__ = [
     "Planned",
     "PublishedShare",
     "Refined",
+    "SetAsideMessage",
     "SettingsDiffer",
     "TreeLinked",
     "TreeOrdered",
@@ -146,6 +147,23 @@ class Misbehaved:
     """A peer sent a message that breaks the protocol; it was dropped."""
 
     peer: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetAsideMessage:
+    """The broker failed over a message, which counts as handled now.
+
+    Attributes
+    ----------
+    kind
+        The message's, or that of the message that it carried.
+    problem
+        How the broker failed.
+    """
+
+    peer: str
+    kind: str
     problem: str
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from distributary.broker.blob import Blob
-from distributary.broker.settings import Settings
+from distributary.broker.settings import Settings, ns
 from distributary.content.format_choice import format_index
 
-__all__ = ["ConversionOutcome", "Convert", "GraphConversions"]
+__all__ = ["ConversionOutcome", "Convert", "Converter", "GraphConversions"]
 
 _BYTES_PER_SIZE = 1e6
 
@@ -26,15 +26,58 @@ class ConversionOutcome:
         How long it takes at a broker of ordinary speed.
     blob
         The result; None when the conversion fails.
+    lasting
+        Whether one that fails would fail again.
     """
 
     seconds: float
     blob: Blob | None
     reason: str = ""
+    lasting: bool = True
 
 
 Convert: TypeAlias = Callable[[str, Blob, str], ConversionOutcome]
 """Given a broker, content and a format: what becomes of the conversion."""
+
+
+class Converter:
+    """The converter of one host: one conversion at a time, in the order they are asked for.
+
+    It works beside the broker. When that goes down it finishes what it is at, and answers
+    whoever is there then.
+    """
+
+    def __init__(self) -> None:
+        self._ends_ns: dict[int, int] = {}
+        self._free_ns = 0
+
+    def ask(self, ticket: int, seconds: float, *, now_ns: int) -> int | None:
+        """Return when a conversion is to be done; None when it is under way already."""
+        if ticket in self._ends_ns:
+            return None
+        self._free_ns = max(self._free_ns, now_ns) + ns(seconds)
+        self._ends_ns[ticket] = self._free_ns
+        return self._free_ns
+
+    def is_done(self, ticket: int, at_ns: int) -> bool:
+        """Whether a conversion that was to end at a time has not been forgotten since."""
+        if self._ends_ns.get(ticket) != at_ns:
+            return False
+        del self._ends_ns[ticket]
+        return True
+
+    def restart(self) -> tuple[int, ...]:
+        """Forget everything that is under way, and return what that was."""
+        forgotten = tuple(self._ends_ns)
+        self._ends_ns.clear()
+        self._free_ns = 0
+        return forgotten
+
+    def abandon(self, *, now_ns: int) -> None:
+        """Forget what has not begun."""
+        begun = min(self._ends_ns.items(), key=lambda entry: entry[1], default=None)
+        self._ends_ns = {} if begun is None else dict((begun,))
+        self._free_ns = now_ns if begun is None else begun[1]
 
 
 class GraphConversions:

@@ -6,22 +6,27 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from distributary.broker.addresses import HOST, Address
+from distributary.broker.addresses import HOST, Address, Speaker
 from distributary.broker.blob import Blob
-from distributary.broker.host import Leave
+from distributary.broker.effects import ConversionRefused
+from distributary.broker.encoding import VERSION, speaker_of
+from distributary.broker.host import Detached, Leave, Reattached
 from distributary.broker.settings import ns
+from distributary.simulator.checkers.outages import OutagesCheck
 from distributary.simulator.conversions import ConversionOutcome, Convert
 from distributary.simulator.message_sizes import weigh
 from distributary.simulator.network import Disturbance, SimulatedNetwork
 from distributary.simulator.scenario import Fault
 from distributary.simulator.world import World
 
-__all__ = ["FaultInjector", "PlannedFault", "planned_faults"]
+__all__ = ["FaultInjector", "PlannedFault", "outdated", "planned_faults"]
 
 _LASTING_S = 15.0
-# How often a broker that leaves is asked whether everything of it has arrived.
-_LOOK_S = 0.25
+# Within which time a host notices that it has lost its connection, or has it back.
+_NOTICED_S = 1.0
 _MIXED_KINDS = ("drop", "duplicate", "reorder", "delay", "partition", "crash", "torn", "slow")
+# The kinds that concern one broker unless the scenario says how many.
+_ONE = frozenset(("partition", "crash", "torn", "commit", "handler", "lost", "leave", "slow"))
 _NS_PER_MS = 1e6
 
 
@@ -67,6 +72,12 @@ def planned_faults(
     return planned
 
 
+def outdated(planned: Sequence[PlannedFault], brokers: Sequence[str]) -> frozenset[str]:
+    """Return the brokers that begin with the version before."""
+    upgrades = [one for one in planned if one.fault.kind == "upgrade"]
+    return frozenset(broker for one in upgrades for broker in one.brokers or brokers)
+
+
 def _mixed(fault: Fault, rng: random.Random) -> list[Fault]:
     assert fault.until_s is not None
     found = []
@@ -99,7 +110,7 @@ def _concerned(
         count = round(fault.share * len(brokers))
     elif fault.count is not None:
         count = fault.count
-    elif fault.kind in ("partition", "crash", "torn", "lost", "leave", "slow"):
+    elif fault.kind in _ONE:
         count = 1
     else:
         return ()
@@ -124,6 +135,8 @@ class FaultInjector:
         The brokers that have been told to leave.
     refused
         The digests of content and formats into which it could not be converted.
+    outages
+        Told which hosts lose their connection, and get it back.
     """
 
     def __init__(
@@ -143,6 +156,7 @@ class FaultInjector:
         self._planned = planned
         self._rng = rng
         self._crashes: dict[str, int] = {}
+        self.outages = OutagesCheck()
         self.lost: dict[str, int] = {}
         self.leaving: set[str] = set()
         self.refused: set[tuple[str, str]] = set()
@@ -168,9 +182,16 @@ class FaultInjector:
                     for broker in planned.brokers:
                         self._world.at(begin, self._crash, broker)
                         self._world.at(end, self._restart, broker)
+                case "upgrade":
+                    for broker in planned.brokers or tuple(self._world.nodes):
+                        self._world.at(begin, self._crash, broker)
+                        self._world.at(end, self._upgrade, broker)
                 case "torn":
                     for broker in planned.brokers:
                         self._world.at(begin, self._tear, broker, end)
+                case "commit" | "handler":
+                    for broker in planned.brokers:
+                        self._world.at(begin, self._fail, broker, planned.fault, end)
                 case "lost":
                     for broker in planned.brokers:
                         self._world.at(begin, self._lose, broker)
@@ -185,8 +206,25 @@ class FaultInjector:
                     for broker in planned.brokers or tuple(self._world.nodes):
                         off_ns = ns(self._rng.random() * planned.fault.seconds)
                         self._world.at(begin, self._skew, broker, off_ns)
+                case "slew":
+                    for broker in planned.brokers or tuple(self._world.nodes):
+                        off_ns = ns(self._rng.random() * planned.fault.seconds)
+                        self._world.at(begin, self._skew, broker, off_ns)
+                        self._world.at(end, self._skew, broker, 0)
+                case "detached":
+                    disturbance = _disturbance(planned)
+                    self._world.at(begin, self._network.disturbances.append, disturbance)
+                    self._world.at(end, self._network.disturbances.remove, disturbance)
+                    for broker in planned.brokers or tuple(self._world.nodes):
+                        # Hosts do not notice at once.
+                        self._world.at(begin + self._notice_ns(), self._detach, broker, end)
+                        self._world.at(end + self._notice_ns(), self._reattach, broker)
                 case "conversion":
                     self._world.at(begin, self._spoil, planned, end)
+                case "converters":
+                    self._world.at(begin, self._restart_converters, planned)
+                    self._world.at(begin, self._overload, planned, end)
+                    self._world.at(end, self._restart_converters, planned)
 
     def _striking(
         self, planned: PlannedFault, begin_ns: int, end_ns: int
@@ -228,9 +266,15 @@ class FaultInjector:
         if self._crashes[broker] == 0 and broker not in self.lost:
             self._world.restart(broker, *self._first(broker))
 
+    def _upgrade(self, broker: str) -> None:
+        node = self._world.nodes[broker]
+        if node.version != VERSION:
+            node.upgrade()
+        self._restart(broker)
+
     def _tear(self, broker: str, end_ns: int) -> None:
         node = self._world.nodes[broker]
-        if node.broker is None or node.tear is not None:
+        if node.broker is None or node.at_commit is not None:
             return
 
         def torn() -> None:
@@ -241,20 +285,31 @@ class FaultInjector:
         self._world.at(end_ns - 1, self._spare, broker)
 
     def _spare(self, broker: str) -> None:
-        self._world.nodes[broker].tear = None
+        self._world.nodes[broker].at_commit = None
+
+    def _fail(self, broker: str, fault: Fault, end_ns: int) -> None:
+        """Have a broker fail over one message; its driver brings it back at once."""
+
+        def wanted(message: object) -> bool:
+            # What a client asks for would be refused, which is right and looks wrong.
+            between_brokers = speaker_of(type(message)) is Speaker.BROKER
+            return (
+                self._world.now_ns < end_ns
+                and between_brokers
+                and fault.message in (None, weigh(message)[0])
+            )
+
+        self._world.fail(broker, wanted, commit=fault.kind == "commit")
 
     def _leave(self, broker: str, end_ns: int) -> None:
         """Have a broker say goodbye, and stop it when it has nothing more to tell others."""
         self.leaving.add(broker)
-        self._world.tell(broker, Leave(), sender=HOST)
-        self._stop(broker, end_ns)
-
-    def _stop(self, broker: str, end_ns: int) -> None:
-        node = self._world.nodes[broker]
-        if node.broker is None or node.broker.core.links.idle or self._world.now_ns >= end_ns:
+        if self._world.nodes[broker].broker is None:
             self._lose(broker)
-        else:
-            self._world.at(self._world.now_ns + ns(_LOOK_S), self._stop, broker, end_ns)
+            return
+        self._world.when_left[broker] = lambda: self._lose(broker)
+        self._world.at(end_ns, self._lose, broker)
+        self._world.tell(broker, Leave(), sender=HOST)
 
     def _lose(self, broker: str) -> None:
         if broker in self.lost:
@@ -268,6 +323,26 @@ class FaultInjector:
 
     def _skew(self, broker: str, off_ns: int) -> None:
         self._world.nodes[broker].skew_ns = off_ns
+
+    def _notice_ns(self) -> int:
+        return ns(self._rng.random() * _NOTICED_S)
+
+    def _detach(self, broker: str, end_ns: int) -> None:
+        node = self._world.nodes[broker]
+        running = node.broker
+        if running is not None and self._world.now_ns < end_ns:
+            node.detached = True
+            self._world.tell(broker, Detached(), sender=HOST)
+            self.outages.detached(broker, running.core.membership.alive())
+
+    def _reattach(self, broker: str) -> None:
+        node = self._world.nodes[broker]
+        running = node.broker
+        node.detached = False
+        if running is not None:
+            alive = running.core.membership.alive()
+            self.outages.reattached(broker, alive, self._world.now_ns)
+            self._world.tell(broker, Reattached(), sender=HOST)
 
     def _spoil(self, planned: PlannedFault, end_ns: int) -> None:
         healthy = self._world.convert
@@ -286,6 +361,28 @@ class FaultInjector:
 
         return convert
 
+    def _restart_converters(self, planned: PlannedFault) -> None:
+        """Have hosts lose what their converters are at; of some of it they tell the broker."""
+        for broker in planned.brokers or tuple(self._world.nodes):
+            for ticket in self._world.nodes[broker].converter.restart():
+                if self._rng.random() < planned.fault.rate:
+                    answer = ConversionRefused(ticket, "it was killed", lasting=False)
+                    self._world.tell(broker, answer, sender=HOST)
+
+    def _overload(self, planned: PlannedFault, end_ns: int) -> None:
+        healthy = self._world.convert
+
+        def convert(broker: str, blob: Blob, target: str) -> ConversionOutcome:
+            if (
+                self._world.now_ns < end_ns
+                and (not planned.brokers or broker in planned.brokers)
+                and self._rng.random() < planned.fault.rate
+            ):
+                return ConversionOutcome(0.01, None, "the host is busy", lasting=False)
+            return healthy(broker, blob, target)
+
+        self._world.convert = convert
+
     def _fails(self, blob: Blob, target: str, rate: float) -> bool:
         # A conversion that failed once fails everywhere: the content is what is wrong.
         chance = random.Random(f"{self._world.seed}/{blob.digest}/{target}")
@@ -297,6 +394,8 @@ def _disturbance(planned: PlannedFault) -> Disturbance:
     brokers = frozenset(planned.brokers) or None
     late_ns = fault.extra_ms * _NS_PER_MS
     match fault.kind:
+        case "detached":
+            return Disturbance(brokers, drop=1.0)
         case "drop":
             return Disturbance(brokers, drop=fault.rate)
         case "duplicate":

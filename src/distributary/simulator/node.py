@@ -1,95 +1,338 @@
-"""Nodes: one broker with its disk, its clock, its processor and its converter."""
+"""Nodes: the host of one broker, with its disk, its clock, its processor and its converter."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-from typing import TypeAlias
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from distributary.broker.addresses import Address
+from distributary.broker.addresses import HOST, Address
+from distributary.broker.blob import Blob
 from distributary.broker.broker import Broker
-from distributary.broker.effects import Effect
+from distributary.broker.driver import Driver
+from distributary.broker.effects import ConversionRefused, Converted, Effect, PlanMade
+from distributary.broker.encoding import VERSION, decode
+from distributary.broker.host import Detached
+from distributary.broker.planning import PlanningProblem
+from distributary.simulator.conversions import Converter
+from distributary.simulator.processor import Job, Processor
 
-__all__ = ["Job", "Node"]
+if TYPE_CHECKING:
+    from distributary.simulator.world import World
 
-Job: TypeAlias = int | tuple[Address, object]
-"""What waits for a processor: a ticket, or a message with its sender."""
+__all__ = ["CommitFailed", "Node", "Torn", "TurnFailed"]
 
 
-class Node:
-    """One broker and all that it stands on; the broker is None while it is down.
+class CommitFailed(OSError):
+    """A commit fails because a scenario or a test has it fail."""
 
-    The processor does one thing at a time and takes jobs in the order in which they come.
-    While it takes time over one, whatever else the broker wants done waits behind it:
-    effects are carried out in order.
+
+class TurnFailed(Exception):
+    """A turn fails because a scenario or a test has it fail."""
+
+
+@dataclass(frozen=True)
+class Torn:
+    """How a broker goes down at a commit.
 
     Attributes
     ----------
+    durable
+        Whether the commit is done before.
+    sends
+        How many messages still leave after that.
+    then
+        Called when it is down.
+    """
+
+    durable: bool
+    sends: int = 0
+    then: Callable[[], None] | None = None
+
+
+AtCommit: TypeAlias = Callable[[Mapping[str, bytes | None]], Torn | CommitFailed | None]
+"""Says what becomes of a commit with these writes."""
+
+AfterTurn: TypeAlias = Callable[[object, list[Effect]], None]
+"""Told of a message and what came of it; raises `TurnFailed` to have that be nothing."""
+
+
+class _Broker(Broker):
+    """A broker that can be made to fail at the end of a turn, when it has changed already."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.after_turn: AfterTurn | None = None
+
+    def receive(self, message: object, *, sender: Address, now_ns: int) -> list[Effect]:
+        effects = super().receive(message, sender=sender, now_ns=now_ns)
+        if self.after_turn is not None:
+            self.after_turn(message, effects)
+        return effects
+
+
+class Node(Processor):
+    """One broker and all that it stands on; the broker is None while it is down.
+
+    Attributes
+    ----------
+    version
+        Of the broker, which may be the one before.
     journal
-        The disk: records by key.
+        The disk: encoded records by key.
     skew_ns
         By how much its clock is ahead.
     life
-        How often it has gone down.
-    service_ns
-        The mean time of each kind of work, by its name.
-    measured_ns
-        (count, sum) of the times that each kind of work has taken in the present window.
-    message_ns
-        The mean time of taking a message; with 0 messages do not wait for the processor.
-    slowness
-        A factor on all times.
+        How often it has gone down, or was restored.
+    commit_ns
+        The mean time of a commit; with 0 each turn is durable at once.
     node_cost
         A factor on the time of conversions.
-    tear
-        What to do when the broker goes down in the middle of its next turn; None when it
-        is not to.
+    converter
+        What converts beside the broker.
+    detached
+        Whether the host has noticed that it has no connection.
+    at_commit
+        Asked at every commit what becomes of it; None when nothing does.
     """
 
-    def __init__(self, identity: str) -> None:
+    driver_class: type[Driver] = Driver
+
+    def __init__(self, identity: str, world: World) -> None:
+        super().__init__(world)
         self.identity = identity
+        self.version = VERSION
         self.broker: Broker | None = None
-        self.journal: dict[str, object] = {}
+        self.driver: Driver | None = None
+        self.journal: dict[str, bytes] = {}
         self.skew_ns = 0
-        self.life = 0
-        self.wake_ns: int | None = None
-        self.service_ns: dict[str, float] = {}
-        self.measured_ns: dict[str, tuple[int, int]] = {}
-        self._mean_s: dict[str, float] = {}
-        self.message_ns = 0.0
-        self.slowness = 1.0
+        self.commit_ns = 0.0
         self.node_cost = 1.0
-        self.tear: Callable[[], None] | None = None
-        self.busy = False
-        self.waiting_effects: deque[Effect] = deque()
-        self.jobs: deque[Job] = deque()
-        self.converter_free_ns = 0
-        self._clock_ns = 0
+        self.converter = Converter()
+        self.detached = False
+        self.at_commit: AtCommit | None = None
+        self._first: tuple[object, ...] = ()
+        self._wake_ns: int | None = None
+        self._sends_left: int | None = None
 
     def clock_ns(self, now_ns: int) -> int:
-        """Return what its own clock says; it may stand still but never goes back."""
-        own_ns = now_ns + self.skew_ns
-        if own_ns > self._clock_ns:
-            self._clock_ns = own_ns
-        return self._clock_ns
+        """Return what the clock of its host shows."""
+        return now_ns + self.skew_ns
 
-    def measured_s(self, work: str) -> float:
-        """Return the mean time of a kind of work in the window that ends now.
+    def upgrade(self) -> None:
+        """Have the present version read what the one before has written."""
+        self.version = VERSION
 
-        Where nothing of the kind was done, it is that of the last window in which it was.
-        """
-        count, sum_ns = self.measured_ns.pop(work, (0, 0))
-        if count:
-            self._mean_s[work] = sum_ns / count / 1e9
-        return self._mean_s.get(work, 0.0)
+    def records(self) -> dict[str, object]:
+        """Return what is on the disk, by key."""
+        return {key: decode(data) for key, data in self.journal.items()}
+
+    def start(self, first: tuple[object, ...]) -> None:
+        """Bring the broker up from the disk, with what it is told first."""
+        assert self.broker is None
+        self._first = first
+        self.driver = self.driver_class(self)
+        self.driver.start()
 
     def go_down(self) -> None:
         """Lose everything but the disk."""
+        if self.driver is not None:
+            self.driver.halt()
+        self.driver = None
+        self.at_commit = None
+        self.forget()
+
+    def after_turns(self, call: AfterTurn | None) -> None:
+        """Have something called after each message that the broker as it is now gets."""
+        if isinstance(self.broker, _Broker):
+            self.broker.after_turn = call
+
+    def take(self, message: object, sender: Address) -> None:
+        """Take a message that has arrived, when the processor has time for it."""
+        if self.message_ns > 0.0:
+            self.queue((sender, message))
+        else:
+            self.do((sender, message))
+
+    def do(self, job: Job) -> None:
+        """Hand a message or a ticket to the broker."""
+        assert self.driver is not None
+        if isinstance(job, int):
+            self.driver.serve(job)
+        else:
+            sender, message = job
+            self.driver.receive(message, sender=sender)
+
+    # What the driver asks of its host.
+
+    def now_ns(self) -> int:
+        """Return the time by the host's clock."""
+        return self.clock_ns(self.world.now_ns)
+
+    def restore(self) -> Broker:
+        """Return a broker as the disk has it."""
+        if self.broker is not None:
+            self.forget()
+        rng = random.Random(f"{self.world.seed}/{self.identity}/{self.life}")
+        self.broker = _Broker.restore(
+            self.identity,
+            self.world.settings_of.get(self.identity, self.world.settings),
+            self.journal,
+            rng=rng,
+            parts=self.world.parts,
+            version=self.version,
+        )
+        return self.broker
+
+    def first(self) -> Sequence[object]:
+        """Return what the broker is told before it starts."""
+        return (*self._first, Detached()) if self.detached else self._first
+
+    def commit(self, writes: Mapping[str, bytes | None]) -> bool:
+        """Write to the disk, which takes no time unless the scenario says so."""
+        if self.commit_ns > 0.0:
+            spent_ns = self.drawn_ns(self.commit_ns)
+            self.world.at(self.world.now_ns + spent_ns, self._committed, self.life, writes)
+            return False
+        return self._write(writes)
+
+    def send(self, to: Address, message: object) -> None:
+        """Put a message on its way."""
+        if self.busy:
+            self.behind(self.world.send, self.identity, to, message)
+        elif self._sends_left is None:
+            self.world.send(self.identity, to, message)
+        elif self._sends_left:
+            self._sends_left -= 1
+            self.world.send(self.identity, to, message)
+
+    def convert(self, ticket: int, blob: Blob, target: str) -> None:
+        """Have the converter work, one conversion after the other."""
+        self.behind(self._convert, ticket, blob, target)
+
+    def make_plan(self, ticket: int, problem: PlanningProblem) -> None:
+        """Have a plan made beside the broker."""
+        self.behind(self._make_plan, ticket, problem)
+
+    def serve(self, ticket: int) -> None:
+        """Have a ticket wait for the processor."""
+        self.behind(self.queue, ticket)
+
+    def report(self, record: object) -> None:
+        """Tell whoever watches.
+
+        That does not wait for the processor: what a broker reports has happened. Its copy is
+        new although it has not been passed on.
+        """
+        self.world.watched(self.identity, record)
+
+    def wake_at(self, at_ns: int) -> None:
+        """Wake the broker at a time of the host's clock."""
+        at_ns = max(at_ns - self.skew_ns, self.world.now_ns)
+        self._wake_ns = at_ns
+        self.world.at(at_ns, self._wake, self.life, at_ns)
+
+    def failed(self, error: Exception, message: object | None) -> None:
+        """Let a failure that nobody has asked for end the run: it is a fault of the broker."""
+        if not isinstance(error, CommitFailed | TurnFailed):
+            raise error
+        self.at_commit = None
+
+    def left(self) -> None:
+        """Tell whoever waits for the broker to have left."""
+        self.world.has_left(self.identity)
+
+    def stopped(self, reason: str) -> None:
+        """Go down for ever."""
+        self.go_down()
+        self.world.has_stopped(self.identity, reason)
+
+    # The disk.
+
+    def _committed(self, life: int, writes: Mapping[str, bytes | None]) -> None:
+        if self.life != life or self.driver is None:
+            return
+        try:
+            done = self._write(writes)
+        except CommitFailed as error:
+            self.driver.commit_failed(error)
+            return
+        if done:
+            self.driver.committed()
+
+    def _write(self, writes: Mapping[str, bytes | None]) -> bool:
+        """Write, unless the broker goes down here, which is never answered."""
+        fate = None if self.at_commit is None or self.busy else self.at_commit(writes)
+        if fate is None:
+            self.put(writes)
+            return True
+        if isinstance(fate, CommitFailed):
+            raise fate
+        if not fate.durable:
+            self.tear(writes)
+            self._torn(self.life, fate.then)
+            return False
+        self.put(writes)
+        self._sends_left = fate.sends
+        # When all that this turn sends has been sent, or not.
+        self.world.at(self.world.now_ns, self._torn, self.life, fate.then)
+        return True
+
+    def put(self, writes: Mapping[str, bytes | None]) -> None:
+        """Have the disk contain all of a commit."""
+        journal = self.journal
+        for key, data in writes.items():
+            if data is None:
+                journal.pop(key, None)
+            else:
+                journal[key] = data
+
+    def tear(self, writes: Mapping[str, bytes | None]) -> None:
+        """Have the disk contain nothing of a commit during which the broker went down."""
+
+    def _torn(self, life: int, then: Callable[[], None] | None) -> None:
+        if self.life == life:
+            self.go_down()
+            if then is not None:
+                then()
+
+    # What was asked for comes.
+
+    def _convert(self, ticket: int, blob: Blob, target: str) -> None:
+        outcome = self.world.converted(self.identity, blob, target)
+        seconds = outcome.seconds * self.node_cost * self.slowness
+        at_ns = self.converter.ask(ticket, seconds, now_ns=self.world.now_ns)
+        if at_ns is None:
+            return
+        answer = (
+            ConversionRefused(ticket, outcome.reason, outcome.lasting)
+            if outcome.blob is None
+            else Converted(ticket, outcome.blob)
+        )
+        self.world.at(at_ns, self._converted, answer)
+
+    def _converted(self, answer: Converted | ConversionRefused) -> None:
+        """Answer whoever is there, be it in another life than whoever asked."""
+        if self.converter.is_done(answer.ticket, self.world.now_ns):
+            self.world.tell(self.identity, answer, sender=HOST)
+
+    def _make_plan(self, ticket: int, problem: PlanningProblem) -> None:
+        made_ns = self.world.now_ns + round(self.world.plan_ns * self.slowness)
+        self.world.at(made_ns, self._made_plan, ticket, problem)
+
+    def _made_plan(self, ticket: int, problem: PlanningProblem) -> None:
+        self.world.tell(self.identity, PlanMade(ticket, problem.solve()), sender=HOST)
+
+    def _wake(self, life: int, at_ns: int) -> None:
+        if self.life == life and self._wake_ns == at_ns and self.driver is not None:
+            self._wake_ns = None
+            self.driver.wake()
+
+    def forget(self) -> None:
+        """Forget what a broker that is no more has asked for."""
+        super().forget()
         self.broker = None
-        self.life += 1
-        self.wake_ns = None
-        self.tear = None
-        self.busy = False
-        self.waiting_effects.clear()
-        self.jobs.clear()
-        self.converter_free_ns = 0
+        self._wake_ns = None
+        self._sends_left = None
+        self.converter.abandon(now_ns=self.world.now_ns)

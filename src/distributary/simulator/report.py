@@ -66,6 +66,7 @@ def report_of(simulation: Simulation) -> dict[str, Any]:
         "migrations": len(simulation.migrated),
         "migrations_to_nearest": _to_nearest(simulation),
         "migrations_refused": _counted(record.reason for record in simulation.moves_refused),
+        "set_aside": _counted(record.kind for record in simulation.set_aside),
         "brokers": simulation.scenario.overlay.brokers,
         "events": world.events,
         "virtual_s": world.now_ns / _NS_PER_SECOND,

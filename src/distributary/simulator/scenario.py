@@ -49,8 +49,14 @@ FAULT_KINDS = (
     "leave",
     "slow",
     "skew",
+    "slew",
+    "detached",
     "torn",
+    "commit",
+    "handler",
     "conversion",
+    "converters",
+    "upgrade",
     "mix",
 )
 
@@ -75,6 +81,8 @@ class OverlayTable:
     message_ms: float = bounded(0.0, 0.0, _MILLISECONDS_MAX)
     filter_ms: float = bounded(0.0, 0.0, _MILLISECONDS_MAX)
     send_ms: float = bounded(0.0, 0.0, _MILLISECONDS_MAX)
+    plan_ms: float = bounded(0.0, 0.0, _MILLISECONDS_MAX)
+    commit_ms: float = bounded(0.0, 0.0, _MILLISECONDS_MAX)
     join: str = one_of("together", "together", "one-by-one")
 
     @property
@@ -181,6 +189,7 @@ class Fault:
     at_s: float = bounded(0.0, 0.0, _SECONDS_MAX)
     until_s: float | None = bounded(None, 0.0, _SECONDS_MAX)
     after: str | None = None
+    message: str | None = None
     brokers: tuple[int, ...] = bounded((), 0, _BROKERS_MAX)
     count: int | None = bounded(None, 1, _COUNT_MAX)
     share: float | None = fraction(None)

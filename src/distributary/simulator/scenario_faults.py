@@ -17,14 +17,22 @@ _FAULTS_MAX = 1000
 _KINDS = {
     "until_s": frozenset(FAULT_KINDS) - {"skew"},
     "after": frozenset(("crash", "lost")),
-    "rate": frozenset(("drop", "duplicate", "reorder", "conversion", "mix")),
+    "message": frozenset(("commit", "handler")),
+    "rate": frozenset(("drop", "duplicate", "reorder", "conversion", "converters", "mix")),
     "extra_ms": frozenset(("reorder", "delay", "mix")),
     "factor": frozenset(("slow", "mix")),
-    "seconds": frozenset(("skew",)),
+    "seconds": frozenset(("skew", "slew")),
 }
 _CHOOSING = ("brokers", "count", "share")
 # What happens to a broker, and so needs one that is there.
-_AT_BROKERS = frozenset(("crash", "torn", "lost", "leave", "slow", "skew", "mix"))
+_AT_BROKERS = frozenset(FAULT_KINDS) - {
+    "drop",
+    "duplicate",
+    "reorder",
+    "delay",
+    "partition",
+    "conversion",
+}
 # One by one, brokers join in this part of the time before publishing begins.
 _JOINING_SHARE = 0.25
 
@@ -57,12 +65,11 @@ def _check_fields(fault: Fault, entry: Mapping[str, object], place: str) -> None
             raise BadInput(f"{place}.{name}", f"means nothing for the kind {fault.kind}")
     if fault.kind == "lost" and fault.after is None and "until_s" in entry:
         raise BadInput(f"{place}.until_s", "means nothing for the kind lost without after")
-    if fault.after is not None:
-        names = Broker.message_names()
-        if fault.after not in names:
-            raise no_such_name(f"{place}.after", fault.after, names, "a message between brokers")
-        if fault.share is not None:
-            raise BadInput(f"{place}.share", "means nothing beside after", hint="write count")
+    for name, value in (("after", fault.after), ("message", fault.message)):
+        if value is not None and value not in (names := Broker.message_names()):
+            raise no_such_name(f"{place}.{name}", value, names, "a message between brokers")
+    if fault.after is not None and fault.share is not None:
+        raise BadInput(f"{place}.share", "means nothing beside after", hint="write count")
     if fault.kind == "mix":
         if fault.until_s is None:
             raise BadInput(

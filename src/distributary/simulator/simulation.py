@@ -6,6 +6,7 @@ import json
 import random
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from distributary.broker.addresses import HOST
 from distributary.broker.blob import Blob
 from distributary.broker.core import Part
 from distributary.broker.dissemination.messages import ItemId, Offer
-from distributary.broker.encoding import decode, encode
+from distributary.broker.encoding import OLDEST, VERSION, decode
 from distributary.broker.host import ServiceTimes, SourceOwners
 from distributary.broker.links.messages import Routed
 from distributary.broker.links.outbox import Kept
@@ -27,6 +28,7 @@ from distributary.broker.telemetry import (
     MoveRefused,
     Planned,
     Refined,
+    SetAsideMessage,
 )
 from distributary.simulator.checkers.ends import EndsCheck
 from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
@@ -40,9 +42,10 @@ from distributary.simulator.checkers.tolerances import TolerancesCheck
 from distributary.simulator.checkers.trees import TreesCheck
 from distributary.simulator.checkers.violation import Checker, Violation
 from distributary.simulator.conversions import ConversionOutcome, Convert
-from distributary.simulator.faults import FaultInjector, planned_faults
+from distributary.simulator.faults import FaultInjector, outdated, planned_faults
 from distributary.simulator.garbage import collect_young, resting_collector
 from distributary.simulator.network import SimulatedNetwork
+from distributary.simulator.node import Node
 from distributary.simulator.places import find_places
 from distributary.simulator.scenario import Scenario
 from distributary.simulator.workload.content_clients import ContentClients
@@ -76,6 +79,8 @@ class Simulation:
         Classes that stand in for parts of brokers.
     convert
         What becomes of conversions, in place of what the graph says.
+    node
+        A class that stands in for the hosts of brokers.
 
     Attributes
     ----------
@@ -91,6 +96,7 @@ class Simulation:
         seed: int,
         parts: Mapping[str, type[Part]] | None = None,
         convert: Convert | None = None,
+        node: type[Node] = Node,
     ) -> None:
         self.scenario = scenario
         self.seed = seed
@@ -98,7 +104,10 @@ class Simulation:
         rng = np.random.default_rng(np.random.SeedSequence([seed, 0]))
         self.places = find_places(overlay, scenario.path.parent, rng)
         self.network = SimulatedNetwork(self.places, overlay, random.Random(f"{seed}/network"))
-        self.world = World(scenario.settings, self.network, seed=seed, parts=parts, convert=convert)
+        self.world = World(
+            scenario.settings, self.network, seed=seed, parts=parts, convert=convert, node=node
+        )
+        self.world.plan_ns = overlay.plan_ms * _NS_PER_MS
         self._refused: set[tuple[str, str]] = set()
         self._planners: dict[ItemId, set[str]] = {}
         self._upgrade_some()
@@ -112,6 +121,7 @@ class Simulation:
         self.streams = StreamClients(self.world, scenario, self.ledger, brokers, window_ns, chance)
         self._chance = random.Random(f"{seed}/faults")
         planned = planned_faults(scenario.faults, brokers, sorted(self.streams.homes), self._chance)
+        self._outdated = outdated(planned, brokers)
         self.faults = FaultInjector(
             self.world,
             self.network,
@@ -131,7 +141,8 @@ class Simulation:
         takes_time = (
             bool(self.places.delays_ns.any())
             or max(overlay.access_delay_ms, overlay.filter_ms, overlay.send_ms) > 0.0
-            or max(overlay.message_ms, overlay.loss, overlay.access_loss) > 0.0
+            or max(overlay.message_ms, overlay.commit_ms) > 0.0
+            or max(overlay.loss, overlay.access_loss) > 0.0
         )
         self.tolerances = TolerancesCheck(
             self.streams.at_clients, without_delay=not (takes_time or planned)
@@ -149,6 +160,7 @@ class Simulation:
             self.trees,
             self.tolerances,
             self.holds,
+            self.faults.outages,
         )
         self.violations: list[Violation] = []
         self.planned: list[Planned] = []
@@ -156,6 +168,7 @@ class Simulation:
         self.adapted: list[Adapted] = []
         self.migrated: list[Migrated] = []
         self.moves_refused: list[MoveRefused] = []
+        self.set_aside: list[SetAsideMessage] = []
         self.world.watchers += [self.streams.watch, self.trees.watch, self._watch]
         self._service_s = self._service_times(rng)
         self._window_ns = ns(scenario.settings.adaptation.window_s)
@@ -210,6 +223,8 @@ class Simulation:
 
     def _check(self) -> None:
         now_ns = self.world.now_ns
+        for broker, reason in sorted(self.world.stopped.items()):
+            self._complain("broker", f"{broker} was stopped: {reason}")
         for checker in self._checkers:
             checker.finish(now_ns)
         self.streams.at_brokers.finish(now_ns)
@@ -240,9 +255,11 @@ class Simulation:
                 self.world.at(index * gap_ns, self._add, identity)
 
     def _add(self, identity: str) -> None:
-        node = self.world.add(identity, *self._first(identity))
+        version = OLDEST if identity in self._outdated else VERSION
+        node = self.world.add(identity, *self._first(identity), version=version)
         index = self.places.identifiers.index(identity)
         node.message_ns = self.scenario.overlay.message_ms * _NS_PER_MS
+        node.commit_ns = self.scenario.overlay.commit_ms * _NS_PER_MS
         node.node_cost = float(self.places.node_costs[index])
         self._set_service(identity, 1.0)
 
@@ -251,7 +268,8 @@ class Simulation:
         index = self.places.identifiers.index(identity)
         owners = SourceOwners(self.content.owners)
         if self.scenario.overlay.join == "together":
-            return (self.places.surroundings(index, members=self.places.identifiers), owners)
+            told = self.places.surroundings(index, members=self.places.identifiers)
+            return (replace(told, version=OLDEST) if self._outdated else told, owners)
         contact = self.places.identifiers[0] if index else None
         return (self.places.surroundings(index, members=(), contact=contact), owners)
 
@@ -335,11 +353,12 @@ class Simulation:
         homes on their way: neither can serve the rest.
         """
         disks = b"\n".join(
-            encode(record)
+            record
             for identity, node in sorted(self.world.nodes.items())
             if identity != broker
             for key, record in node.journal.items()
-            if key.startswith(("publishing/kept/", "dissemination/content/")) or _is_offer(record)
+            if key.startswith(("publishing/kept/", "dissemination/content/"))
+            or (key.startswith("links/out/") and _is_offer(decode(record)))
         )
 
         def is_there(identity: ItemId) -> bool:
@@ -397,6 +416,8 @@ class Simulation:
             self.migrated.append(record)
         elif isinstance(record, MoveRefused):
             self.moves_refused.append(record)
+        elif isinstance(record, SetAsideMessage):
+            self.set_aside.append(record)
         elif isinstance(record, Misbehaved) and record.peer in self.world.nodes:
             # Whoever gets such a message is not to blame. Who sends it is, if it is ours.
             self._complain("broker", f"{broker} says of {record.peer}: {record.problem}")

@@ -10,33 +10,28 @@ import hashlib
 import heapq
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from distributary.broker.addresses import HOST, Address, is_client
-from distributary.broker.broker import Broker
+from distributary.broker.addresses import Address, is_client
+from distributary.broker.blob import Blob
 from distributary.broker.core import Part
-from distributary.broker.effects import (
-    ConversionRefused,
-    Convert,
-    Converted,
-    Effect,
-    Erase,
-    Persist,
-    Report,
-    Send,
-    Serve,
-    Spend,
-)
-from distributary.broker.encoding import decode, encode
-from distributary.broker.settings import Settings, ns
+from distributary.broker.effects import Effect, Erase, Persist
+from distributary.broker.encoding import MESSAGE_BYTES_MAX, VERSION, encode, kind_name
+from distributary.broker.settings import Settings
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
 from distributary.simulator import conversions
 from distributary.simulator.message_sizes import weigh
-from distributary.simulator.node import Node
+from distributary.simulator.node import CommitFailed, Node, Torn, TurnFailed
+from distributary.simulator.older_versions import read_by
 
 __all__ = ["Client", "LinkModel", "Node", "World"]
+
+# How often a broker that is torn down at a commit has not made it, and how many messages leave
+# it otherwise: none, some, or all that there are.
+_TORN_BEFORE = 0.4
+_TORN_SENDS = (0, 1, 2, 1_000_000)
 
 
 class Client(Protocol):
@@ -66,6 +61,8 @@ class World:
         Classes that stand in for parts of brokers.
     convert
         What becomes of conversions; unless given, what the settings' graph says.
+    node
+        A class that stands in for the hosts of brokers.
     recorded
         Whether messages are weighed, counted and entered into the log. Without that a run
         of many small messages is faster, and messages take no room on links.
@@ -80,6 +77,14 @@ class World:
         Called with (sender, receiver, message, time) for every message that is sent.
     message_counts, message_bytes
         How many messages were sent, and how many bytes they took, by kind.
+    when_left
+        What to do when a broker has left in good order, by broker.
+    stopped
+        The brokers that failed too often, with why.
+    plan_ns
+        How long a host takes over a plan.
+    times
+        How long processors and disks take is drawn from here.
     refused
         How many messages broke the protocol, and were dropped by those who got them.
     """
@@ -92,6 +97,7 @@ class World:
         seed: int,
         parts: Mapping[str, type[Part]] | None = None,
         convert: conversions.Convert | None = None,
+        node: type[Node] = Node,
         recorded: bool = True,
     ) -> None:
         self.settings = settings
@@ -111,9 +117,13 @@ class World:
         self.message_counts: Counter[str] = Counter()
         self.message_bytes: Counter[str] = Counter()
         self.refused = 0
+        self.plan_ns = 0.0
+        self.when_left: dict[str, Callable[[], None]] = {}
+        self.stopped: dict[str, str] = {}
+        self.times = random.Random(f"{seed}/times")
+        self._node = node
         self._originals: dict[str, str] = {}
         self._recorded = recorded
-        self._times = random.Random(f"{seed}/times")
         self._queue: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._count = 0
         self._log = hashlib.sha256()
@@ -137,10 +147,11 @@ class World:
             call(*arguments)
         self.now_ns = max(self.now_ns, end_ns)
 
-    def add(self, identity: str, *first: object) -> Node:
+    def add(self, identity: str, *first: object, version: int = VERSION) -> Node:
         """Start a broker, with what its host tells it first."""
-        node = self.nodes[identity] = Node(identity)
-        self._start(node, first)
+        node = self.nodes[identity] = self._node(identity, self)
+        node.version = version
+        node.start(first)
         return node
 
     def crash(self, identity: str) -> None:
@@ -148,48 +159,73 @@ class World:
         self.nodes[identity].go_down()
 
     def tear(self, identity: str, then: Callable[[], None]) -> None:
-        """Stop a broker in the middle of its next turn, after it has sent something.
+        """Stop a broker at its next commit: before it, or after it and some of what it sends.
 
-        What it promised in what it sent must be on its disk by then. `then` is called when
-        it has gone down.
+        Nothing that it sends may promise what is not on its disk by then. `then` is called
+        when it has gone down.
         """
-        self.nodes[identity].tear = then
+        node = self.nodes[identity]
+
+        def torn(_: Mapping[str, bytes | None]) -> Torn:
+            node.at_commit = None
+            durable = self.times.random() >= _TORN_BEFORE
+            return Torn(durable, self.times.choice(_TORN_SENDS) if durable else 0, then)
+
+        node.at_commit = torn
+
+    def fail(self, identity: str, wanted: Callable[[object], bool], *, commit: bool) -> None:
+        """Have a broker fail over a message that is wanted: its handler, or its commit."""
+        node = self.nodes[identity]
+
+        def after_turn(message: object, effects: list[Effect]) -> None:
+            if not wanted(message):
+                return
+            if not commit:
+                raise TurnFailed("it is to fail")
+            keys = {effect.key for effect in effects if isinstance(effect, Persist | Erase)}
+            if keys:
+                node.after_turns(None)
+                # However often it is tried, with other turns or without them.
+                node.at_commit = lambda writes: (
+                    CommitFailed("it is to fail") if keys <= writes.keys() else None
+                )
+
+        node.after_turns(after_turn)
 
     def restart(self, identity: str, *first: object) -> None:
         """Bring a broker back from its disk."""
-        self._start(self.nodes[identity], first)
+        self.nodes[identity].start(first)
 
     def tell(self, identity: str, message: object, *, sender: Address) -> None:
-        """Hand a message to a broker now, if it is up.
-
-        What breaks the protocol is dropped and reported, as brokers themselves report what
-        comes to them over a link.
-        """
-        node = self.nodes[identity]
-        if node.broker is None:
-            return
-        now_ns = node.clock_ns(self.now_ns)
-        try:
-            effects = node.broker.receive(message, sender=sender, now_ns=now_ns)
-        except PeerMisbehaved as error:
-            if sender == HOST:
-                raise
-            # The broker is as it was before, and goes on.
-            self._watched(node, Misbehaved(sender, error.problem))
-            return
-        self._do(node, effects)
+        """Hand a message to a broker now, if it is up."""
+        driver = self.nodes[identity].driver
+        if driver is not None:
+            driver.receive(message, sender=sender)
 
     def send(self, sender: Address, to: Address, message: object) -> None:
         """Put a message on its way."""
-        size = self._record(sender, to, message) if self._recorded else 0
+        version = self._version_of(sender, to)
+        size = self._record(sender, to, message, version) if self._recorded else 0
         for listen in self.listeners:
             listen(sender, to, message, self.now_ns)
+        if version != VERSION:
+            # As bytes, so that those who know less read no more than there is.
+            message = encode(message, version)
         for at_ns in self.network.arrivals(sender, to, size, self.now_ns):
             self.at(at_ns, self._arrive, sender, to, message)
 
-    def _record(self, sender: Address, to: Address, message: object) -> int:
+    def _version_of(self, sender: Address, to: Address) -> int:
+        """Return the version in which a message is to be encoded."""
+        node = self.nodes.get(sender)
+        if node is None or node.broker is None or is_client(to):
+            return VERSION
+        return node.broker.version
+
+    def _record(self, sender: Address, to: Address, message: object, version: int) -> int:
         """Enter a message into the log; return its size."""
-        encoded = encode(message)
+        encoded = encode(message, version)
+        if version == VERSION and sender in self.nodes and to in self.nodes:
+            assert len(encoded) <= MESSAGE_BYTES_MAX, f"{kind_name(message)} is too large"
         kind, content_bytes = weigh(message)
         size = len(encoded) + content_bytes
         self._log.update(f"{self.now_ns} {sender} {to} ".encode())
@@ -207,187 +243,43 @@ class World:
         node = self.nodes.get(to)
         if node is None or node.broker is None:
             return
-        if node.message_ns > 0.0:
-            self._queue_job(node, (sender, message))
-        else:
-            self.tell(to, message, sender=sender)
+        if isinstance(message, bytes) or node.version != VERSION:
+            # Clients speak as their home does.
+            spoken = node.version if is_client(sender) else VERSION
+            data = message if isinstance(message, bytes) else encode(message, spoken)
+            try:
+                message = read_by(node.version, data)
+            except PeerMisbehaved as error:
+                self.watched(to, Misbehaved(sender, error.problem))
+                return
+        node.take(message, sender)
 
-    def _start(self, node: Node, first: tuple[object, ...]) -> None:
-        assert node.broker is None
-        # What a disk gives back is what was written, not the objects that were alive.
-        journal = {key: decode(encode(record)) for key, record in node.journal.items()}
-        rng = random.Random(f"{self.seed}/{node.identity}/{node.life}")
-        settings = self.settings_of.get(node.identity, self.settings)
-        broker = Broker.restore(node.identity, settings, journal, rng=rng, parts=self.parts)
-        node.broker = broker
-        for message in first:
-            self.tell(node.identity, message, sender=HOST)
-        self._do(node, broker.start(now_ns=node.clock_ns(self.now_ns)))
+    # What nodes say.
 
-    def _do(self, node: Node, effects: list[Effect]) -> None:
-        """Carry out what a broker asks for, behind what its processor is busy with."""
-        if node.tear is not None and self._torn(node, effects):
-            return
-        if node.busy:
-            self._put_off(node, effects)
-        else:
-            spent_ns = 0
-            for position, effect in enumerate(effects):
-                if type(effect) is Spend:
-                    spent_ns += self._spent_ns(node, effect)
-                elif spent_ns > 0:
-                    self._put_off(node, effects[position:])
-                    break
-                else:
-                    self._carry_out(node, effect)
-            if spent_ns > 0:
-                node.busy = True
-                self.at(self.now_ns + spent_ns, self._go_on, node, node.life)
-        self._rearm(node)
-
-    def _put_off(self, node: Node, effects: Sequence[Effect]) -> None:
-        """Have effects wait for the processor, but not what is only seen from outside.
-
-        What a broker reports has happened: its copy is new although it has not been passed on.
-        """
-        for effect in effects:
-            if type(effect) is Report:
-                self._carry_out(node, effect)
-            else:
-                node.waiting_effects.append(effect)
-
-    def _torn(self, node: Node, effects: Sequence[Effect]) -> bool:
-        """Take a broker down within this turn, if it sends something and then does more."""
-        sent = [k for k, effect in enumerate(effects[:-1], start=1) if type(effect) is Send]
-        if not sent or node.busy:
-            return False
-        then, node.tear = node.tear, None
-        assert then is not None
-        # Rather before something is written than anywhere.
-        early = [k for k in sent if any(type(later) is Persist for later in effects[k:])]
-        for effect in effects[: self._times.choice(early or sent)]:
-            self._carry_out(node, effect)
-        node.go_down()
-        then()
-        return True
-
-    def _carry_out(self, node: Node, effect: Effect) -> None:
-        if isinstance(effect, Send):
-            self.send(node.identity, effect.to, effect.message)
-        elif isinstance(effect, Persist):
-            node.journal[effect.key] = effect.record
-        elif isinstance(effect, Erase):
-            node.journal.pop(effect.key, None)
-        elif isinstance(effect, Report):
-            self._watched(node, effect.record)
-        elif isinstance(effect, Serve):
-            self._queue_job(node, effect.ticket)
-        elif isinstance(effect, Convert):
-            blob = effect.blob
-            outcome = self.convert(node.identity, blob, effect.target)
-            if outcome.blob is not None:
-                self._originals[outcome.blob.digest] = self.original_of(blob.digest)
-            self._convert(node, effect.ticket, outcome)
+    def converted(self, broker: str, blob: Blob, target: str) -> conversions.ConversionOutcome:
+        """Return what becomes of a conversion at a broker."""
+        outcome = self.convert(broker, blob, target)
+        if outcome.blob is not None:
+            self._originals[outcome.blob.digest] = self.original_of(blob.digest)
+        return outcome
 
     def original_of(self, digest: str) -> str:
         """Return the digest of the content that some content was converted from, or its own."""
         return self._originals.get(digest, digest)
 
-    def _watched(self, node: Node, record: object) -> None:
+    def watched(self, broker: str, record: object) -> None:
+        """Tell whoever watches what a broker reports."""
         if isinstance(record, Misbehaved):
             self.refused += 1
         for watch in self.watchers:
-            watch(node.identity, record, self.now_ns)
+            watch(broker, record, self.now_ns)
 
-    def _spent_ns(self, node: Node, effect: Spend) -> int:
-        spent_ns = self._drawn_ns(node, node.service_ns.get(effect.work, 0.0))
-        count, sum_ns = node.measured_ns.get(effect.work, (0, 0))
-        node.measured_ns[effect.work] = (count + 1, sum_ns + spent_ns)
-        return spent_ns
+    def has_left(self, broker: str) -> None:
+        """Do what is to be done when a broker has left in good order."""
+        call = self.when_left.pop(broker, None)
+        if call is not None:
+            self.at(self.now_ns, call)
 
-    def _drawn_ns(self, node: Node, mean_ns: float) -> int:
-        """Return an exponential time, as in the papers' queueing model."""
-        if mean_ns <= 0.0:
-            return 0
-        return round(self._times.expovariate(1.0) * mean_ns * node.slowness)
-
-    def _go_on(self, node: Node, life: int) -> None:
-        """Go on with what waits behind the work that is done now."""
-        if node.life != life:
-            return
-        waiting = node.waiting_effects
-        spent_ns = 0
-        while waiting:
-            effect = waiting[0]
-            if type(effect) is Spend:
-                spent_ns += self._spent_ns(node, effect)
-            elif spent_ns > 0:
-                break
-            waiting.popleft()
-            if type(effect) is not Spend:
-                self._carry_out(node, effect)
-        if spent_ns > 0:
-            # What is done one after the other, with nothing to be seen in between, ends once.
-            self.at(self.now_ns + spent_ns, self._go_on, node, life)
-            return
-        node.busy = False
-        if node.jobs:
-            self.at(self.now_ns, self._next_job, node, life)
-
-    def _queue_job(self, node: Node, job: int | tuple[Address, object]) -> None:
-        node.jobs.append(job)
-        if not node.busy and len(node.jobs) == 1:
-            self.at(self.now_ns, self._next_job, node, node.life)
-
-    def _next_job(self, node: Node, life: int) -> None:
-        if node.life != life or node.busy or not node.jobs:
-            return
-        job = node.jobs.popleft()
-        assert node.broker is not None
-        if isinstance(job, int):
-            self._do(node, node.broker.serve(job, now_ns=node.clock_ns(self.now_ns)))
-            if node.life == life and not node.busy and node.jobs:
-                self.at(self.now_ns, self._next_job, node, life)
-        else:
-            node.busy = True
-            spent_ns = self._drawn_ns(node, node.message_ns)
-            self.at(self.now_ns + spent_ns, self._taken, node, life, *job)
-
-    def _taken(self, node: Node, life: int, sender: Address, message: object) -> None:
-        """Hand over a message over which the processor has taken its time."""
-        if node.life != life:
-            return
-        # What waited behind it was asked for before.
-        self._go_on(node, life)
-        self.tell(node.identity, message, sender=sender)
-
-    def _convert(self, node: Node, ticket: int, outcome: conversions.ConversionOutcome) -> None:
-        seconds = outcome.seconds * node.node_cost * node.slowness
-        node.converter_free_ns = max(node.converter_free_ns, self.now_ns) + ns(seconds)
-        answer = (
-            ConversionRefused(ticket, outcome.reason)
-            if outcome.blob is None
-            else Converted(ticket, outcome.blob)
-        )
-        self.at(node.converter_free_ns, self._converted, node, node.life, answer)
-
-    def _converted(self, node: Node, life: int, answer: Converted | ConversionRefused) -> None:
-        if node.life == life:
-            self.tell(node.identity, answer, sender=HOST)
-
-    def _rearm(self, node: Node) -> None:
-        if node.broker is None:
-            return
-        own_ns = node.broker.wake_at_ns()
-        if own_ns is None:
-            return
-        at_ns = max(own_ns - node.skew_ns, self.now_ns)
-        if node.wake_ns is None or at_ns < node.wake_ns:
-            node.wake_ns = at_ns
-            self.at(at_ns, self._wake, node, node.life, at_ns)
-
-    def _wake(self, node: Node, life: int, at_ns: int) -> None:
-        if node.broker is None or node.life != life or node.wake_ns != at_ns:
-            return
-        node.wake_ns = None
-        self._do(node, node.broker.wake(now_ns=node.clock_ns(self.now_ns)))
+    def has_stopped(self, broker: str, reason: str) -> None:
+        """Note that a broker is stopped for good."""
+        self.stopped[broker] = reason

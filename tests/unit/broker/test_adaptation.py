@@ -12,6 +12,7 @@ import pytest
 from tests.stream_worlds import (
     SECOND,
     OwnSubscriptions,
+    QuietMembership,
     StreamWorld,
     broker_name,
     event_of,
@@ -57,16 +58,11 @@ class PlaneNetwork:
 
 
 def plane_membership(network: PlaneNetwork) -> type[Part]:
-    class PlaneMembership(Part):
+    class PlaneMembership(QuietMembership):
         """Everybody is there, and as far away as on the plane."""
-
-        name = "membership"
 
         def delay_ns_to(self, peer: str) -> int:
             return network.delay_ns(self.core.identity, peer)
-
-        def is_alive(self, peer: str) -> bool:
-            return True
 
     return PlaneMembership
 

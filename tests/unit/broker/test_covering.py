@@ -32,6 +32,7 @@ from distributary.broker.subscriptions.subscription import (
 )
 from distributary.content import ContentSpace, Publication
 from distributary.content.dimensions import TextBuckets
+from distributary.simulator.node import Torn
 from distributary.topology import root_among
 
 ALARM = {"exact": {"type": "alarm"}}
@@ -125,7 +126,8 @@ def test_the_covered_are_registered_before_the_coverer_is_withdrawn(
     assert not registered(overlay, home, "wide")
 
 
-def test_a_home_torn_down_while_it_lets_the_covered_go_goes_on_with_it() -> None:
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_home_torn_down_while_it_lets_the_covered_go_goes_on_with_it(durable: bool) -> None:
     overlay = Overlay(6)
     home = overlay.members[0]
     client = Subscriber(overlay, "@a", home)
@@ -136,20 +138,25 @@ def test_a_home_torn_down_while_it_lets_the_covered_go_goes_on_with_it() -> None
         client.subscribe(kind, {"exact": {"type": kind}})
     overlay.run_s(1)
     assert not any(registered(overlay, home, kind) for kind in kinds)
-    torn: list[int] = []
+    node = overlay.world.nodes[home]
+    covered: list[int] = []
 
     def torn_down() -> None:
-        local = overlay.world.nodes[home].journal[
-            f"subscriptions/s/{journal_key(scoped_id('@a', 'd'))}"
-        ]
-        torn.append(cast("SubscriptionRecord", local).state)
+        keys = [f"subscriptions/s/{journal_key(scoped_id('@a', kind))}" for kind in kinds]
+        records = [node.records()[key] for key in keys]
+        states = [cast("SubscriptionRecord", record).state for record in records]
+        covered.append(states.count(State.COVERED.value))
         overlay.world.at(overlay.world.now_ns, overlay.restart, home)
 
+    def torn(_: object) -> Torn:
+        node.at_commit = None
+        return Torn(durable, 0, torn_down)
+
     client.unsubscribe("wide")
-    overlay.world.tear(home, torn_down)
+    node.at_commit = torn
     overlay.run_s(10)
-    # The last of them had not been told to register itself when the home went down.
-    assert torn == [State.COVERED.value]
+    # All of them had been told to register themselves when the home went down, or none.
+    assert covered == [0 if durable else 4]
     assert all(registered(overlay, home, kind) for kind in kinds)
     assert not registered(overlay, home, "wide")
 

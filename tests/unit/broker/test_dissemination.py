@@ -136,7 +136,7 @@ def test_what_nobody_wants_is_settled_at_once() -> None:
     assert "Portion" not in counts(world)
     (kept,) = [
         record
-        for key, record in world.world.nodes[world.members[5]].journal.items()
+        for key, record in world.world.nodes[world.members[5]].records().items()
         if key.startswith("publishing/kept/")
     ]
     assert kept.settled_by == world.root_of("quiet")  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ import pytest
 
 from distributary.broker.blob import Blob
 from distributary.broker.client import Announced, Publish, Unsubscribe
-from distributary.broker.encoding import MESSAGE_BYTES_MAX, decode, encode, kind_name, kinds, wire
+from distributary.broker.encoding import DECODED_BYTES_MAX, decode, encode, kind_name, kinds, wire
 from distributary.broker.host import Leave
 from distributary.broker.membership.messages import Gossip, News, Status
 from distributary.errors import PeerMisbehaved
@@ -20,12 +20,12 @@ def packed(number: int, fields: object) -> bytes:
 
 
 def test_a_message_is_a_version_a_kind_and_its_fields() -> None:
-    assert encode(Announced("a", "b")) == b"\x01\x00\xd6" + b"\x92" + b"\xa1a" + b"\xa1b"
+    assert encode(Announced("a", "b")) == b"\x02\x00\xd6" + b"\x92" + b"\xa1a" + b"\xa1b"
 
 
 def test_one_field_and_none_are_lists_too() -> None:
-    assert encode(Unsubscribe("x")) == b"\x01\x00\xcc" + b"\x91" + b"\xa1x"
-    assert encode(Leave()) == b"\x01\x00\x04" + b"\x90"
+    assert encode(Unsubscribe("x")) == b"\x02\x00\xcc" + b"\x91" + b"\xa1x"
+    assert encode(Leave()) == b"\x02\x00\x04" + b"\x90"
 
 
 def test_what_is_nested_comes_back_with_its_types() -> None:
@@ -56,7 +56,7 @@ def test_no_number_and_no_name_is_given_twice() -> None:
     [
         (b"", "cut short"),
         (b"\x01\x00", "cut short"),
-        (b"\x02" + encode(Leave())[1:], "version 2"),
+        (b"\x03" + encode(Leave())[1:], "version 3"),
         (b"\x00" + encode(Leave())[1:], "version 0"),
         (b"\x01\xff\xfe\x90", "unknown kind 65534"),
         (b"\x01\x00\x00\x90", "unknown kind 0"),
@@ -82,7 +82,7 @@ def test_what_is_not_a_message_is_refused_with_the_reason(data: bytes, problem: 
 
 def test_a_message_that_is_too_large_is_refused_before_it_is_read() -> None:
     with pytest.raises(PeerMisbehaved, match="at most"):
-        decode(bytes(MESSAGE_BYTES_MAX + 1))
+        decode(bytes(DECODED_BYTES_MAX + 1))
 
 
 def test_what_has_no_number_cannot_be_encoded() -> None:

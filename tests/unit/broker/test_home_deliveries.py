@@ -70,7 +70,7 @@ def slow_world(subscription: str = '{"id": "s", "filters": []}') -> tuple[Conten
 
 
 def entries(world: ContentWorld, broker: str) -> list[tuple[str, int]]:
-    journal = world.world.nodes[broker].journal
+    journal = world.world.nodes[broker].records()
     kept = [record for record in journal.values() if isinstance(record, Queued)]
     return sorted((queued.subscription, queued.number) for queued in kept)
 

@@ -49,7 +49,7 @@ def part_of(world: ContentWorld, broker: str) -> Publishing:
 
 
 def kept(world: ContentWorld, broker: str) -> dict[str, KeptRecord]:
-    journal = world.world.nodes[broker].journal
+    journal = world.world.nodes[broker].records()
     found = {}
     for key, record in journal.items():
         if key.startswith("publishing/kept/") and isinstance(record, KeptRecord):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 from tests.broker_overlays import MS, SECOND, Overlay
@@ -206,13 +207,12 @@ def test_what_a_home_does_not_renew_is_forgotten_by_root_and_surrogate() -> None
     home = third(overlay)
     cell, root, surrogate = roles(overlay)
     core = core_of(overlay, home)
-    turn = Turn(overlay.world.now_ns)
     # As if the home had forgotten that it ever registered this.
     register = Register(
         scoped_id("@a", "ghost"), 1, json.dumps([ALARM]), None, False, 0, False, (cell,)
     )
-    core.links.route(core.rendezvous.key_of(cell), register, turn)
-    overlay.world._do(overlay.world.nodes[home], turn.effects)
+    key = core.rendezvous.key_of(cell)
+    overlay.in_turn(home, lambda turn: core.links.route(key, register, turn))
     overlay.run_s(1)
     assert holders(overlay, home, "ghost", cell) == sorted((root, surrogate))
     overlay.run_s(15)
@@ -232,9 +232,8 @@ def test_a_registration_that_comes_after_its_withdrawal_is_not_believed() -> Non
         old = Register(
             scoped_id("@a", "s"), version, json.dumps([ALARM]), None, False, 0, True, (cell,)
         )
-        turn = Turn(overlay.world.now_ns)
-        core_of(overlay, home).links.route(key_of(overlay, cell), old, turn)
-        overlay.world._do(overlay.world.nodes[home], turn.effects)
+        key = key_of(overlay, cell)
+        overlay.in_turn(home, partial(core_of(overlay, home).links.route, key, old))
         overlay.run_s(0.2)
         assert served(overlay, root) == []
     overlay.run_s(1)

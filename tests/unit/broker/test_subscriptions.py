@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -22,7 +21,6 @@ from tests.broker_subscribers import (
 
 from distributary.broker.addresses import client_address
 from distributary.broker.client import Refused, Subscribe, Subscribed, Unsubscribe, Unsubscribed
-from distributary.broker.effects import Turn
 from distributary.broker.subscriptions.subscription import cells_of, is_scoped, own_id, scoped_id
 from distributary.errors import PeerMisbehaved
 
@@ -383,14 +381,14 @@ def test_a_client_that_moves_is_registered_from_its_new_home_and_not_from_the_ol
     since_ns = [record.since_ns for record in moved.subscriptions]
     after = core_of(overlay, new).subscriptions
     assert after.can_adopt([scoped_id("@a", "wide")])
-    _in_turn(overlay, new, lambda turn: after.adopt_client(moved, turn))
-    _in_turn(overlay, new, lambda turn: after.adopt_client(moved, turn))
+    overlay.in_turn(new, lambda turn: after.adopt_client(moved, turn))
+    overlay.in_turn(new, lambda turn: after.adopt_client(moved, turn))
     assert not after.settled("@a")
     overlay.run_s(1)
     assert after.settled("@a")
     assert [local.subscription.id for local in after.matching(event("alarm"))] == ["wide"]
     assert [local.since_ns for local in after.of_client("@a")] == since_ns
-    _in_turn(overlay, old, lambda turn: before.drop_client("@a", turn))
+    overlay.in_turn(old, lambda turn: before.drop_client("@a", turn))
     assert before.withdrawing([scoped_id("@a", "wide")])
     overlay.run_s(2)
     assert not before.withdrawing([scoped_id("@a", "wide")])
@@ -418,13 +416,6 @@ def test_a_home_does_not_adopt_what_is_still_ending_there() -> None:
     overlay.run_s(0.5)
     assert not subscriptions.can_adopt([own])
     assert subscriptions.can_adopt([others])
-
-
-def _in_turn(overlay: Overlay, identity: str, call: Callable[[Turn], None]) -> None:
-    node = overlay.world.nodes[identity]
-    turn = Turn(node.clock_ns(overlay.world.now_ns))
-    call(turn)
-    overlay.world._do(node, turn.effects)
 
 
 def _journal(overlay: Overlay, identity: str) -> list[str]:

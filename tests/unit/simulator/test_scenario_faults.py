@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from distributary.errors import BadInput
@@ -31,6 +34,10 @@ WORKLOAD = WorkloadTable(begin_s=8.0)
             {"kind": "crash", "after": "EntryRecord"},
             r"after: 'EntryRecord' is not a message",
         ),
+        ({"kind": "torn", "message": "Offer"}, r"message: means nothing for the kind torn"),
+        ({"kind": "commit", "message": "Offr"}, r"message: 'Offr' is not a message .*hint"),
+        ({"kind": "handler", "message": "Publish"}, r"message: 'Publish' is not a message"),
+        ({"kind": "handler", "after": "Offer"}, r"after: means nothing for the kind handler"),
         ({"kind": "drop", "share": 0.1}, r"share: is 0.1, and of 4 brokers that is none"),
     ],
 )
@@ -55,7 +62,9 @@ def test_some_broker_must_be_left(entries: list[object]) -> None:
         read_faults(entries, FOUR, WORKLOAD)
 
 
-@pytest.mark.parametrize("kind", ["crash", "torn", "lost", "leave", "slow", "skew"])
+@pytest.mark.parametrize(
+    "kind", ["crash", "torn", "commit", "handler", "lost", "leave", "slow", "skew"]
+)
 def test_a_broker_that_has_not_joined_cannot_fail(kind: str) -> None:
     early = {"kind": kind, "brokers": [3], "at_s": 1.9}
     with pytest.raises(BadInput, match=r"at_s: is 1.9, and the last broker joins at 2 s; hint"):
@@ -75,3 +84,17 @@ def test_what_means_something_is_taken() -> None:
     found = read_faults(entries, FOUR, WORKLOAD)
     assert [fault.kind for fault in found] == ["mix", "reorder", "skew", "lost", "lost"]
     assert found[0].brokers == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "field", ['"crash", "after": "Portion"', '"handler", "message": "Portion"']
+)
+def test_messages_are_known_before_there_is_any_broker(field: str) -> None:
+    script = (
+        "from distributary.simulator.scenario import OverlayTable, WorkloadTable;"
+        "from distributary.simulator.scenario_faults import read_faults;"
+        f"print(len(read_faults([{{'kind': {field}}}], OverlayTable(), WorkloadTable())))"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "1\n", done.stderr

@@ -36,6 +36,7 @@ from distributary.broker.dissemination.task import (
     Pending,
     ProgressRecord,
     Sequence,
+    State,
     Supervision,
     Task,
 )
@@ -46,8 +47,8 @@ from distributary.broker.encoding import journal_key
 from distributary.broker.formats import formats_of, publication_of
 from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
-from distributary.broker.plan_part import NOTHING_BEFORE, PlanPart, Route
-from distributary.broker.planning import reversed_route
+from distributary.broker.plan_part import NOTHING_BEFORE, RELAY, PlanPart, Route
+from distributary.broker.planning import Planning, PlanningProblem, reversed_route
 from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import Planned
@@ -269,6 +270,9 @@ class Dissemination(Part):
             self._settle(task, turn)
             return
         membership = self.core.membership
+        if task.state is State.PLANNING:
+            # They are not sent what is being planned for them: this attempt takes its place.
+            homes = {*homes, *(home for home in task.planned_for if home in task.pending)}
         there = tuple(home for home in sorted(homes) if membership.is_alive(home))
         if not there:
             if not any(membership.is_alive(home) for home in task.pending):
@@ -288,7 +292,36 @@ class Dissemination(Part):
         self, task: Task, homes: tuple[str, ...], routes: Mapping[str, Route], turn: Turn
     ) -> None:
         after = {home: self._open.before(task, home) for home in homes}
-        planning = self._planner.plan(task, after, routes, turn.now_ns)
+        problem = self._planner.problem(task, after, routes, turn.now_ns)
+        if problem.size <= self.core.settings.content.plan_size_max:
+            self._send_planned(task, problem, problem.solve(), turn)
+            return
+        task.step(Event.PLANNING)
+        task.planned_for = homes
+        self._supervision.pause(task)
+        self._keep(task, turn)
+        self.core.make_plan(turn, problem, self._planned, task, task.attempt, problem)
+
+    def _planned(
+        self, turn: Turn, planning: Planning, task: Task, attempt: int, problem: PlanningProblem
+    ) -> None:
+        """Send along a plan that the host has made, unless another attempt has begun since."""
+        if task.attempt != attempt or task.state is not State.PLANNING:
+            return
+        # Earlier items may have been sent anew, or confirmed, while this one was planned.
+        nodes = tuple(
+            node
+            if node.after == RELAY
+            else node._replace(after=self._open.before(task, node.broker))
+            for node in planning.part.nodes
+        )
+        current = replace(planning, part=replace(planning.part, nodes=nodes))
+        self._send_planned(task, problem, current, turn)
+
+    def _send_planned(
+        self, task: Task, problem: PlanningProblem, planning: Planning, turn: Turn
+    ) -> None:
+        self._planner.adopt(task, problem, planning, turn.now_ns)
         report = self._planner.report(task, planning)
         turn.report(report)
         self._recent.append((turn.now_ns, report, planning.part))

@@ -18,10 +18,10 @@ from distributary.broker.formats import Formats, choice, formats_of
 from distributary.broker.plan_part import After, Grant, Home, Route
 from distributary.broker.planning import (
     Planning,
+    PlanningProblem,
     along_hop,
     around,
     longest_work,
-    plan_tree,
     tree_along,
 )
 from distributary.broker.settings import ns
@@ -42,10 +42,10 @@ class Planner:
         self._core = core
         self._workloads = Workloads()
 
-    def plan(
+    def problem(
         self, task: Task, after: Mapping[str, After], routes: Mapping[str, Route], now_ns: int
-    ) -> Planning:
-        """Return a plan for some homes of an item.
+    ) -> PlanningProblem:
+        """Return what is to be planned for some homes of an item.
 
         Parameters
         ----------
@@ -74,18 +74,15 @@ class Planner:
         waits_s = {name: self._workloads.left_s(name, now_ns) for name in tree.names}
         # Of itself the root knows all that it has to do, for others too.
         waits_s[core.identity] = core.relays.left_s
-        planning = plan_tree(
-            formats,
-            tree,
-            held=(formats.held,),
-            homes=homes,
-            waits_s=waits_s,
-            settings=core.settings.content,
+        return PlanningProblem(
+            formats, tree, (formats.held,), homes, waits_s, core.settings.content
         )
+
+    def adopt(self, task: Task, problem: PlanningProblem, planning: Planning, now_ns: int) -> None:
+        """Count on a plan that is carried out."""
         # Links may take longer than conversions, and brokers longer than predicted.
-        task.work_s = max(longest_work(planning, waits_s), planning.objective.latest_s)
+        task.work_s = max(longest_work(planning, problem.waits_s), planning.objective.latest_s)
         self._workloads.add(planning, now_ns)
-        return planning
 
     def report(self, task: Task, planning: Planning) -> Planned:
         """Return what there is to tell about a plan."""

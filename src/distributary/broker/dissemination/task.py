@@ -44,6 +44,7 @@ class State(Enum):
 
     TAKEN = "taken"
     PROBING = "probing"
+    PLANNING = "planning"
     UNDER_WAY = "under way"
     WAITING = "waiting"
     SETTLED = "settled"
@@ -53,6 +54,7 @@ class Event(Enum):
     """What can happen to an item at its root."""
 
     PROBED = "probed"
+    PLANNING = "planning"
     SENT = "sent"
     ALL_AWAY = "all away"
     ALL_SERVED = "all served"
@@ -60,7 +62,9 @@ class Event(Enum):
 
 
 # An item that is taken is matched, and then sent along a tree that is known or has to be
-# found first. It is sent again, on another tree, to homes that do not confirm; while all that
+# found first. A plan that takes long is made by the host, and the item waits for it; an attempt
+# that begins meanwhile, as homes come or go, takes the place of the one that is planned, for
+# its homes too. It is sent again, on another tree, to homes that do not confirm; while all that
 # have not are away it waits for one of them. When all have confirmed, or are lost for ever,
 # the item is settled. It is kept for a while: a registration that comes late, or that another
 # root had not served, makes it wanted once more.
@@ -85,6 +89,15 @@ TASK: Transitions[State, Event] = Transitions(
         (State.WAITING, Event.ALL_AWAY): State.WAITING,
         (State.WAITING, Event.ALL_SERVED): State.SETTLED,
         (State.SETTLED, Event.WANTED): State.TAKEN,
+        (State.TAKEN, Event.PLANNING): State.PLANNING,
+        (State.PROBING, Event.PLANNING): State.PLANNING,
+        (State.UNDER_WAY, Event.PLANNING): State.PLANNING,
+        (State.WAITING, Event.PLANNING): State.PLANNING,
+        (State.PLANNING, Event.PLANNING): State.PLANNING,
+        (State.PLANNING, Event.PROBED): State.PROBING,
+        (State.PLANNING, Event.SENT): State.UNDER_WAY,
+        (State.PLANNING, Event.ALL_AWAY): State.WAITING,
+        (State.PLANNING, Event.ALL_SERVED): State.SETTLED,
     },
 )
 
@@ -173,6 +186,8 @@ class Task:
         When it is next looked after.
     work_s
         How long conversions and links should take on the way to any home, as last planned.
+    planned_for
+        The homes of the attempt that the host was last asked to plan.
     """
 
     __slots__ = (
@@ -181,6 +196,7 @@ class Task:
         "item",
         "lost",
         "pending",
+        "planned_for",
         "repeats",
         "served",
         "state",
@@ -201,6 +217,7 @@ class Task:
         self.repeats = 0
         self.timer: Timer | None = None
         self.work_s = 0.0
+        self.planned_for: tuple[str, ...] = ()
 
     @property
     def settled(self) -> bool:
@@ -348,6 +365,10 @@ class Supervision:
     def end(self, task: Task) -> None:
         """Wait no longer."""
         task.repeats = 0
+        self.pause(task)
+
+    def pause(self, task: Task) -> None:
+        """Wait for nobody while nothing has been sent."""
         if task.timer is not None:
             task.timer.cancel()
             task.timer = None

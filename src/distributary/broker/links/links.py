@@ -16,6 +16,13 @@ from distributary.broker.core import Handler, Part
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, encode
 from distributary.broker.links.deduplication import Deduplication, DeduplicationRecord
+from distributary.broker.links.fragments import (
+    FRAGMENT_BYTES,
+    FRAGMENTS_SINCE,
+    Fragment,
+    Parcel,
+    Reassembly,
+)
 from distributary.broker.links.messages import CHECKS, Hop, HopAck, Routed, Step
 from distributary.broker.links.outbox import (
     LINK,
@@ -45,7 +52,10 @@ _HOPS_MAX = 64
 # A peer that leaves this many attempts without acknowledgement is looked after.
 _DOUBTFUL_ATTEMPTS = 2
 
-_ROUTED_HEAD = encode(Routed("", "", b"", ()))[:3]
+# Behind the version.
+_KIND = slice(1, 3)
+_ROUTED = encode(Routed("", "", b"", ()))[_KIND]
+_FRAGMENT = encode(Fragment(0, 0, 1, b""))[_KIND]
 
 # Numbers of one life of a broker are above those of all its lives before.
 _NUMBERS_PER_LIFE = 1 << 32
@@ -73,6 +83,7 @@ class Links(Part):
         self._lost_ns = ns(core.settings.membership.lost_s)
         self._outboxes: dict[str, Outbox] = {}
         self._seen: dict[str, Deduplication] = {}
+        self._unfinished: dict[str, Reassembly] = {}
         self._loaded: dict[str, list[Envelope]] = {}
         self._retries = Retries(core.timers, wanted=self._is_due, again=self._again)
         self._flying = 0
@@ -82,11 +93,14 @@ class Links(Part):
         return {Hop: self._hop, HopAck: self._acknowledged, Routed: self._routed}
 
     def load(self, key: str, record: Any) -> None:
-        """Take back a message that is to arrive, or what has been handled of a peer."""
+        """Take back a message that is to arrive, or what has come or been handled of a peer."""
         what, _, rest = key.partition("/")
         if what == "seen":
             assert isinstance(record, DeduplicationRecord)
             self._seen[rest] = Deduplication(record.floor, record.above)
+        elif what == "part":
+            assert isinstance(record, Fragment)
+            self._unfinished.setdefault(rest.partition("/")[0], Reassembly()).take_back(record)
         else:
             assert isinstance(record, Kept)
             peer, _, number = rest.partition("/")
@@ -96,7 +110,7 @@ class Links(Part):
         """Send again what has not been acknowledged."""
         for peer, envelopes in sorted(self._loaded.items()):
             outbox = self._outbox_to(peer)
-            for envelope in sorted(envelopes, key=lambda envelope: envelope.number):
+            for envelope in self._in_parcels(peer, envelopes, turn):
                 self._leave(peer, outbox, envelope, turn, flying=outbox.take_back(envelope))
         self._loaded.clear()
         for peer in sorted(self._seen):
@@ -118,7 +132,7 @@ class Links(Part):
         if peer == self.core.identity:
             self.core.handle(message, peer, turn)
         else:
-            self._post(peer, encode(message), turn)
+            self._post(peer, self.core.encoded(message), turn)
 
     def route(self, key: str, message: object, turn: Turn) -> None:
         """Send a message, hop by hop, to the root of a key, which handles it as from us.
@@ -131,8 +145,8 @@ class Links(Part):
         if hop is None:
             self._dispatch(message, self.core.identity, (own,), turn)
         else:
-            routed = Routed(key, self.core.identity, encode(message), (own,))
-            self._post(hop, encode(routed), turn)
+            routed = Routed(key, self.core.identity, self.core.encoded(message), (own,))
+            self._post(hop, self.core.encoded(routed), turn)
 
     def snapshot(self) -> dict[str, Any]:
         """Return what waits for which peer."""
@@ -177,9 +191,45 @@ class Links(Part):
         outbox = self._outboxes.get(peer)
         if outbox is None:
             outbox = self._outbox_to(peer)
-        envelope, flying = outbox.put(message)
-        turn.persist(_key(peer, envelope), Kept(message))
+        if len(message) > FRAGMENT_BYTES and self.core.membership.version >= FRAGMENTS_SINCE:
+            parcel, parts = Parcel.split(message, outbox.next_number)
+            for part in parts:
+                self._put(peer, outbox, encode(part), parcel, turn)
+        else:
+            self._put(peer, outbox, message, None, turn)
+
+    def _put(
+        self, peer: str, outbox: Outbox, message: bytes, parcel: Parcel | None, turn: Turn
+    ) -> None:
+        envelope, flying = outbox.put(message, parcel)
+        turn.persist(_key(peer, envelope.number), Kept(message))
         self._leave(peer, outbox, envelope, turn, flying=flying)
+
+    def _in_parcels(self, peer: str, loaded: list[Envelope], turn: Turn) -> list[Envelope]:
+        """Return what was kept, in order, with the parts of one message in a parcel.
+
+        Parts of which some are not there are of a message that was never sent, or that has
+        arrived, as a crash came between what was written of it.
+        """
+        parts: dict[int, list[Fragment]] = {}
+        envelopes = sorted(loaded, key=lambda envelope: envelope.number)
+        for envelope in envelopes:
+            if envelope.message[_KIND] == _FRAGMENT:
+                part: Fragment = decode(envelope.message)
+                parts.setdefault(part.first, []).append(part)
+        found = []
+        parcels: dict[int, Parcel] = {}
+        for first, some in parts.items():
+            if len(some) == some[0].count:
+                whole = Parcel(b"".join(part.data for part in some), first, len(some))
+                parcels.update(dict.fromkeys(whole.numbers, whole))
+        for envelope in envelopes:
+            envelope.parcel = parcels.get(envelope.number)
+            if envelope.parcel is None and envelope.message[_KIND] == _FRAGMENT:
+                turn.erase(_key(peer, envelope.number))
+            else:
+                found.append(envelope)
+        return found
 
     def _outbox_to(self, peer: str) -> Outbox:
         membership = self.core.membership
@@ -253,7 +303,13 @@ class Links(Part):
             return
         if envelope.attempts == 1:
             self.core.measured.hop(sender, turn.now_ns - envelope.sent_ns)
-        turn.erase(_key(sender, envelope))
+        parcel = envelope.parcel
+        if parcel is None:
+            turn.erase(_key(sender, envelope.number))
+        else:
+            parcel.left.discard(envelope.number)
+            if not parcel.left:
+                self._erase_parcel(sender, parcel, turn)
         self._flying -= 1
         if envelope.attempts > 1:
             # What waited for it may have to wait long: it was sent again and again.
@@ -274,10 +330,40 @@ class Links(Part):
         if seen is None:
             seen = self._seen[sender] = Deduplication()
         if number not in seen:
-            self._take(message.message, sender, (), turn)
+            if message.message[_KIND] == _FRAGMENT:
+                if not self._take_part(message, sender, turn):
+                    return
+            else:
+                self._take(message.message, sender, (), turn)
             seen.add(number, lowest=message.lowest)
             turn.persist(f"links/seen/{sender}", seen.record())
         turn.send(sender, HopAck(number, message.sent_ns))
+
+    def _take_part(self, message: Hop, sender: Address, turn: Turn) -> bool:
+        """Keep a part of a message, or have the message handled that it completes.
+
+        Return whether the part is to be acknowledged: not when there are too many already.
+        """
+        unfinished = self._unfinished.setdefault(sender, Reassembly())
+        for number in unfinished.drop_before(message.lowest):
+            turn.erase(_part_key(sender, number))
+        try:
+            part: Fragment = decode(message.message)
+            unfinished.check(part, message.number)
+        except PeerMisbehaved as error:
+            turn.report(Misbehaved(sender, error.problem))
+            return True
+        if not unfinished.has_room(part):
+            return False
+        whole = unfinished.add(part)
+        if whole is None:
+            turn.persist(_part_key(sender, message.number), part)
+        else:
+            self._take(whole, sender, (), turn)
+            for number in range(part.first, part.first + part.count):
+                if number != message.number:
+                    turn.erase(_part_key(sender, number))
+        return True
 
     def _routed(self, message: Routed, sender: Address, turn: Turn) -> None:
         membership = self.core.membership
@@ -294,7 +380,7 @@ class Links(Part):
         if hop is None:
             self._take(message.message, message.origin, message.path, turn)
         else:
-            self._post(hop, encode(message), turn)
+            self._post(hop, self.core.encoded(message), turn)
 
     def _take(self, message: bytes, sender: Address, path: tuple[Step, ...], turn: Turn) -> None:
         """Have a message handled, or say who has sent what no broker sends."""
@@ -303,7 +389,9 @@ class Links(Part):
             carried = decode(message)
             # Only a Hop carries a Routed, and nothing carries a Hop: whoever could wrap these
             # as it likes would speak as another, or wrap without end.
-            if isinstance(carried, Hop | HopAck) or (path and isinstance(carried, Routed)):
+            if isinstance(carried, Hop | HopAck | Fragment) or (
+                path and isinstance(carried, Routed)
+            ):
                 raise PeerMisbehaved(f"a {type(carried).__name__} inside of what carries none")
             self._dispatch(carried, sender, path, turn)
         except PeerMisbehaved as error:
@@ -338,21 +426,41 @@ class Links(Part):
         outbox = self._outboxes[peer]
         self._flying -= outbox.take(envelopes)
         self._leave_following(peer, outbox, turn)
+        returned: set[int] = set()
         for envelope in envelopes:
-            message = decode(envelope.message)
+            parcel = envelope.parcel
+            if parcel is not None and parcel.numbers[0] in returned:
+                continue
+            message = decode(envelope.message if parcel is None else parcel.message)
             self.core.part_of(message).undeliverable(message, peer, turn)
             # Last: a crash in between must leave one of the two on the disk.
-            turn.erase(_key(peer, envelope))
+            if parcel is None:
+                turn.erase(_key(peer, envelope.number))
+            else:
+                returned.add(parcel.numbers[0])
+                self._erase_parcel(peer, parcel, turn)
+
+    def _erase_parcel(self, peer: str, parcel: Parcel, turn: Turn) -> None:
+        for number in parcel.numbers:
+            turn.erase(_key(peer, number))
 
     def _forget(self, turn: Turn, peer: str) -> None:
         if peer in self._seen and not self.core.membership.is_alive(peer):
             del self._seen[peer]
             turn.erase(f"links/seen/{peer}")
+            unfinished = self._unfinished.pop(peer, None)
+            for number in () if unfinished is None else unfinished.numbers():
+                turn.erase(_part_key(peer, number))
 
 
 def _is_routed(envelope: Envelope) -> bool:
-    return envelope.message.startswith(_ROUTED_HEAD)
+    message = envelope.message if envelope.parcel is None else envelope.parcel.message
+    return message[_KIND] == _ROUTED
 
 
-def _key(peer: str, envelope: Envelope) -> str:
-    return f"links/out/{peer}/{envelope.number}"
+def _key(peer: str, number: int) -> str:
+    return f"links/out/{peer}/{number}"
+
+
+def _part_key(peer: str, number: int) -> str:
+    return f"links/part/{peer}/{number}"

@@ -13,6 +13,7 @@ from enum import Enum
 
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
+from distributary.broker.links.fragments import Parcel
 from distributary.broker.membership.messages import Status
 from distributary.broker.timers import Timer, Timers
 from distributary.broker.transitions import Transitions
@@ -108,13 +109,25 @@ class Envelope:
         When it was sent last, or found to stand in line.
     due_ns
         When it is to be sent again.
+    parcel
+        What it is a part of, if it is.
     """
 
-    __slots__ = ("attempts", "due_ns", "looked_ns", "message", "number", "posted_ns", "sent_ns")
+    __slots__ = (
+        "attempts",
+        "due_ns",
+        "looked_ns",
+        "message",
+        "number",
+        "parcel",
+        "posted_ns",
+        "sent_ns",
+    )
 
-    def __init__(self, number: int, message: bytes) -> None:
+    def __init__(self, number: int, message: bytes, parcel: Parcel | None = None) -> None:
         self.number = number
         self.message = message
+        self.parcel = parcel
         self.attempts = 0
         self.posted_ns = 0
         self.sent_ns = 0
@@ -174,9 +187,14 @@ class Outbox:
         # Letters take off in order, and stay where they are until they are taken out.
         return next(iter(self.flight))
 
-    def put(self, message: bytes) -> tuple[Envelope, bool]:
+    @property
+    def next_number(self) -> int:
+        """The number of the message that is put next."""
+        return self._next
+
+    def put(self, message: bytes, parcel: Parcel | None = None) -> tuple[Envelope, bool]:
         """Add a message; return it with its number, and whether it may leave already."""
-        envelope = Envelope(self._next, message)
+        envelope = Envelope(self._next, message, parcel)
         return envelope, self.take_back(envelope)
 
     def take_back(self, envelope: Envelope) -> bool:

@@ -78,13 +78,18 @@ class Detector:
 
     def probe(self, peer: str, turn: Turn) -> None:
         """Ping a peer, and hold it suspect if neither it nor others on our behalf answer."""
-        if peer in self._probed:
+        if peer in self._probed or self._membership.detached:
             return
         self._probed.add(peer)
         question = _Question(peer, turn.now_ns)
         number = self._ask(question, turn)
         at_ns = turn.now_ns + self._answer_ns
         question.timer = self._core.timers.at(at_ns, self._unanswered, number)
+
+    def suspend(self) -> None:
+        """Expect no answers."""
+        for number, question in list(self._questions.items()):
+            self._close(number, question)
 
     def ping_for(self, message: PingFor, sender: Address, turn: Turn) -> None:
         """Ping somebody on behalf of another broker."""
@@ -122,10 +127,8 @@ class Detector:
     def _send_ping(self, number: int, peer: str, turn: Turn) -> None:
         gossip = self._membership.gossip
         news = gossip.news_for(peer)
-        turn.send(
-            peer,
-            Ping(number, gossip.incarnation, gossip.digest, news, self._core.settings.digests),
-        )
+        digests, version = self._core.settings.digests, self._core.version
+        turn.send(peer, Ping(number, gossip.incarnation, gossip.digest, news, digests, version))
 
     def _close(self, number: int, question: _Question) -> None:
         del self._questions[number]
@@ -135,6 +138,8 @@ class Detector:
 
     def _period(self, turn: Turn) -> None:
         self._core.timers.at(turn.now_ns + self._period_ns, self._period)
+        if self._membership.detached:
+            return
         self._periods += 1
         self._drop_old(turn.now_ns)
         peer = self._next_in_round()

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import is_broker
 from distributary.broker.effects import Turn
-from distributary.broker.membership.messages import Gossip, Members, News, Status
+from distributary.broker.membership.messages import (
+    Gossip,
+    Join,
+    Members,
+    News,
+    Ping,
+    Pong,
+    Status,
+)
 from distributary.broker.membership.roster import LIFE, MembersChanged, Roster, digest_of_one
 from distributary.broker.settings import ns
 from distributary.broker.timers import Timer
@@ -84,7 +93,16 @@ _FANOUT = 3
 # Suspects are asked a last time before they count as down, unless there are many.
 _ASKED_LAST_MAX = 8
 
-_INCARNATION_MAX = 1 << 62
+# Numbers of messages and tickets begin with the life, and are eight bytes long.
+_INCARNATION_MAX = 1 << 51
+
+_VERSION_MAX = 256
+
+# The version with which `Members` could be one part of several.
+_IN_PARTS = 2
+
+# So many news make a message at most, which is then far smaller than messages may be.
+_NEWS_PER_MESSAGE = 2048
 
 _AWAY = (Status.DOWN, Status.LOST)
 
@@ -112,6 +130,7 @@ class GossipExchange:
         core: Core,
         founders: tuple[str, ...],
         incarnation: int,
+        version: int,
         *,
         changed: Callable[[MembersChanged, Turn], None],
         ask: Callable[[str, Turn], None],
@@ -120,6 +139,7 @@ class GossipExchange:
         self.roster = Roster(
             core.identity,
             founders,
+            version=version,
             suspicion_ns=ns(settings.suspicion_s),
             lost_ns=ns(settings.lost_s),
         )
@@ -145,7 +165,7 @@ class GossipExchange:
     def own_news(self) -> News:
         """Return what this broker says of itself."""
         status = Status.LEFT if self.leaving else Status.ALIVE
-        return News(self._core.identity, self.incarnation, status)
+        return News(self._core.identity, self.incarnation, status, self._core.version)
 
     def all_news(self) -> tuple[News, ...]:
         """Return everything that this broker knows."""
@@ -160,16 +180,19 @@ class GossipExchange:
         news = self._rumours.take()
         if self.roster.get(peer).status not in (Status.ALIVE, Status.UNKNOWN):
             news = (self.roster.news_of(peer), *news)
-        return (self.own_news(), *news) if self.leaving else news
+        # One that speaks less than it knows says so where that is not in the ping itself.
+        speaks_less = self._core.membership.version < self._core.version
+        return (self.own_news(), *news) if self.leaving or speaks_less else news
 
     def hear_from(
-        self, sender: str, incarnation: int, turn: Turn, news: tuple[News, ...] = ()
+        self, message: Ping | Pong | Join, sender: str, turn: Turn, news: tuple[News, ...] = ()
     ) -> None:
         """Take news that come with a ping or an answer, which is news of the sender too."""
-        if news or not self.roster.is_plain(sender, incarnation):
+        incarnation, version = message.incarnation, message.version
+        if news or not self.roster.is_plain(sender, incarnation, version):
             before = self.roster.get(sender).status
             # In this order: one that is leaving answers, which does not mean that it stays.
-            self.hear((*news, News(sender, incarnation, Status.ALIVE)), turn)
+            self.hear((*news, News(sender, incarnation, Status.ALIVE, version)), turn)
             if before in _AWAY and self.roster.get(sender).status is Status.ALIVE:
                 # It may not be alone in coming back: the network may have been in two.
                 self._exchange(sender, turn)
@@ -208,7 +231,7 @@ class GossipExchange:
         for one in news:
             self.check_identity(one.identity)
             if one.status in (Status.UNKNOWN, Status.LOST) or not (
-                0 <= one.incarnation < _INCARNATION_MAX
+                0 <= one.incarnation < _INCARNATION_MAX and 0 < one.version < _VERSION_MAX
             ):
                 raise PeerMisbehaved(f"impossible news of {one.identity}")
 
@@ -222,11 +245,31 @@ class GossipExchange:
         if since_ns is not None and 0 <= turn.now_ns - since_ns < self._period_ns:
             return
         self._compared_ns = turn.now_ns
-        turn.send(peer, Members(self.all_news(), answer=True))
+        self.tell_all(peer, self.all_news(), turn, answer=True)
+
+    def tell_all(
+        self, peer: str, news: Iterable[News], turn: Turn, *, answer: bool = False
+    ) -> None:
+        """Tell a broker what there is to tell, in as many messages as it takes.
+
+        Each says for which identifiers it is all there is, so that one that gets lost, or is
+        answered before the others have come, does no harm.
+        """
+        told = sorted(news, key=lambda one: one.identity)
+        if len(told) <= _NEWS_PER_MESSAGE or self._core.membership.version < _IN_PARTS:
+            turn.send(peer, Members(tuple(told), answer))
+            return
+        for first in range(0, len(told), _NEWS_PER_MESSAGE):
+            some = tuple(told[first : first + _NEWS_PER_MESSAGE])
+            after = told[first - 1].identity if first else ""
+            upto = some[-1].identity if first + len(some) < len(told) else ""
+            turn.send(peer, Members(some, answer, after, upto))
 
     def _hear_of_self(self, news: News) -> None:
         """Deny what is said about this broker, unless it is true."""
-        if news.incarnation < self.incarnation or news == self.own_news():
+        own = self.own_news()
+        # Whoever has heard it from a broker of the version before does not know the own one.
+        if news.incarnation < self.incarnation or replace(news, version=own.version) == own:
             return
         if not self.leaving:
             self.incarnation = news.incarnation + 1
@@ -252,7 +295,8 @@ class GossipExchange:
         self._gossiping = False
         news = self._rumours.take_fresh()
         for peer in self.some_others(_FANOUT, without=self._core.identity):
-            turn.send(peer, Gossip(news))
+            for first in range(0, len(news), _NEWS_PER_MESSAGE):
+                turn.send(peer, Gossip(news[first : first + _NEWS_PER_MESSAGE]))
 
     def _set_expiry(self) -> None:
         deadline_ns = self.roster.next_deadline_ns()
@@ -264,8 +308,15 @@ class GossipExchange:
         if deadline_ns is not None:
             self._expiry = self._core.timers.at(deadline_ns, self._expire)
 
+    def resume(self, turn: Turn) -> None:
+        """Give all of whom nothing was heard as long as if they had just gone quiet."""
+        self.roster.renew_deadlines(now_ns=turn.now_ns)
+        self._settle(turn)
+
     def _expire(self, turn: Turn) -> None:
         self._expiry = None
+        if self._core.membership.detached:
+            return
         roster = self.roster
         due = roster.due(turn.now_ns)
         for peer in due:

@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
+from distributary.broker.clock import ClockRecord
 from distributary.broker.core import Handler, Part
 from distributary.broker.effects import Turn
-from distributary.broker.host import Leave, Surroundings
+from distributary.broker.encoding import VERSION
+from distributary.broker.host import Detached, Leave, Reattached, Surroundings
 from distributary.broker.membership.failure_detector import Detector
 from distributary.broker.membership.gossip import GossipExchange
 from distributary.broker.membership.messages import (
@@ -49,6 +51,8 @@ class Membership(Part):
     ----------
     node_cost
         What a unit of conversion costs at this broker, as a factor.
+    detached
+        Whether the host has no connection, so that nobody's silence says anything.
     """
 
     name = "membership"
@@ -56,13 +60,16 @@ class Membership(Part):
     def __init__(self, core: Core) -> None:
         super().__init__(core)
         self.node_cost = 1.0
+        self.detached = False
         self.distances = Distances()
         self.detector = Detector(self)
-        self.gossip = self._gossip_of((), 0)
+        self.gossip = self._gossip_of((), 0, core.version)
         self._routes = Routes(core.identity, (core.identity,), self.distances.delays)
         self._ask_again_ns = 2 * ns(core.settings.membership.answer_s)
         self._period_ns = ns(core.settings.membership.period_s)
         self._founders: tuple[str, ...] = ()
+        self._founders_version = core.version
+        self._joins = 0
         self._contact: str | None = None
         self._kept: Known | None = None
         self._started = False
@@ -74,6 +81,8 @@ class Membership(Part):
         return {
             Surroundings: self._surroundings,
             Leave: self._leave,
+            Detached: self._detached,
+            Reattached: self._reattached,
             Ping: self._pinged,
             Pong: self._ponged,
             PingFor: self._ping_for,
@@ -84,7 +93,10 @@ class Membership(Part):
         }
 
     def load(self, key: str, record: Any) -> None:
-        """Take back who was there, and the own incarnation."""
+        """Take back who was there, and the own incarnation; and how late it was."""
+        if isinstance(record, ClockRecord):
+            self.core.clock.restore(record)
+            return
         assert isinstance(record, Known)
         self._kept = record
 
@@ -93,12 +105,15 @@ class Membership(Part):
         kept = self._kept
         if kept is None:
             founders, incarnation = tuple(sorted(self._founders)), 0
+            version = self._founders_version
         else:
             founders, incarnation = kept.members, (kept.incarnation // LIFE + 1) * LIFE
+            version = kept.version
         if founders == self._founders:
             # Brokers of one process share this tuple, which is long in a large overlay.
             founders = self._founders
-        self.gossip = self._gossip_of(founders, incarnation)
+        self.gossip = self._gossip_of(founders, incarnation, version)
+        self.core.tickets.life = self.life
         self._started = True
         self._find_routes(came=founders)
         self._keep(turn)
@@ -119,6 +134,19 @@ class Membership(Part):
     def life(self) -> int:
         """How often this broker has been restarted."""
         return self.gossip.incarnation // LIFE
+
+    @property
+    def version(self) -> int:
+        """The version in which this broker speaks to others: the lowest that any of them knows.
+
+        One for all of them. What is routed, or inside of another message, is read by brokers
+        that its sender does not choose. A newcomer does not know what others know, and tries
+        its own and the one before in turn.
+        """
+        lowest = self.gossip.roster.lowest_version
+        if lowest is None:
+            lowest = VERSION - self._joins % 2
+        return min(self.core.version, lowest)
 
     def is_alive(self, peer: str) -> bool:
         """Whether a broker is taken to be there."""
@@ -179,6 +207,7 @@ class Membership(Part):
 
     def _surroundings(self, message: Surroundings, sender: Address, turn: Turn) -> None:
         self._founders = message.members
+        self._founders_version = message.version
         self._contact = message.contact
         self.node_cost = message.node_cost
         self.distances.give(message.neighbours)
@@ -198,19 +227,39 @@ class Membership(Part):
         self._find_routes()
         self.core.members_changed(MembersChanged(gone=(own,)), turn)
 
+    def _detached(self, message: Detached, sender: Address, turn: Turn) -> None:
+        """Draw no conclusions from silence.
+
+        Where the transport is out for everybody, each would take all others for down, be the
+        root of everything, and give up in the end what it has for them.
+        """
+        self.detached = True
+        self.detector.suspend()
+
+    def _reattached(self, message: Reattached, sender: Address, turn: Turn) -> None:
+        """Give everybody the full time again, and ask what has happened meanwhile."""
+        if self.detached:
+            self.detached = False
+            self.gossip.resume(turn)
+            self._join_others(turn)
+
     def _pinged(self, message: Ping, sender: Address, turn: Turn) -> None:
         gossip = self.gossip
-        gossip.hear_from(sender, message.incarnation, turn, message.news)
+        gossip.hear_from(message, sender, turn, message.news)
         news = gossip.news_for(sender)
-        digests = self.core.settings.digests
-        turn.send(sender, Pong(message.number, gossip.incarnation, gossip.digest, news, digests))
+        digests, version = self.core.settings.digests, self.core.version
+        turn.send(
+            sender,
+            Pong(message.number, gossip.incarnation, gossip.digest, news, digests, version),
+        )
         self._compare(message.digest, sender, turn)
         self._compare_settings(message.settings, sender, turn)
 
     def _ponged(self, message: Pong, sender: Address, turn: Turn) -> None:
-        self.gossip.check((*message.news, News(sender, message.incarnation, Status.ALIVE)))
+        own = News(sender, message.incarnation, Status.ALIVE, message.version)
+        self.gossip.check((*message.news, own))
         self.detector.answered(message, sender, turn)
-        self.gossip.hear_from(sender, message.incarnation, turn, message.news)
+        self.gossip.hear_from(message, sender, turn, message.news)
         self._compare(message.digest, sender, turn)
         self._compare_settings(message.settings, sender, turn)
 
@@ -246,16 +295,20 @@ class Membership(Part):
         think.
         """
         news = self.gossip.all_news()
-        self.gossip.hear_from(sender, message.incarnation, turn)
-        turn.send(sender, Members(news))
+        self.gossip.hear_from(message, sender, turn)
+        self.gossip.tell_all(sender, news, turn)
 
     def _told_all(self, message: Members, sender: Address, turn: Turn) -> None:
         self.gossip.hear(message.members, turn)
         self._joining = False
         if message.answer:
-            theirs = set(message.members)
-            news = (one for one in self.gossip.all_news() if one.identity != sender)
-            turn.send(sender, Members(tuple(one for one in news if one not in theirs)))
+            theirs = {*message.members}
+            news = [
+                one
+                for one in self.gossip.all_news()
+                if one.identity != sender and one not in theirs and message.covers(one.identity)
+            ]
+            self.gossip.tell_all(sender, news, turn)
 
     def _told(self, message: Gossip, sender: Address, turn: Turn) -> None:
         self.gossip.hear(message.news, turn)
@@ -284,7 +337,8 @@ class Membership(Part):
         if contact is not None and self.status(contact) is Status.UNKNOWN:
             peers.append(contact)
         for peer in peers:
-            turn.send(peer, Join(self.gossip.incarnation))
+            turn.send(peer, Join(self.gossip.incarnation, self.core.version))
+        self._joins += 1
         self._joining = self._joining and bool(peers)
         if self._joining or contact is not None:
             wait_ns = self._ask_again_ns if self._joining else self._period_ns
@@ -299,7 +353,7 @@ class Membership(Part):
         roster = self.gossip.roster
         down = roster.away(Status.DOWN)
         members = tuple(sorted((*roster.there, *down))) if down else roster.there
-        turn.persist("membership/known", Known(self.gossip.incarnation, members))
+        turn.persist("membership/known", Known(self.gossip.incarnation, members, self.version))
 
     def _find_routes(self, came: tuple[str, ...] = ()) -> None:
         own = self.core.identity
@@ -312,7 +366,9 @@ class Membership(Part):
         if members:
             self._routes = Routes(own, members, self.distances.delays)
 
-    def _gossip_of(self, founders: tuple[str, ...], incarnation: int) -> GossipExchange:
+    def _gossip_of(
+        self, founders: tuple[str, ...], incarnation: int, version: int
+    ) -> GossipExchange:
         return GossipExchange(
-            self.core, founders, incarnation, changed=self._changed, ask=self.detector.ping
+            self.core, founders, incarnation, version, changed=self._changed, ask=self.detector.ping
         )

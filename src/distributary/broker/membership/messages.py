@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from distributary.broker.addresses import Speaker
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import OLDEST, since, wire
 from distributary.broker.settings import Digests
 
 __all__ = ["Gossip", "Join", "Members", "News", "Ping", "PingFor", "Pong", "Reached", "Status"]
@@ -34,11 +34,14 @@ class News:
     ----------
     incarnation
         Only the broker itself raises it; what is said of a smaller one is out of date.
+    version
+        Which it speaks, at least: others may not have heard of a newer one.
     """
 
     identity: str
     incarnation: int
     status: Status
+    version: int = since(2, OLDEST)
 
 
 @wire(10, Speaker.BROKER)
@@ -58,6 +61,8 @@ class Ping:
         What may be new to the other.
     settings
         Digests of the sender's settings, so that two who do not have the same notice.
+    version
+        Which the sender speaks.
     """
 
     number: int
@@ -65,6 +70,7 @@ class Ping:
     digest: int
     news: tuple[News, ...] = ()
     settings: Digests = NO_DIGESTS
+    version: int = since(2, OLDEST)
 
 
 @wire(11, Speaker.BROKER)
@@ -77,6 +83,7 @@ class Pong:
     digest: int
     news: tuple[News, ...] = ()
     settings: Digests = NO_DIGESTS
+    version: int = since(2, OLDEST)
 
 
 @wire(12, Speaker.BROKER)
@@ -102,6 +109,7 @@ class Join:
     """A broker is new, or was away, and asks who is there."""
 
     incarnation: int
+    version: int = since(2, OLDEST)
 
 
 @wire(15, Speaker.BROKER)
@@ -113,10 +121,19 @@ class Members:
     ----------
     answer
         Whether the receiver is to answer with what the sender does not know.
+    after, upto
+        Where there are too many for one message each has those with identifiers above the
+        one and up to the other; empty where there is no such limit.
     """
 
     members: tuple[News, ...]
     answer: bool = False
+    after: str = since(2, "")
+    upto: str = since(2, "")
+
+    def covers(self, identity: str) -> bool:
+        """Whether it would have told of a broker."""
+        return self.after < identity and (not self.upto or identity <= self.upto)
 
 
 @wire(16, Speaker.BROKER)

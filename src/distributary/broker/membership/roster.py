@@ -10,7 +10,7 @@ from enum import Enum
 from functools import lru_cache
 from hashlib import blake2b
 
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import OLDEST, since, wire
 from distributary.broker.membership.messages import News, Status
 from distributary.broker.transitions import Transitions
 
@@ -56,10 +56,13 @@ class Known:
         Its own; the next life begins above it.
     members
         Everybody who has not gone for ever, in ascending order.
+    version
+        The lowest that any of them speaks.
     """
 
     incarnation: int
     members: tuple[str, ...]
+    version: int = since(2, OLDEST)
 
 
 LIFE = 1 << 20
@@ -166,9 +169,18 @@ class Roster:
     """
 
     def __init__(
-        self, own: str, founders: tuple[str, ...], *, suspicion_ns: int, lost_ns: int
+        self,
+        own: str,
+        founders: tuple[str, ...],
+        *,
+        version: int,
+        suspicion_ns: int,
+        lost_ns: int,
     ) -> None:
         self._own = own
+        self._version = version
+        self._versions: dict[str, int] = {}
+        self._lowest: int | None = None
         self._founders = founders
         self._members: dict[str, Member] = {}
         self._patience_ns = {
@@ -194,17 +206,32 @@ class Roster:
             return Member(0, Status.ALIVE if founder else Status.UNKNOWN)
         return member
 
-    def is_plain(self, identity: str, incarnation: int) -> bool:
+    def is_plain(self, identity: str, incarnation: int, version: int) -> bool:
         """Whether a broker is there as it has been from the beginning."""
         return (
-            incarnation == 0 and identity not in self._members and _is_in(self._founders, identity)
+            incarnation == 0
+            and identity not in self._members
+            and _is_in(self._founders, identity)
+            and version <= self._version_of(identity)
         )
+
+    @property
+    def lowest_version(self) -> int | None:
+        """The lowest version that any of the others speaks who is there or may come back."""
+        if self._lowest is None:
+            others = [one for one in (*self.there, *self.away(Status.DOWN)) if one != self._own]
+            self._lowest = min(map(self._version_of, others), default=None)
+        return self._lowest
+
+    def _version_of(self, identity: str) -> int:
+        founded = self._version if _is_in(self._founders, identity) else OLDEST
+        return self._versions.get(identity, founded)
 
     def news_of(self, identity: str) -> News:
         """Return what is to be told others about a broker."""
         member = self.get(identity)
         status = Status.DOWN if member.status is Status.LOST else member.status
-        return News(identity, member.incarnation, status)
+        return News(identity, member.incarnation, status, self._version_of(identity))
 
     def known(self) -> Iterator[str]:
         """Go through all others of whom anything is known, in ascending order."""
@@ -221,6 +248,14 @@ class Roster:
     def hear(self, news: News, *, now_ns: int) -> None:
         """Believe what is said of another broker, if it is not out of date."""
         identity = news.identity
+        if news.version > self._version_of(identity):
+            # It never falls: who has heard of it from a broker of the version before, which
+            # does not tell, must not take it back.
+            self._versions[identity] = news.version
+            self._lowest = None
+            self._changes.noted = True
+            if self.get(identity).status in _THERE:
+                self._changes.news.add(identity)
         member = self.get(identity)
         newer = news.incarnation > member.incarnation or member.status is Status.UNKNOWN
         if not newer and (news.status is Status.ALIVE or news.incarnation < member.incarnation):
@@ -243,6 +278,13 @@ class Roster:
     def expire(self, identity: str, *, now_ns: int) -> None:
         """Let happen what happens to a broker from which nothing has been heard in time."""
         self._step(identity, MemberEvent.EXPIRED, now_ns, self.get(identity).incarnation)
+
+    def renew_deadlines(self, *, now_ns: int) -> None:
+        """Have every deadline begin anew, also those that have passed unnoticed."""
+        for identity, member in sorted(self._members.items()):
+            patience_ns = self._patience_ns.get(member.status)
+            if patience_ns is not None:
+                self._set_deadline(identity, member, now_ns + patience_ns)
 
     def due(self, now_ns: int) -> list[str]:
         """Return, and forget the deadlines of, those whose deadline has come."""
@@ -270,6 +312,7 @@ class Roster:
         if not changes.noted:
             return _NO_CHANGE, []
         self._changes = Changes()
+        self._lowest = None
         if changes.came or changes.down or changes.gone:
             self._update_there(changes)
         change = MembersChanged(
@@ -301,6 +344,7 @@ class Roster:
             self._set_deadline(identity, member, now_ns + patience_ns)
         if following is Status.UNKNOWN:
             del self._members[identity]
+            self._versions.pop(identity, None)
             self._founders = tuple(one for one in self._founders if one != identity)
 
     def _set_incarnation(self, identity: str, member: Member, incarnation: int) -> None:

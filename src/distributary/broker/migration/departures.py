@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from distributary.broker.addresses import Address
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.effects import Turn
-from distributary.broker.encoding import encode, journal_key
+from distributary.broker.encoding import journal_key
 from distributary.broker.migration.choice import Summary
 from distributary.broker.migration.messages import (
     MoveNow,
@@ -151,7 +151,7 @@ class Departures:
             departure.passed[subscription] = parcel.number
         self._keep(departure, turn)
         message = Redirect(
-            departure.client, departure.redirected, subscription, encode(parcel), *place
+            departure.client, departure.redirected, subscription, self._core.encoded(parcel), *place
         )
         self._core.links.send(departure.target, message, turn)
 
@@ -210,10 +210,10 @@ class Departures:
         core = self._core
         deliveries = core.deliveries.export_client(client)
         parts = (
-            ("advertisements", encode(core.rendezvous.advertisements.export_client(client))),
-            ("deliveries", encode(deliveries)),
-            ("publishing", encode(core.publishing.export_client(client))),
-            ("subscriptions", encode(core.subscriptions.export_client(client))),
+            ("advertisements", core.encoded(core.rendezvous.advertisements.export_client(client))),
+            ("deliveries", core.encoded(deliveries)),
+            ("publishing", core.encoded(core.publishing.export_client(client))),
+            ("subscriptions", core.encoded(core.subscriptions.export_client(client))),
         )
         departure.since_ns = turn.now_ns
         departure.passed = {subscription: last for subscription, last, *_ in deliveries.queues}

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Intake"]
 
+_DISK_FULL = "the disk of this broker is nearly full"
+
 
 class Intake:
     """What comes from the clients of one broker.
@@ -80,10 +82,14 @@ class Intake:
 
     def _tell_busy(self, message: Publish, client: Address, turn: Turn) -> None:
         name = ("", "") if message.number else named_in(message.event)
-        busy = Busy(self.admission.wait_ns, *name, message.session, message.number)
+        reason = _DISK_FULL if self._publishing.core.storage.low else ""
+        busy = Busy(self.admission.wait_ns, *name, message.session, message.number, reason)
         turn.send(client, busy)
 
     def _is_busy(self) -> bool:
+        # A refusal would use up the client's number: it can have it again when there is room.
+        if self._publishing.core.storage.low:
+            return True
         return self.admission.is_busy(
             early_bytes=self.sessions.early_bytes,
             identities=self._publishing.known_count,

@@ -12,7 +12,7 @@ from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.blob import Blob
 from distributary.broker.client import Publish
 from distributary.broker.dissemination.messages import Item, ItemId
-from distributary.broker.encoding import MESSAGE_BYTES_MAX, wire
+from distributary.broker.encoding import DECODED_BYTES_MAX, wire
 from distributary.broker.formats import publication_of
 from distributary.broker.transitions import Transitions
 from distributary.content import Publication
@@ -247,7 +247,7 @@ class Kept:
 
 
 # Content in several formats fits into one message, with room for the plan.
-_CONTENT_BYTES_MAX = MESSAGE_BYTES_MAX // 4
+_CONTENT_BYTES_MAX = DECODED_BYTES_MAX // 4
 _NO_CONTENT = "application/json"
 
 

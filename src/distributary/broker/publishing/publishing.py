@@ -60,7 +60,7 @@ class Publishing(Part):
     """What one broker does with what its clients publish."""
 
     name = "publishing"
-    uses = ("membership", "links", "rendezvous", "migration")
+    uses = ("membership", "links", "rendezvous", "migration", "storage")
     checks = CHECKS
 
     def __init__(self, core: Core) -> None:

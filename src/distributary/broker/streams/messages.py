@@ -13,9 +13,10 @@ from typing import TypeAlias
 
 from distributary.broker.addresses import Speaker
 from distributary.broker.encoding import wire
+from distributary.broker.formats import publication_of
 from distributary.broker.validation import Check, Rules
 from distributary.content.divergence import DIVERGENCES
-from distributary.content.publication import Publication, parse_event
+from distributary.content.publication import Publication
 from distributary.errors import BadInput, PeerMisbehaved, quoted
 
 __all__ = [
@@ -333,7 +334,7 @@ def read_object(event: str) -> Publication:
     BadInput
         When it is no event, or has no subject.
     """
-    publication = parse_event(event)
+    publication = publication_of(event)
     if "subject" not in publication.attributes:
         raise BadInput("subject", "is missing", hint="an object is a source and a subject")
     return publication
