@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from tests.content_worlds import JPEG, PDF, SETTINGS, SPEECH, TEXT, ContentWorld
 
 from distributary.broker.dissemination.dissemination import Dissemination
+from distributary.broker.dissemination.messages import ItemId, ProbeAnswer
 from distributary.broker.dissemination.task import TASK, Event, State
 from distributary.broker.settings import Settings
 from distributary.broker.telemetry import Planned, Refined, Worth
+from distributary.errors import PeerMisbehaved
 
 FORMATS = (PDF, JPEG, TEXT, SPEECH)
 MAPS = ({"exact": {"type": "map"}},)
@@ -374,3 +376,20 @@ def test_a_crash_of_anybody_at_any_step_loses_nothing(
     world.run_s(60)
     assert world.violations() == []
     assert world.once.made == world.once.owed == 24
+
+
+def test_the_way_of_a_probe_that_ends_elsewhere_is_refused() -> None:
+    """A plan on it would serve nobody."""
+    world = populated(4, settings=discovering())
+    root = world.root_of()
+    one, other = [member for member in world.members if member != root][:2]
+    world.overlay.network.apart = frozenset((one,))
+    world.publish("map", root)
+    world.run_s(0.1)
+    answer = ProbeAnswer(ItemId("", "/maps", "map"), 1, ((other, 1.0, 1.0),))
+    broker = world.overlay.broker(root)
+    with pytest.raises(PeerMisbehaved, match="the way of a probe"):
+        broker.receive(answer, sender=one, now_ns=world.world.now_ns)
+    world.overlay.network.apart = frozenset()
+    world.run_s(20)
+    assert world.violations() == []

@@ -311,6 +311,8 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (replicated(**first_of("subscriptions", "subscriptions", claim=-(2**63))), "a time of"),
         (Routed("0000", PEER, b"", ()), "begins nowhere"),
         (Routed("0000", "@c", b"", PATH), "not the name of a broker"),
+        (Routed("0000", PEER, b"", (Step(LAST, 0.0, 1.0),)), "of what comes from"),
+        (registered(path=(Step(LAST, 0.0, 1.0), Step(PEER, 1.0, 1.0))), "of what comes from"),
         (Subscribe("{}"), "only clients say that"),
         (Connect(()), "only clients say that"),
         (Leave(), "only hosts say that"),

@@ -28,6 +28,7 @@ from distributary.broker.settings import ns
 from distributary.broker.telemetry import Planned, Worth
 from distributary.broker.timers import Timer
 from distributary.content.format_choice import NoFormat
+from distributary.errors import PeerMisbehaved
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -238,6 +239,8 @@ class Probes:
         probing = self._probing.get(key)
         if probing is None or sender not in probing.homes:
             return
+        if message.steps[-1][0] != sender:
+            raise PeerMisbehaved(f"the way of a probe to {message.steps[-1][0]} from {sender}")
         probing.routes[sender] = message.steps
         if len(probing.routes) == len(probing.homes):
             self._end(turn, key)

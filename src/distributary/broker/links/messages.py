@@ -89,9 +89,15 @@ class Routed:
     path: tuple[Step, ...]
 
 
-def check_path(path: tuple[Step, ...], rules: Rules) -> None:
+def check_path(path: tuple[Step, ...], origin: str, rules: Rules) -> None:
+    """Refuse a way that leads over nobody, or does not begin where its message does.
+
+    Whoever turns it round must get there: plans are made on such ways.
+    """
     if not path:
         raise PeerMisbehaved("a way that begins nowhere")
+    if path[0].broker != origin:
+        raise PeerMisbehaved(f"a way from {path[0].broker} of what comes from {origin}")
     rules.brokers(step.broker for step in path)
     for step in path:
         rules.amounts((step.link_cost, step.node_cost))
@@ -100,7 +106,7 @@ def check_path(path: tuple[Step, ...], rules: Rules) -> None:
 def _check_routed(message: Routed, rules: Rules) -> None:
     """Refuse a message that comes from nowhere."""
     rules.brokers((message.key, message.origin))
-    check_path(message.path, rules)
+    check_path(message.path, message.origin, rules)
 
 
 CHECKS: Mapping[type, Check] = {

@@ -228,7 +228,7 @@ def _check_copy(copy: Copy, rules: Rules) -> None:
     if told != (held.home, held.id, held.version):
         raise PeerMisbehaved(f"{quoted(registration.id)} given for {quoted(held.id)}")
     _check_wish(registration, rules)
-    check_path(registration.path, rules)
+    check_path(registration.path, registration.home, rules)
 
 
 def _check_one_held(held: Held, rules: Rules) -> None:
