@@ -49,9 +49,8 @@ class Home:
 
     def start(self) -> None:
         """Begin, or begin anew from the disk."""
-        journal = {key: decode(data) for key, data in self.journal.items()}
         rng = random.Random(1)
-        self.broker = Broker.restore(IDENTITY, self.settings, journal, rng=rng)
+        self.broker = Broker.restore(IDENTITY, self.settings, self.journal, rng=rng)
         self.tell(Surroundings((), members=(IDENTITY,)), sender=HOST)
         self.tell(SourceOwners(self.owners), sender=HOST)
         self._do(self.broker.start(now_ns=self.now_ns))

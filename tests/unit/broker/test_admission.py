@@ -154,7 +154,7 @@ def test_the_same_event_is_delivered_once_although_its_content_is_gone(elsewhere
     world.run_s(60)
     kinds = (KeptRecord, ContentRecord)
     nodes = world.world.nodes.values()
-    kept = [record for node in nodes for record in node.journal.values()]
+    kept = [record for node in nodes for record in node.records().values()]
     assert not any(isinstance(record, kinds) for record in kept), "no content is kept"
     assert sum(isinstance(record, Remembered | SettledRecord) for record in kept) == 2
     deliveries = world.world.message_counts["Delivery"]

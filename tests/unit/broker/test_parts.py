@@ -22,7 +22,7 @@ def called_by(part: str) -> set[str]:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Attribute) and node.attr in PARTS:
                 owner = ast.unparse(node.value)
-                if owner in ("core", "self.core", "self._core"):
+                if owner.rpartition(".")[2] in ("core", "_core"):
                     found.add(node.attr)
     return found - {part}
 

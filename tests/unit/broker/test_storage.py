@@ -7,10 +7,11 @@ from tests.content_worlds import ContentWorld
 from tests.letters_part import Letters, Note, Post
 
 from distributary.broker.addresses import HOST
-from distributary.broker.client import Accepted, Publish, Refused, Subscribe
+from distributary.broker.client import Accepted, Busy, Publish, Refused, Subscribe
 from distributary.broker.encoding import encode
 from distributary.broker.host import Leave, SetAside, StorageLow, StorageRecovered
 from distributary.broker.links.messages import Hop, HopAck
+from distributary.broker.settings import ns
 from distributary.broker.telemetry import SetAsideMessage
 
 EVENT = '{"specversion": "1.0", "id": "%s", "source": "/maps", "type": "map"}'
@@ -27,7 +28,7 @@ class Answers:
         return [message for to, message in self.heard if to == address]
 
 
-def test_publications_are_refused_while_the_disk_is_nearly_full_and_the_rest_goes_on() -> None:
+def test_publications_have_to_wait_while_the_disk_is_nearly_full_and_the_rest_goes_on() -> None:
     world = ContentWorld(3)
     home = world.members[0]
     world.subscribe("s", home=home)
@@ -40,7 +41,7 @@ def test_publications_are_refused_while_the_disk_is_nearly_full_and_the_rest_goe
     tell(home, Publish(EVENT % "1"), sender="@p")
     assert answers.to("@p") == [
         Accepted("/maps", "1"),
-        Refused("publication", "the disk of this broker is nearly full"),
+        Busy(ns(1.0), "/maps", "2", reason="the disk of this broker is nearly full"),
         Accepted("/maps", "1"),
     ]
     # What others have accepted comes, is delivered, acknowledged and erased.
