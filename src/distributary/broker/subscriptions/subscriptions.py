@@ -214,6 +214,10 @@ class Subscriptions(Part):
         self, known: LocalSubscription, message: Subscribe, reading: Reading, turn: Turn
     ) -> None:
         if not _same_registration(reading, known.reading):
+            if self.core.migration.holds(known.client):
+                # Its last home still redirects what it is sent for what the subscription was,
+                # and does not know of the change. The client asks again.
+                return
             new = self._made(message, known.client, known.generation + 1, turn)
             self._lifecycle.change(known, new, turn)
             return
