@@ -24,7 +24,6 @@ from distributary.broker.deliveries.finished import Arrival, Finished, FinishedI
 from distributary.broker.deliveries.queues import Acknowledged, Queued
 from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.dissemination.messages import Item, Offer, Portion
-from distributary.broker.dissemination.settled_items import SettledItems
 from distributary.broker.dissemination.task import ContentRecord, ProgressRecord, Sequence
 from distributary.broker.driver import Driver
 from distributary.broker.effects import Effect, Send, Turn
@@ -236,19 +235,6 @@ def _offered(self: Any, offer: Offer, sender: Address, turn: Turn) -> None:
 
 
 TakesWhatIsForOthers = with_handler(Dissemination, "TakesWhatIsForOthers", Offer, _offered)
-
-
-class _NeverSettled(SettledItems):
-    def __contains__(self, identity: object) -> bool:
-        return False
-
-
-class ForgetsSettled(Dissemination):
-    """Knows nothing of an item whose content it keeps no longer."""
-
-    def __init__(self, core: Any) -> None:
-        super().__init__(core)
-        self._settled_items.__class__ = _NeverSettled
 
 
 class IgnoresLateRegistrations(Dissemination):
@@ -601,7 +587,6 @@ BUGS: tuple[Bug, ...] = (
     Bug("split-loss", "order", TakesInAnyOrder),
     Bug("split-late", ONCE, TakesWhatIsForOthers, rare=True),
     Bug("split-late", ONCE, IgnoresLateRegistrations),
-    Bug("pipeline-loss", ONCE, ForgetsSettled),
     Bug("reboot", ONCE, forgets(Rendezvous, EntryRecord)),
     Bug("lost-root", ONCE, ConfirmsAlone, rare=True),
     Bug("interest", ONCE, ConfirmsUnannounced, rare=True),

@@ -26,7 +26,7 @@ class Wired:
         self.subscribers, self.publishers = content.subscribers, content.publishers
         published: Counter[tuple[str, int]] = Counter()
         for entry in simulation.ledger.published.values():
-            published[entry.identity[0], entry.cell] += entry.size_bytes
+            published[entry.identity.source, entry.cell] += entry.size_bytes
         places = sorted({cell for _, cell in published})
         users = [*self.subscribers, *self.publishers]
         access = np.zeros((len(users), len(self.brokers)))
