@@ -20,7 +20,8 @@ from distributary.broker.client import (
 from distributary.broker.core import Core
 from distributary.broker.rendezvous.table import EntryRecord
 from distributary.broker.settings import MembershipSettings, Settings, SubscriptionSettings
-from distributary.broker.subscriptions.subscription import own_id
+from distributary.broker.subscriptions.subscription import LocalSubscription, own_id
+from distributary.broker.subscriptions.subscriptions import Subscriptions
 from distributary.content import Publication
 from distributary.simulator.world import Node
 from distributary.topology import root_among
@@ -150,3 +151,15 @@ def assert_in_cells(overlay: Overlay, home: str, subscription_id: str, cells: se
         surrogate = root_among(sorted(set(up) - {root}), key)
         having = holders(overlay, home, subscription_id, cell)
         assert {root, surrogate} <= set(having), (cell, root, surrogate, having)
+
+
+def matching(subscriptions: Subscriptions, publication: Publication) -> list[LocalSubscription]:
+    """The confirmed subscriptions to content of a home that a publication passes, in order."""
+    return [
+        local
+        for local in subscriptions._ledger
+        if local.live
+        and local.confirmed
+        and local.subscription.tolerance is None
+        and local.filter.matches(publication)
+    ]

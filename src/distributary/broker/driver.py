@@ -125,11 +125,6 @@ class Driver:
         self._failures: deque[int] = deque()
         self._ended = False
 
-    @property
-    def uncommitted(self) -> int:
-        """How many turns are not durable yet; a host that has too many takes no more messages."""
-        return len(self._turns)
-
     def start(self) -> None:
         """Restore the broker, and set it going.
 

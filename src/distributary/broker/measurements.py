@@ -21,9 +21,10 @@ class Measurements:
 
     def __init__(self) -> None:
         self._last: Measured | None = None
-        self._begin(0)
+        self.start(0)
 
-    def _begin(self, now_ns: int) -> None:
+    def start(self, now_ns: int) -> None:
+        """Begin a window."""
         self._since_ns = now_ns
         self._hops: dict[str, tuple[int, int]] = {}
         self._conversions: dict[tuple[str, str], tuple[int, int, int]] = {}
@@ -54,10 +55,6 @@ class Measurements:
         """Note that brokers have come or gone."""
         self._members.update(came=came, down=down, gone=gone)
 
-    def start(self, now_ns: int) -> None:
-        """Begin the first window."""
-        self._begin(now_ns)
-
     def end_window(self, now_ns: int) -> Measured:
         """Return what was measured since the last time."""
         measured = Measured(
@@ -77,7 +74,7 @@ class Measurements:
             tuple(sorted(self._delivered.items())),
             tuple(sorted((what, n) for what, n in self._members.items() if n)),
         )
-        self._begin(now_ns)
+        self.start(now_ns)
         self._last = measured
         return measured
 

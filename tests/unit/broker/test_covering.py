@@ -18,6 +18,7 @@ from tests.broker_subscribers import (
     held_cells,
     holders,
     key_of,
+    matching,
     settings_with,
 )
 from tests.filter_pairs import Document, any_filter, derived_pair, events
@@ -197,8 +198,8 @@ def test_an_id_whose_old_registration_is_still_needed_waits() -> None:
     assert sorted(client.confirmed) == ["narrow", "wide"]
     alarm = event("alarm")
     core = core_of(overlay, home)
-    assert [local.subscription.id for local in core.subscriptions.matching(alarm)] == ["narrow"]
-    assert [local.subscription.id for local in core.subscriptions.matching(event("other"))] == [
+    assert [local.subscription.id for local in matching(core.subscriptions, alarm)] == ["narrow"]
+    assert [local.subscription.id for local in matching(core.subscriptions, event("other"))] == [
         "wide"
     ]
 
@@ -220,7 +221,7 @@ class Twin:
 
     def matched(self, sample: list[Publication]) -> list[list[str]]:
         subscriptions = core_of(self.overlay, self.home).subscriptions
-        return [[local.subscription.id for local in subscriptions.matching(one)] for one in sample]
+        return [[local.subscription.id for local in matching(subscriptions, one)] for one in sample]
 
     def assert_sent(self, sample: list[Publication]) -> None:
         """Roots send the home whatever one of its confirmed subscriptions matches."""
@@ -229,7 +230,7 @@ class Twin:
             cell = SPACE.cell_of(one)
             root = root_among(sorted(self.overlay.members), key_of(self.overlay, cell))
             sent = {r.id for r in core_of(self.overlay, root).rendezvous.matches(cell, one)}
-            for local in subscriptions.matching(one):
+            for local in matching(subscriptions, one):
                 assert local.id in sent or local.coverer in sent
 
     def registration_count(self) -> int:

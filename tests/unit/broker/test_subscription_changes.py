@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 import pytest
 from tests.broker_overlays import Overlay
-from tests.broker_subscribers import Subscriber, cell_of, core_of, event, holders, settings_with
+from tests.broker_subscribers import (
+    Subscriber,
+    cell_of,
+    core_of,
+    event,
+    holders,
+    matching,
+    settings_with,
+)
 from tests.content_worlds import JPEG, PDF, SETTINGS, TEXT, ContentWorld
 from tests.migration_worlds import MoveWorld
 
@@ -109,8 +117,8 @@ def test_the_new_registration_precedes_the_withdrawal_of_the_old() -> None:
     assert any(isinstance(message, Withdraw) for message in said)
     assert holders(overlay, home, "s", alarm) == []
     assert len(holders(overlay, home, "s", other)) == 2
-    matching = core_of(overlay, home).subscriptions.matching(event("other"))
-    assert [local.subscription.id for local in matching] == ["s"]
+    found = matching(core_of(overlay, home).subscriptions, event("other"))
+    assert [local.subscription.id for local in found] == ["s"]
     keys = overlay.world.nodes[home].journal
     assert sum(key.startswith("subscriptions/s/") for key in keys) == 1
 
@@ -146,7 +154,7 @@ def test_changes_in_a_row_leave_the_last_and_nothing_else(crash_s: float) -> Non
     overlay.run_s(10)
     assert client.answers(Subscribed)[-1] == Subscribed("s", 5)
     subscriptions = core_of(overlay, home).subscriptions
-    found = subscriptions.matching(event("kind 5"))
+    found = matching(subscriptions, event("kind 5"))
     assert [local.subscription.id for local in found] == ["s"]
     overlay.run_s(2 * overlay.world.settings.content.retention_s)
     assert [local.revision for local in subscriptions.of_client("@a")] == [5]
@@ -212,7 +220,7 @@ def test_content_can_be_exchanged_for_streams_and_back() -> None:
     client.subscribe("s", ALARM, revision=3)
     overlay.run_s(2)
     assert subscriptions.streaming(publication) == []
-    owed = [local.revision for local in subscriptions.matching(publication) if not local.until_ns]
+    owed = [local.revision for local in matching(subscriptions, publication) if not local.until_ns]
     assert owed == [3]
 
 

@@ -7,7 +7,15 @@ from dataclasses import replace
 
 import pytest
 from tests.broker_overlays import SECOND, Overlay
-from tests.broker_subscribers import Subscriber, cell_of, core_of, event, holders, settings_with
+from tests.broker_subscribers import (
+    Subscriber,
+    cell_of,
+    core_of,
+    event,
+    holders,
+    matching,
+    settings_with,
+)
 from tests.content_worlds import SETTINGS, ContentWorld
 
 from distributary.broker.client import (
@@ -27,7 +35,7 @@ ALARM = {"exact": {"type": "alarm"}}
 
 
 def matched(overlay: Overlay, home: str) -> list[str]:
-    found: list[LocalSubscription] = core_of(overlay, home).subscriptions.matching(event("alarm"))
+    found: list[LocalSubscription] = matching(core_of(overlay, home).subscriptions, event("alarm"))
     return [local.subscription.id for local in found]
 
 

@@ -16,6 +16,7 @@ from tests.broker_subscribers import (
     event,
     held_cells,
     holders,
+    matching,
     settings_with,
 )
 
@@ -64,10 +65,10 @@ def test_what_is_subscribed_to_matches_at_home_and_at_the_root() -> None:
     root = core_of(overlay, core.membership.root_of(core.rendezvous.key_of(cell)))
     for publication, wanted in ((high, ["s"]), (low, []), (other, [])):
         assert [
-            local.subscription.id for local in core.subscriptions.matching(publication)
+            local.subscription.id for local in matching(core.subscriptions, publication)
         ] == wanted
         assert [own_id(r.id) for r in root.rendezvous.matches(cell, publication)] == wanted
-    assert [local.client for local in core.subscriptions.matching(high)] == ["@a"]
+    assert [local.client for local in matching(core.subscriptions, high)] == ["@a"]
     (registration,) = root.rendezvous.matches(cell, high)
     assert registration.home == registration.path[0].broker == home
     assert registration.path[-1].broker == root.identity
@@ -82,10 +83,12 @@ def test_nothing_matches_at_home_before_a_subscription_is_confirmed() -> None:
     overlay.run_s(0.5)
     core = core_of(overlay, home)
     assert core.subscriptions.get(scoped_id("@a", "s")) is not None
-    assert core.subscriptions.matching(event("alarm")) == []
+    assert matching(core.subscriptions, event("alarm")) == []
     overlay.network.apart = frozenset()
     overlay.run_s(10)
-    assert [local.subscription.id for local in core.subscriptions.matching(event("alarm"))] == ["s"]
+    assert [local.subscription.id for local in matching(core.subscriptions, event("alarm"))] == [
+        "s"
+    ]
 
 
 def test_a_repeated_request_is_answered_again_and_changes_nothing() -> None:
@@ -221,7 +224,7 @@ def test_an_unsubscribed_subscription_is_forgotten_everywhere() -> None:
     overlay.run_s(2)
     assert client.answers(Unsubscribed) == [Unsubscribed("s")]
     core = core_of(overlay, home)
-    assert core.subscriptions.matching(event("alarm")) == []
+    assert matching(core.subscriptions, event("alarm")) == []
     assert not core.subscriptions.withdrawing([scoped_id("@a", "s")])
     for cell in cells_at(overlay, EVERYTHING):
         assert holders(overlay, home, "s", cell) == []
@@ -277,8 +280,8 @@ def test_a_home_that_crashes_while_it_registers_goes_on_after_its_return(seed: i
     overlay.run_s(15)
     assert sorted(client.confirmed) == ["s", "t"]
     assert_in_cells(overlay, home, "s", cells_at(overlay, EVERYTHING))
-    matching = core_of(overlay, home).subscriptions.matching(event("alarm"))
-    assert [local.subscription.id for local in matching] == ["s", "t"]
+    found = matching(core_of(overlay, home).subscriptions, event("alarm"))
+    assert [local.subscription.id for local in found] == ["s", "t"]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -343,7 +346,7 @@ def test_a_subscription_with_a_tolerance_follows_streams_and_gets_no_content() -
     overlay.run_s(1)
     core = core_of(overlay, client.home)
     publication = event("alarm", v=1)
-    assert core.subscriptions.matching(publication) == []
+    assert matching(core.subscriptions, publication) == []
     assert [local.subscription.id for local in core.subscriptions.streaming(publication)] == ["s"]
     cell = cell_of(overlay, publication)
     root = core_of(overlay, core.membership.root_of(core.rendezvous.key_of(cell)))
@@ -386,7 +389,7 @@ def test_a_client_that_moves_is_registered_from_its_new_home_and_not_from_the_ol
     assert not after.settled("@a")
     overlay.run_s(1)
     assert after.settled("@a")
-    assert [local.subscription.id for local in after.matching(event("alarm"))] == ["wide"]
+    assert [local.subscription.id for local in matching(after, event("alarm"))] == ["wide"]
     assert [local.since_ns for local in after.of_client("@a")] == since_ns
     overlay.in_turn(old, lambda turn: before.drop_client("@a", turn))
     assert before.withdrawing([scoped_id("@a", "wide")])

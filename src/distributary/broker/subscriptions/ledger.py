@@ -60,7 +60,6 @@ class Ledger:
         self._by_registration: dict[str, LocalSubscription] = {}
         self._generations: dict[str, dict[int, LocalSubscription]] = {}
         self._by_client: dict[Address, dict[str, LocalSubscription]] = {}
-        self._content: Matcher[str] = Matcher()
         self._streams: Matcher[str] = Matcher()
         self._version = 0
         self.covering = Covering()
@@ -107,10 +106,6 @@ class Ledger:
         """Return how many subscriptions a client has."""
         return len({local.id for local in self._by_client.get(client, {}).values()})
 
-    def matching(self, publication: Publication) -> list[LocalSubscription]:
-        """Return the confirmed subscriptions to content that a publication passes, in order."""
-        return [self._by_registration[key] for key in self._content.match(publication)]
-
     def streaming(self, publication: Publication) -> list[LocalSubscription]:
         """Return the subscriptions with a tolerance that a publication passes, by id.
 
@@ -133,15 +128,12 @@ class Ledger:
         self.changed(local)
 
     def changed(self, local: LocalSubscription) -> None:
-        """Note a subscription's state: what it may be sent, and whom it covers."""
+        """Note a subscription's state: which streams it follows, and whom it covers."""
         self.covering.changed(local)
         if not local.live:
-            self._content.discard(local.registration)
             self._streams.discard(local.registration)
         elif local.subscription.tolerance is not None:
             self._streams.put(local.registration, local.filter)
-        elif local.confirmed:
-            self._content.put(local.registration, local.filter)
 
     def keep(self, local: LocalSubscription, turn: Turn) -> None:
         """Make durable what is known of a subscription now."""

@@ -97,10 +97,6 @@ class Subscriptions(Part):
 
     # What other parts ask.
 
-    def matching(self, publication: Publication) -> list[LocalSubscription]:
-        """Return the confirmed subscriptions to content that a publication is for, by id."""
-        return self._ledger.matching(publication)
-
     def covered_by(self, registration: str) -> list[LocalSubscription]:
         """Return the subscriptions that are included in the registration of another, by name."""
         names = self._ledger.covering.covered_by(registration)
