@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from distributary.broker.addresses import Speaker
 from distributary.broker.blob import Blob
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import since, wire
 from distributary.content.documents import parse_document
 from distributary.errors import BadInput
 
@@ -75,10 +75,15 @@ class Subscribe:
     revision
         Numbers what the client has said of a subscription: a change has a higher one. What is
         repeated has the same, and what comes after a later one is not heard.
+    epoch
+        How often the client has begun anew, because its home was lost or is out of its reach. A
+        home that knows the subscription from an earlier epoch forgets what waits there: the
+        client has got newer things elsewhere since.
     """
 
     subscription: str
     revision: int = 0
+    epoch: int = since(2, 0)
 
 
 @wire(201, Speaker.BROKER)

@@ -283,7 +283,7 @@ class Deliveries(Part):
         if migration.has_left(parcel.client):
             if migration.keeps(parcel.client):
                 parcel = self._queues.put(subscription, parcel, turn)
-            migration.redirect(subscription, parcel, place, turn)
+            migration.redirect(local, parcel, place, item.published_ns, turn)
             return True
         if migration.holds(parcel.client):
             doubtful = _is_doubtful(local, item)
@@ -333,6 +333,10 @@ class Deliveries(Part):
     def left(self, subscription: str) -> tuple[int, int, int]:
         """Return what a client has not acknowledged: how many, the first and the last number."""
         return self._queues.left(subscription)
+
+    def skip(self, subscription: str, turn: Turn) -> None:
+        """Forget what waits for a client that has begun anew; numbers go on."""
+        self._queues.skip(subscription, turn)
 
     def close(self, subscription: str, turn: Turn) -> None:
         """Forget the queue of a subscription that ends."""

@@ -272,6 +272,13 @@ class Queues:
         if queue.waiting:
             self._arm(subscription, queue, turn)
 
+    def skip(self, subscription: str, turn: Turn) -> None:
+        """Forget all that is in a queue, and go on with the next number."""
+        queue = self._queues.get(subscription)
+        if queue is not None:
+            self._advance(subscription, queue, queue.last, turn)
+            queue.shared = False
+
     def left(self, subscription: str) -> tuple[int, int, int]:
         """Return what a client has not acknowledged: how many, the first and the last number."""
         queue = self._queues.get(subscription)

@@ -25,6 +25,7 @@ class Device:
         self.address: Address = client_address(name, tenant)
         self.home = home
         self._lost: set[str] = set()
+        self._epoch = 0
         self._next: str | None = None
         self._open: dict[tuple[str, ...], object] = {}
         self._handlers: dict[type, Callable[[Any], object]] = {
@@ -71,6 +72,7 @@ class Device:
     def reattach(self, home: str) -> None:
         """Go to another home because the first one is lost for ever."""
         self._lost.add(self.home)
+        self._epoch += 1
         self.home = home
         self._connect(home)
         self._ask_again()
@@ -100,7 +102,8 @@ class Device:
         def knock() -> bool:
             if self._next != target:
                 return False
-            self.world.send(self.address, target, migration.Connect(self.received_numbers()))
+            message = migration.Connect(self.received_numbers(), self._epoch)
+            self.world.send(self.address, target, message)
             return True
 
         self._repeat(knock)

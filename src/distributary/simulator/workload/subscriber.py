@@ -97,8 +97,13 @@ class Subscriber(Device):
 
     def reattach(self, home: str) -> None:
         """Go to another home because the first one is lost for ever, with all it had kept."""
+        self._received.clear()
+        asked = [] if self._stuck else list(self._wanted.values())
+        for subscription in asked:
+            # What was asked before was said in an earlier epoch.
+            self.answered("subscribe", subscription.id)
         super().reattach(home)
-        for subscription in [] if self._stuck else list(self._wanted.values()):
+        for subscription in asked:
             self._ask(subscription)
 
     def received_numbers(self) -> tuple[tuple[str, int], ...]:
@@ -118,7 +123,8 @@ class Subscriber(Device):
         self._wanted[subscription.id] = subscription
         text = json.dumps(subscription.document(), separators=(",", ":"))
         revision = self._revisions.get(subscription.id, 0)
-        self.request(messages.Subscribe(text, revision), "subscribe", subscription.id)
+        message = messages.Subscribe(text, revision, self._epoch)
+        self.request(message, "subscribe", subscription.id)
 
     def _tell_prices_again(self) -> None:
         if self._wanted and not self._stuck:
