@@ -75,6 +75,20 @@ def test_bytes_count_too_and_one_is_always_sent(size_bytes: int) -> None:
     assert numbers(client) == set(range(1, first + 2))
 
 
+def test_nothing_is_repeated_to_a_client_that_acknowledges_steadily() -> None:
+    """However long it takes in all: the time to wait begins anew with every answer."""
+    world, client = windowed(2)
+    publish(world, 1)
+    client.received.clear()
+    for number in range(1, 21):
+        client.tell(Acknowledge("s", number))
+        world.publish(f"steady {number}", world.members[1], media_type=None)
+        world.publish(f"and {number}", world.members[1], media_type=None)
+        world.run_s(0.3)
+    sent = [delivery.number for delivery in client.answers(Delivery)]
+    assert sent == list(range(2, 23))
+
+
 def test_a_restart_begins_with_what_was_not_acknowledged() -> None:
     world, client = windowed(3)
     publish(world, 12)

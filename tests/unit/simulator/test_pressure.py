@@ -42,6 +42,14 @@ def test_as_much_as_a_window_may_be_under_way_again_and_again() -> None:
     assert check(*repeated, Acknowledge("s", 2), sent(4), sent(5), sent(3)) == []
 
 
+def test_what_is_repeated_after_its_acknowledgement_does_not_count() -> None:
+    """It may have been on its way to the home, or lost."""
+    assert check(sent(1), sent(2), sent(3), Acknowledge("s", 3), sent(1), sent(2), sent(4)) == []
+    repeated = (sent(1), sent(2), Acknowledge("s", 2), sent(1), sent(2), sent(3), sent(4), sent(5))
+    assert check(*repeated) == []
+    assert len(check(*repeated, sent(6))) == 1
+
+
 @pytest.mark.parametrize("last", [sent(4), Undeliverable("s", 4, "/s", "1", "no")])
 def test_more_than_that_is_seen(last: object) -> None:
     (what,) = check(sent(1), sent(2), sent(3), last)

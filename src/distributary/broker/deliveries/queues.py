@@ -236,8 +236,8 @@ class Queues:
         for done in queue.acknowledge(number):
             turn.erase(_entry_key(subscription, done))
         queue.attempts = 0
-        if not queue.waiting:
-            self._disarm(queue)
+        # Whoever goes on sending sets it anew: a client that answers is not slow.
+        self._disarm(queue)
 
     def _disarm(self, queue: Queue) -> None:
         if queue.timer is not None:

@@ -49,6 +49,7 @@ class PressureCheck(Checker):
         self._gone_since = gone_since
         # What is under way, in bytes by number: by home, client and subscription.
         self._under_way: dict[tuple[str, Address, str], dict[int, int]] = {}
+        self._acknowledged: dict[tuple[str, Address, str], int] = {}
 
     def listen(self, sender: Address, to: Address, message: object, now_ns: int) -> None:
         """Take note of a message."""
@@ -62,9 +63,12 @@ class PressureCheck(Checker):
         elif isinstance(message, Subscribed | Unsubscribed | Ended):
             # Numbers may begin anew.
             self._under_way.pop((sender, to, message.id), None)
+            self._acknowledged.pop((sender, to, message.id), None)
 
     def _arrived(self, home: str, client: Address, subscription: str, number: int) -> None:
-        under_way = self._under_way.get((home, client, subscription), {})
+        key = (home, client, subscription)
+        self._acknowledged[key] = max(number, self._acknowledged.get(key, 0))
+        under_way = self._under_way.get(key, {})
         for done in [one for one in under_way if one <= number]:
             del under_way[done]
 
@@ -78,7 +82,10 @@ class PressureCheck(Checker):
                 f"{home} sent {client} number {message.number} of {message.subscription}, and "
                 f"knew that it was gone since {since_ns / 1e9:.3f} s",
             )
-        under_way = self._under_way.setdefault((home, client, message.subscription), {})
+        key = (home, client, message.subscription)
+        if message.number <= self._acknowledged.get(key, 0):
+            return
+        under_way = self._under_way.setdefault(key, {})
         size_bytes = 0
         if isinstance(message, Delivery):
             blob_bytes = 0 if message.blob is None else message.blob.size_bytes

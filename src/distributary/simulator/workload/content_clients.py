@@ -167,7 +167,9 @@ class ContentClients:
                     change = self._changed(subscription, formats)
                     later_ns = round(rng.uniform(max(at_ns, begin), end))
                     self._world.at(later_ns, subscriber.change, change)
-            if workload.away and rng.random() < workload.away:
+            # Not those that expire: who asks for one again that is over is refused.
+            stays = subscription.config is not None or not workload.away
+            if not stays and rng.random() < workload.away:
                 length_ns = ns(rng.uniform(*workload.away_s))
                 leaves_ns = round(rng.uniform(begin, end - length_ns))
                 self._world.at(leaves_ns, subscriber.go_away)
