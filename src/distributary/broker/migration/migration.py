@@ -215,7 +215,8 @@ class Migration(Part):
         return [
             client
             for client in sorted(self._prices)
-            if not self._departures.busy(client)
+            if client not in self.core.gone
+            and not self._departures.busy(client)
             and not self._arrivals.holds(client)
             and self._departures.movable(client)
         ]
@@ -264,6 +265,8 @@ class Migration(Part):
             return "it is moving already"
         if client not in self._clients() and client not in self._prices:
             return "it is no client of this broker"
+        if client in self.core.gone:
+            return "it has no connection, and cannot be asked"
         if target == self.core.identity:
             return "this broker is its home"
         if not self.core.membership.is_alive(target):

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
 from distributary.broker.client import (
+    AskStatus,
+    ListSubscriptions,
     Refused,
+    Status,
     Subscribe,
     Subscribed,
+    SubscriptionStatus,
     Unsubscribe,
     Unsubscribed,
     named_in,
@@ -22,6 +26,7 @@ from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.ledger import Ledger
 from distributary.broker.subscriptions.lifecycle import Lifecycle
+from distributary.broker.subscriptions.listing import listed, status_of
 from distributary.broker.subscriptions.messages import Registered, RegistrationsRenewed, Withdrawn
 from distributary.broker.subscriptions.notices import NoticeRecord, Notices
 from distributary.broker.subscriptions.subscription import (
@@ -69,6 +74,8 @@ class Subscriptions(Part):
         return {
             Subscribe: self._subscribe,
             Unsubscribe: self._unsubscribe,
+            ListSubscriptions: self._list,
+            AskStatus: self._ask_status,
             Registered: self._registered,
             RegistrationsRenewed: self._renewed,
             Withdrawn: self._withdrawn,
@@ -132,6 +139,10 @@ class Subscriptions(Part):
     def of_client(self, client: Address) -> list[LocalSubscription]:
         """Return the subscriptions of a client that have not ended, by id."""
         return self._ledger.of_client(client)
+
+    def knows(self, client: Address) -> bool:
+        """Whether a client has subscriptions here, or is to hear that one has ended."""
+        return bool(self.of_client(client)) or self._notices.knows(client)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the subscriptions of all clients."""
@@ -259,6 +270,21 @@ class Subscriptions(Part):
         if self.get(name) is not None:
             self._end(name, turn)
         turn.send(sender, Unsubscribed(message.id))
+
+    def _list(self, message: ListSubscriptions, sender: Address, turn: Turn) -> None:
+        # Of each the last generation, which is what its client has said last.
+        last = {local.id: local for local in self.of_client(sender)}
+        standing = [self._status(last[name], turn) for name in sorted(last)]
+        for part in listed(message.request, standing):
+            turn.send(sender, part)
+
+    def _ask_status(self, message: AskStatus, sender: Address, turn: Turn) -> None:
+        local = self.get(scoped_id(sender, message.id))
+        status = None if local is None else self._status(local, turn)
+        turn.send(sender, Status(message.id, status))
+
+    def _status(self, local: LocalSubscription, turn: Turn) -> SubscriptionStatus:
+        return status_of(local, self.core.deliveries.depth(local.id, turn.now_ns))
 
     def give_up(self, local: LocalSubscription, reason: str, turn: Turn) -> None:
         """End a subscription that its client has not ended, and tell it why."""

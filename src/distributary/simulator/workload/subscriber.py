@@ -51,6 +51,7 @@ class Subscriber(Device):
         self.handle(messages.Delivery, self._numbered)
         self.handle(messages.Undeliverable, self._numbered)
         self.handle(messages.Ended, self._ended)
+        self.handle(messages.Status, lambda message: self.answered("status", message.id))
         world.at(world.now_ns + ns(_PRICES_S), self._tell_prices_again)
 
     def subscribe(self, subscription: Subscription) -> None:
@@ -90,6 +91,13 @@ class Subscriber(Device):
         for subscription_id in self._wanted:
             self.answered("subscribe", subscription_id)
             self.ledger.ending(self._named(subscription_id), self.world.now_ns)
+
+    def come_back(self, *, noticed: bool) -> None:
+        """Have a connection again; unless that is noticed, ask how its subscriptions stand."""
+        super().come_back(noticed=noticed)
+        if not noticed:
+            for subscription_id in self._wanted:
+                self.request(messages.AskStatus(subscription_id), "status", subscription_id)
 
     @property
     def _skew_s(self) -> float:
