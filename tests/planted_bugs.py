@@ -27,7 +27,7 @@ from distributary.broker.dissemination.messages import Item, Offer, Portion
 from distributary.broker.dissemination.task import ContentRecord, ProgressRecord, Sequence
 from distributary.broker.driver import Driver
 from distributary.broker.effects import Effect, Send, Turn
-from distributary.broker.host import SourceOwners
+from distributary.broker.host import ClientGone, SourceOwners
 from distributary.broker.links.links import Links
 from distributary.broker.links.outbox import Kept
 from distributary.broker.membership.membership import Membership
@@ -442,6 +442,21 @@ class ServesBoth(Deliveries):
         return wanted
 
 
+class KeepsToNoWindow(Deliveries):
+    """Sends clients everything there is for them, whatever they have acknowledged."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._queues._window = (10**9, 10**15)
+
+
+class WaitsForMore(Deliveries):
+    """Does not send a client that is back what has waited for it."""
+
+    def client_back(self, *_: Any) -> None:
+        pass
+
+
 # Clients that move.
 
 
@@ -608,6 +623,9 @@ BUGS: tuple[Bug, ...] = (
     Bug("changes", ONCE, ForgetsWhatWasBefore),
     Bug("changes", ONCE, ChangesAtOnce),
     Bug("changes", "selection", ServesBoth),
+    Bug("away", "pressure", KeepsToNoWindow),
+    Bug("away", "pressure", ignores(Deliveries, ClientGone)),
+    Bug("away", ONCE, WaitsForMore),
     Bug("mass-migration", ONCE, RedirectsNothing),
     Bug("migration-torn", ONCE, PassesOnNothingKept),
     Bug("migration-torn", "order", KnowsNoGhosts),

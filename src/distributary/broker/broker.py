@@ -17,6 +17,7 @@ from distributary.broker.effects import (
     Effect,
     Left,
     PlanMade,
+    Send,
     Turn,
 )
 from distributary.broker.encoding import VERSION, decode, kinds, speaker_of
@@ -177,6 +178,8 @@ class Broker:
             return self._effects(turn)
         if not (is_client(sender) and self.core.migration.turns_away(message, sender, turn)):
             self.core.handle(message, sender, turn)
+        # Whoever says something is there; not before it is known that it makes sense.
+        self.core.client_back(sender, turn)
         if kind is Leave:
             self._leaving = True
         return self._effects(turn)
@@ -213,6 +216,14 @@ class Broker:
     def _effects(self, turn: Turn) -> list[Effect]:
         """Return what a turn asks for, and at the end of a broker that it has left."""
         self.core.clock.keep(turn)
+        gone = self.core.gone
+        if gone:
+            # Whatever part has said it: answers come too late, and the rest is said again.
+            turn.effects[:] = [
+                effect
+                for effect in turn.effects
+                if not (isinstance(effect, Send) and effect.to in gone)
+            ]
         if self._leaving and self.core.links.idle:
             self._leaving = False
             turn.effects.append(Left())

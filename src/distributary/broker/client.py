@@ -12,10 +12,11 @@ up none: the client waits, and goes on from there.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from distributary.broker.addresses import Speaker
 from distributary.broker.blob import Blob
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import since, wire
 from distributary.content.documents import parse_document
 from distributary.errors import BadInput
 
@@ -26,14 +27,19 @@ __all__ = [
     "Advertised",
     "Announce",
     "Announced",
+    "AskStatus",
     "Busy",
     "Changed",
     "Delivery",
     "Ended",
+    "ListSubscriptions",
     "Publish",
     "Refused",
+    "Status",
     "Subscribe",
     "Subscribed",
+    "SubscriptionStatus",
+    "SubscriptionsListed",
     "Undeliverable",
     "Unsubscribe",
     "Unsubscribed",
@@ -75,10 +81,15 @@ class Subscribe:
     revision
         Numbers what the client has said of a subscription: a change has a higher one. What is
         repeated has the same, and what comes after a later one is not heard.
+    epoch
+        How often the client has begun anew, because its home was lost or is out of its reach. A
+        home that knows the subscription from an earlier epoch forgets what waits there: the
+        client has got newer things elsewhere since.
     """
 
     subscription: str
     revision: int = 0
+    epoch: int = since(2, 0)
 
 
 @wire(201, Speaker.BROKER)
@@ -155,6 +166,88 @@ class Ended:
     count: int
     first: int
     last: int
+
+
+class SubscriptionStatus(NamedTuple):
+    """How one subscription of a client stands at its home.
+
+    Attributes
+    ----------
+    id, revision
+        What its client calls it, and the last that its client has said of it.
+    state
+        `registering`: not all roots have it yet. `registered`, or `covered` by the
+        registration of another one.
+    confirmed
+        Whether it is in force, as `Subscribed` says.
+    waiting, waiting_bytes
+        How many deliveries its client has not acknowledged, and how many bytes they are.
+    acknowledged, last
+        The number up to which its client has acknowledged, and the last that was given.
+    oldest_s
+        For how many seconds the oldest of them has waited; 0 when there is none.
+    """
+
+    id: str
+    revision: int
+    state: str
+    confirmed: bool
+    waiting: int
+    waiting_bytes: int
+    acknowledged: int
+    last: int
+    oldest_s: float
+
+
+@wire(363, Speaker.CLIENT)
+@dataclass(frozen=True, slots=True)
+class ListSubscriptions:
+    """Ask for all subscriptions that one has at this home.
+
+    Attributes
+    ----------
+    request
+        A number of the client's choice, which tells the parts of one answer from another's.
+    """
+
+    request: int = 0
+
+
+@wire(364, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class SubscriptionsListed:
+    """A part of the subscriptions of a client, by id; those that have ended are not among them.
+
+    Attributes
+    ----------
+    request
+        As in `ListSubscriptions`.
+    part, parts
+        Which part this is, from 1, and how many there are. All parts of an answer are of the
+        same moment. Who misses one asks again.
+    """
+
+    request: int
+    part: int
+    parts: int
+    subscriptions: tuple[SubscriptionStatus, ...]
+
+
+@wire(365, Speaker.CLIENT)
+@dataclass(frozen=True, slots=True)
+class AskStatus:
+    """Ask how one subscription stands."""
+
+    id: str
+
+
+@wire(366, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How a subscription stands; None when the client has none of this id at this home."""
+
+    id: str
+    status: SubscriptionStatus | None
 
 
 @wire(206, Speaker.CLIENT)

@@ -92,6 +92,12 @@ class Part:
         """Return what is to be seen of it from outside, as plain data that JSON can hold."""
         return {}
 
+    def client_gone(self, client: Address, turn: Turn) -> None:
+        """Learn that a client has no connection; what is sent to it does not leave."""
+
+    def client_back(self, client: Address, turn: Turn) -> None:
+        """Learn that a client that was gone is there again."""
+
     def undeliverable(self, message: Any, peer: Address, turn: Turn) -> None:
         """Take back a message that `Links` could not bring to a peer that is lost for ever."""
 
@@ -140,6 +146,8 @@ class Core:
         self._checks: dict[type, Check] = {}
         self._rules = Rules(identity, settings)
         self.tickets = Tickets(self.timers, settings.content)
+        self.gone: set[Address] = set()
+        """The clients without a connection, of those for whom there is something here."""
 
     def install(self, part: Part) -> None:
         """Make a part known to the others, and give it the messages that it handles."""
@@ -196,6 +204,19 @@ class Core:
         self.measured.members(came=len(change.came), down=len(change.down), gone=len(change.gone))
         for part in self.parts.values():
             part.members_changed(change, turn)
+
+    def client_gone(self, client: Address, turn: Turn) -> None:
+        """Tell every part that a client has no connection."""
+        self.gone.add(client)
+        for part in self.parts.values():
+            part.client_gone(client, turn)
+
+    def client_back(self, client: Address, turn: Turn) -> None:
+        """Tell every part that a client is there, if it was gone."""
+        if client in self.gone:
+            self.gone.discard(client)
+            for part in self.parts.values():
+                part.client_back(client, turn)
 
     def serve(self, turn: Turn, call: Callable[..., None], *arguments: Any) -> None:
         """Have `call(turn, *arguments)` called when the processor gets round to it."""

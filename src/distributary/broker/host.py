@@ -8,6 +8,8 @@ from distributary.broker.addresses import Address, Speaker
 from distributary.broker.encoding import VERSION, since, wire
 
 __all__ = [
+    "ClientBack",
+    "ClientGone",
     "Detached",
     "Leave",
     "Neighbour",
@@ -84,6 +86,26 @@ class Detached:
 @dataclass(frozen=True, slots=True)
 class Reattached:
     """The host has a connection again."""
+
+
+@wire(367, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class ClientGone:
+    """A client has no connection; to be told before `start` too, of all that have none.
+
+    Nothing is sent to it until `ClientBack`, or until it says something itself. What comes for
+    it is kept, within the limits of its subscriptions.
+    """
+
+    client: str
+
+
+@wire(368, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class ClientBack:
+    """A client has a connection again, and is sent what has waited for it."""
+
+    client: str
 
 
 @wire(5, Speaker.HOST)

@@ -86,6 +86,9 @@ class SubscriptionSettings:
     queue_bytes, queue_s
         How much may wait for the client of a subscription, and for how long, before the
         subscription ends; a subscription may ask for less.
+    window_items, window_bytes
+        How many deliveries of a subscription may be under way, sent and not acknowledged, and
+        how many bytes of them. One may always be, however large it is.
     registration_s
         How often a home broker renews what it has registered at rendezvous brokers.
     covering
@@ -102,6 +105,8 @@ class SubscriptionSettings:
 
     queue_bytes: int = 256 * 2**20
     queue_s: float = 86_400.0
+    window_items: int = 256
+    window_bytes: int = 4 * 2**20
     registration_s: float = 40.0
     covering: bool = True
     interest_s: float = 20.0

@@ -13,7 +13,7 @@ from distributary.broker.broker import Broker
 from distributary.broker.driver import Driver
 from distributary.broker.effects import ConversionRefused, Converted, Effect, PlanMade
 from distributary.broker.encoding import VERSION, decode
-from distributary.broker.host import Detached
+from distributary.broker.host import ClientBack, ClientGone, Detached
 from distributary.broker.planning import PlanningProblem
 from distributary.simulator.conversions import Converter
 from distributary.simulator.processor import Job, Processor
@@ -93,6 +93,8 @@ class Node(Processor):
         What converts beside the broker.
     detached
         Whether the host has noticed that it has no connection.
+    absent
+        The clients that the host knows to be without a connection, since when.
     at_commit
         Asked at every commit what becomes of it; None when nothing does.
     """
@@ -111,6 +113,7 @@ class Node(Processor):
         self.node_cost = 1.0
         self.converter = Converter()
         self.detached = False
+        self.absent: dict[Address, int] = {}
         self.at_commit: AtCommit | None = None
         self._first: tuple[object, ...] = ()
         self._wake_ns: int | None = None
@@ -148,8 +151,19 @@ class Node(Processor):
         if isinstance(self.broker, _Broker):
             self.broker.after_turn = call
 
+    def client_gone(self, client: Address) -> None:
+        """Notice that a client has no connection, and tell the broker."""
+        self.absent[client] = self.world.now_ns
+        self.world.tell(self.identity, ClientGone(client), sender=HOST)
+
+    def client_back(self, client: Address) -> None:
+        """Notice that a client has a connection again, and tell the broker."""
+        if self.absent.pop(client, None) is not None:
+            self.world.tell(self.identity, ClientBack(client), sender=HOST)
+
     def take(self, message: object, sender: Address) -> None:
         """Take a message that has arrived, when the processor has time for it."""
+        self.absent.pop(sender, None)
         if self.message_ns > 0.0:
             self.queue((sender, message))
         else:
@@ -187,7 +201,8 @@ class Node(Processor):
 
     def first(self) -> Sequence[object]:
         """Return what the broker is told before it starts."""
-        return (*self._first, Detached()) if self.detached else self._first
+        absent = [ClientGone(client) for client in sorted(self.absent)]
+        return (*self._first, *absent, *([Detached()] if self.detached else []))
 
     def commit(self, writes: Mapping[str, bytes | None]) -> bool:
         """Write to the disk, which takes no time unless the scenario says so."""

@@ -151,6 +151,8 @@ class WorkloadTable:
     unsubscribing: float = fraction(0.0)
     expiring: float = fraction(0.0)
     stuck: float = fraction(0.0)
+    away: float = fraction(0.0)
+    away_s: tuple[float, float] = pair((5.0, 20.0), 0.0, _SECONDS_MAX)
     changing: float = fraction(0.0)
     changes: int = bounded(2, 1, 100)
     twins: float = fraction(0.0)

@@ -137,6 +137,13 @@ def _check_workload(workload: WorkloadTable) -> None:
         raise BadInput(
             "workload.foreign", "needs two tenants and publishers", hint="write tenants = 2"
         )
+    if workload.away and workload.away_s[1] > workload.duration_s - workload.begin_s:
+        raise BadInput(
+            "workload.away_s",
+            f"is up to {workload.away_s[1]:g} s, and clients are active for "
+            f"{workload.duration_s - workload.begin_s:g} s",
+            hint="everybody must be back in time",
+        )
     end = f"is after the end at {workload.duration_s:g} s"
     if workload.storm_publications and workload.storm_at_s > workload.duration_s:
         raise BadInput("workload.storm_at_s", end)

@@ -35,6 +35,7 @@ from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
 from distributary.simulator.checkers.holds import HoldsCheck
 from distributary.simulator.checkers.ledger import Ledger, PublishedEvent
 from distributary.simulator.checkers.order import OrderCheck
+from distributary.simulator.checkers.pressure import PressureCheck
 from distributary.simulator.checkers.roots import RootsCheck
 from distributary.simulator.checkers.selection import SelectionCheck
 from distributary.simulator.checkers.sources import SourcesCheck
@@ -137,6 +138,11 @@ class Simulation:
         self.order = OrderCheck(self.ledger)
         self.ends = EndsCheck(self.ledger)
         self.sources = SourcesCheck(self.ledger)
+        self.pressure = PressureCheck(
+            scenario.settings.subscriptions,
+            lambda broker, client: self.world.nodes[broker].absent.get(client),
+        )
+        self.world.listeners.append(self.pressure.listen)
         self.trees = TreesCheck(lambda: self.streams.homes, self.faults.lost)
         takes_time = (
             bool(self.places.delays_ns.any())
@@ -157,6 +163,7 @@ class Simulation:
             self.order,
             self.ends,
             self.sources,
+            self.pressure,
             self.trees,
             self.tolerances,
             self.holds,

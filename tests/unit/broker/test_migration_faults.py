@@ -7,11 +7,15 @@ from dataclasses import replace
 
 import pytest
 from tests.broker_overlays import MS, SECOND
+from tests.content_worlds import SETTINGS
 from tests.migration_worlds import MoveWorld
 
+from distributary.broker.addresses import HOST
+from distributary.broker.client import Subscribe
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.effects import Erase, Persist, Turn
 from distributary.broker.encoding import journal_key
+from distributary.broker.host import OrderMove
 from distributary.broker.migration.arrivals import Arrivals
 from distributary.broker.migration.messages import (
     MOVING,
@@ -28,6 +32,7 @@ from distributary.broker.migration.messages import (
     Reserved,
 )
 from distributary.broker.migration.transfers import Arrival, HeldRecord
+from distributary.broker.subscriptions.subscription import scoped_id
 from distributary.simulator.workload.subscriber import Subscriber
 
 STEPS = (
@@ -210,3 +215,56 @@ def test_what_was_redirected_early_is_taken_when_a_crash_has_come_in_between() -
     kept = [one.record for one in turn.effects if isinstance(one, Persist)]
     assert kept == [replace(record, taken=2)]
     assert turn.effects[-1] == Erase(f"migration/early/{journal_key('@s')}/000000002")
+
+
+@pytest.mark.parametrize("way", ["lost", "lost and crashed", "moved"])
+def test_a_home_that_a_client_comes_back_to_forgets_what_had_waited_there(way: str) -> None:
+    """The client has got newer things elsewhere, where it had subscribed anew."""
+    world = MoveWorld(settings=SETTINGS)
+    device = world.subscribe("s", world.old)
+    world.run_s(3)
+    world.overlay.network.apart = frozenset({"@s"})
+    world.publish("1", world.far, media_type=None)
+    world.run_s(2)
+    world.overlay.network.apart = frozenset()
+    world._reattach(world.old)
+    world.run_s(4)
+    world.publish("2", world.far, media_type=None)
+    world.run_s(2)
+    assert [name for name, _ in world.got("s")] == ["2"]
+    home, world.other = world.other, world.old
+    if way == "moved":
+        device._lost.clear()
+        world.world.tell(home, OrderMove("@s", world.old), sender=HOST)
+    else:
+        world.lose(home)
+    if way == "lost and crashed":
+        world.run_s(4)
+        world.crash_for(world.old, 1)
+    world.run_s(20)
+    assert device.home == world.old
+    world.publish("3", world.far, media_type=None)
+    world.run_s(4)
+    assert [name for name, _ in world.got("s")] == ["2", "3"]
+    assert world.violations() == []
+    assert world.leftovers() == []
+
+
+def test_a_client_that_repeats_what_it_said_before_it_began_anew_is_not_heard() -> None:
+    world = MoveWorld(settings=SETTINGS)
+    device = world.subscribe("s", world.old)
+    world.run_s(3)
+    world.other = world.old
+    world._reattach(world.old)
+    world.run_s(3)
+    known = world.core(world.old).subscriptions.get(scoped_id("@s", "s"))
+    assert known is not None
+    world.world.tell(world.old, Subscribe(known.text, known.revision), sender="@s")
+    world.run_s(2)
+    after = world.core(world.old).subscriptions.get(scoped_id("@s", "s"))
+    assert after is known
+    assert (known.epoch, known.generation, known.confirmed) == (1, 1, True)
+    world.publish("1", world.far, media_type=None)
+    world.run_s(2)
+    assert [name for name, _ in world.got("s")] == ["1"]
+    assert device.received_numbers() == (("s", 1),)

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from tests.content_worlds import JPEG, PDF, ContentWorld
 
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
-from distributary.broker.dissemination.messages import Item, ItemId, Offer
+from distributary.broker.dissemination.messages import Item, ItemId, Offer, Served
 from distributary.broker.dissemination.task import Pending, Sequence, Task
 from distributary.broker.dissemination.unsettled import Unsettled
 from distributary.broker.plan_part import NOTHING_BEFORE, Grant
+from distributary.broker.subscriptions.subscription import scoped_id
 
 ROOT = "root"
 MAPS = ({"exact": {"type": "map"}},)
@@ -74,6 +75,47 @@ def test_an_item_follows_the_last_one_that_its_home_has_not_confirmed() -> None:
     assert unsettled.before(tasks[3], "home") == NOTHING_BEFORE
     assert unsettled.get(tasks[0].item.identity) is None
     assert list(unsettled) == [tasks[3], stranger]
+
+
+def test_generations_of_a_subscription_are_owed_in_one_place() -> None:
+    unsettled = Unsettled()
+    first, second = Task(item(1), None), Task(item(2), None)
+    for task in (first, second):
+        unsettled.add(task)
+    waiting = first.pending["home"] = Pending(0)
+    waiting.registrations["2@cs"] = (None, ())
+    assert unsettled.owed_before(second, "home", "1+2@cs")
+    assert not unsettled.owed_before(first, "home", "1+2@cs")
+    assert not unsettled.owed_before(second, "other", "1+2@cs")
+    assert not unsettled.owed_before(second, "home", "2@ct")
+
+
+def test_a_root_hears_that_a_home_has_lost_a_client_in_the_order_of_items() -> None:
+    """What the home has said of the first got lost; the second must not go elsewhere before it."""
+    world = ContentWorld(5)
+    root = world.root_of()
+    home, far, *_ = (one for one in world.members if one != root)
+    world.subscribe("s", home, MAPS)
+    world.run_s(3)
+    world.world.crash(home)
+    for name in ("1", "2"):
+        world.publish(name, far, media_type=None)
+        world.run_s(1)
+    running = world.world.nodes[root].broker
+    assert running is not None
+    unsettled = running.core.dissemination._open
+    tasks = list(unsettled)
+    assert [(task.item.id, list(task.pending)) for task in tasks] == [("1", [home]), ("2", [home])]
+
+    def say(task: Task) -> list[str]:
+        unknown = (scoped_id("@s", "s"),)
+        message = Served(task.item.identity, task.attempt + 1, (), unknown)
+        world.world.tell(root, message, sender=home)
+        return [one.item.id for one in unsettled]
+
+    assert say(tasks[1]) == ["1", "2"]
+    assert say(tasks[0]) == ["2"]
+    assert say(tasks[1]) == []
 
 
 def arrival(number: int, after: int, *, attempt: int = 1, after_attempt: int = 1) -> Arrival:

@@ -12,7 +12,7 @@ from tests.stream_worlds import SECOND, StreamWorld, broker_name
 
 from distributary.broker.adaptation.messages import Order
 from distributary.broker.addresses import HOST
-from distributary.broker.host import OrderMove, OrderTree
+from distributary.broker.host import ClientGone, OrderMove, OrderTree
 from distributary.broker.telemetry import Measured, Migrated, MoveRefused, TreeOrdered
 from distributary.content.tolerance import Tolerance
 
@@ -50,6 +50,7 @@ def test_a_client_is_moved_by_order_and_misses_nothing() -> None:
         ("@nobody", "new", "no client"),
         ("@c", "old", "its home"),
         ("@c", "gone", "not there"),
+        ("@c", "away", "no connection"),
     ],
 )
 def test_a_move_that_cannot_be_is_refused_with_a_reason(
@@ -59,7 +60,9 @@ def test_a_move_that_cannot_be_is_refused_with_a_reason(
     world.customer("c", world.old, near=world.old)
     world.run_s(5)
     refused = reports_of(world.world, MoveRefused)
-    to = {"old": world.old, "new": world.new, "gone": "f" * len(world.old)}[target]
+    to = {"old": world.old, "gone": "f" * len(world.old)}.get(target, world.new)
+    if target == "away":
+        world.world.tell(world.old, ClientGone(client), sender=HOST)
     world.world.tell(world.old, OrderMove(client, to), sender=HOST)
     assert len(refused) == 1
     assert reason in refused[0].reason

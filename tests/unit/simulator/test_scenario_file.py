@@ -171,6 +171,11 @@ def test_brokers_use_the_content_space_in_a_file(tmp_path: Path) -> None:
             r"workload.foreign: needs two tenants and publishers; hint: write tenants = 2",
         ),
         (
+            SMALL + "[workload]\naway = 0.5\naway_s = [5, 60]",
+            r"workload.away_s: is up to 60 s, and clients are active for 50 s",
+        ),
+        (SMALL + "[workload]\naway_s = [20, 5]", r"workload.away_s"),
+        (
             SMALL + "[workload]\nstorm_publications = 1\nstorm_at_s = 61",
             r"workload.storm_at_s: is after the end at 60 s",
         ),

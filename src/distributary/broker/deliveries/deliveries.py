@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from distributary.broker.addresses import Address, tenant_of
+from distributary.broker.addresses import Address, is_client, tenant_of
 from distributary.broker.client import Acknowledge
 from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
@@ -28,10 +29,14 @@ from distributary.broker.dissemination.messages import (
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
 from distributary.broker.formats import delivered_event, publication_of
+from distributary.broker.host import ClientBack, ClientGone
 from distributary.broker.plan_part import Grant
 from distributary.broker.settings import ns
+from distributary.broker.subscriptions.listing import NOTHING_QUEUED, Depth
 from distributary.broker.subscriptions.subscription import LocalSubscription
 from distributary.broker.timers import Retention
+from distributary.broker.validation import Rules
+from distributary.errors import PeerMisbehaved, quoted
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -57,11 +62,17 @@ class ClientDeliveries:
     finished: tuple[Finished, ...]
 
 
+def _names_client(message: ClientGone | ClientBack, rules: Rules) -> None:
+    if not is_client(message.client):
+        raise PeerMisbehaved(f"{quoted(message.client)} is not the address of a client")
+
+
 class Deliveries(Part):
     """What one broker hands to its clients."""
 
     name = "deliveries"
     uses = ("subscriptions", "migration")
+    checks = MappingProxyType({ClientGone: _names_client, ClientBack: _names_client})
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
@@ -87,6 +98,8 @@ class Deliveries(Part):
             Acknowledge: self._queues.acknowledged,
             AskServed: self._asked,
             Owed: self._owed,
+            ClientGone: self._gone,
+            ClientBack: self._back,
         }
 
     def snapshot(self) -> dict[str, Any]:
@@ -97,7 +110,8 @@ class Deliveries(Part):
                     "client": queue.client,
                     "subscription": subscription,
                     "waiting": len(queue.waiting),
-                    "bytes": sum(entry.size_bytes for entry in queue.waiting.values()),
+                    "bytes": queue.size_bytes,
+                    "under_way": queue.under_way,
                     "acknowledged": queue.acknowledged,
                     "last": queue.last,
                 }
@@ -283,7 +297,7 @@ class Deliveries(Part):
         if migration.has_left(parcel.client):
             if migration.keeps(parcel.client):
                 parcel = self._queues.put(subscription, parcel, turn)
-            migration.redirect(subscription, parcel, place, turn)
+            migration.redirect(local, parcel, place, item.published_ns, turn)
             return True
         if migration.holds(parcel.client):
             doubtful = _is_doubtful(local, item)
@@ -334,6 +348,15 @@ class Deliveries(Part):
         """Return what a client has not acknowledged: how many, the first and the last number."""
         return self._queues.left(subscription)
 
+    def skip(self, subscription: str, turn: Turn) -> None:
+        """Forget what waits for a client that has begun anew; numbers go on."""
+        self._queues.skip(subscription, turn)
+
+    def depth(self, subscription: str, now_ns: int) -> Depth:
+        """Return how much waits for the client of a subscription."""
+        queue = self._queues.get(subscription)
+        return NOTHING_QUEUED if queue is None else queue.depth(now_ns)
+
     def close(self, subscription: str, turn: Turn) -> None:
         """Forget the queue of a subscription that ends."""
         self._queues.drop(subscription, turn)
@@ -359,6 +382,31 @@ class Deliveries(Part):
             for name, queue in self._queues.of_client(client)
         )
 
+    # Clients that come and go.
+
+    def _gone(self, message: ClientGone, sender: Address, turn: Turn) -> None:
+        # Of one for whom there is nothing here nothing needs to be known: it is sent answers
+        # only, when it says something.
+        if self.core.subscriptions.knows(message.client):
+            self.core.client_gone(message.client, turn)
+
+    def _back(self, message: ClientBack, sender: Address, turn: Turn) -> None:
+        self.core.client_back(message.client, turn)
+
+    def client_gone(self, client: Address, turn: Turn) -> None:
+        """Stop sending to a client."""
+        for subscription in self._subscriptions_of(client):
+            self._queues.pause(subscription)
+
+    def client_back(self, client: Address, turn: Turn) -> None:
+        """Send a client what has waited for it, from the first that it has not acknowledged."""
+        for subscription in self._subscriptions_of(client):
+            self._queues.resume(subscription, client, 0, turn)
+
+    def _subscriptions_of(self, client: Address) -> list[str]:
+        # Not by way of the queues: many clients may come back at once.
+        return sorted({local.id for local in self.core.subscriptions.of_client(client)})
+
     # Confirmations.
 
     def _asked(self, message: AskServed, sender: Address, turn: Turn) -> None:
@@ -373,6 +421,9 @@ class Deliveries(Part):
 
     def _sweep(self, turn: Turn) -> None:
         self._queues.sweep(turn)
+        for client in sorted(self.core.gone):
+            if not self.core.subscriptions.knows(client):
+                self.core.client_back(client, turn)
         self.core.timers.at(turn.now_ns + self._kept_ns, self._sweep)
 
     def _forget(self, identity: ItemId, turn: Turn) -> None:

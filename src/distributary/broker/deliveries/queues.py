@@ -1,165 +1,27 @@
-"""The queues of a broker's subscriptions, and how what is in them gets to clients.
-
-The queue of one subscription: numbered, kept until its client has acknowledged.
-"""
+"""The queues of a broker's subscriptions, and how what is in them gets to clients."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from distributary.broker.addresses import Address, tenant_of
-from distributary.broker.blob import Blob
-from distributary.broker.client import Acknowledge, Delivery, Undeliverable
-from distributary.broker.dissemination.messages import ItemId
+from distributary.broker.addresses import Address
+from distributary.broker.client import Acknowledge
+from distributary.broker.deliveries.queue import Acknowledged, Queue, Queued
 from distributary.broker.effects import Turn
-from distributary.broker.encoding import journal_key, wire
+from distributary.broker.encoding import journal_key
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.notices import TOO_MANY_BYTES, TOO_OLD
 from distributary.broker.subscriptions.subscription import LocalSubscription, own_id, scoped_id
 from distributary.broker.telemetry import Delivered
-from distributary.broker.timers import Backoff, Timer
+from distributary.broker.timers import Backoff
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
 
 __all__ = ["Acknowledged", "Queue", "Queued", "Queues"]
-
-
-@wire(571)
-@dataclass(frozen=True, slots=True)
-class Queued:
-    """Something that a client has not acknowledged, as it is kept.
-
-    Attributes
-    ----------
-    number
-        Counts what the subscription got from 1; 0 before it has a number.
-    source, id
-        Of the item.
-    event, blob, media_type
-        What is delivered, and its format.
-    reason
-        Why it cannot be, or None.
-    queued_ns
-        When it got its number.
-    """
-
-    client: str
-    subscription: str
-    number: int
-    source: str
-    id: str
-    event: str
-    blob: Blob | None
-    media_type: str
-    reason: str | None
-    queued_ns: int = 0
-
-    @property
-    def size_bytes(self) -> int:
-        """How many bytes its client is sent."""
-        return len(self.event.encode()) + (0 if self.blob is None else self.blob.size_bytes)
-
-    @property
-    def identity(self) -> ItemId:
-        """What tells the item from others."""
-        return ItemId(tenant_of(self.client), self.source, self.id)
-
-    def message(self) -> Delivery | Undeliverable:
-        """Return it as the client is told."""
-        if self.reason is None:
-            return Delivery(own_id(self.subscription), self.number, self.event, self.blob)
-        own = own_id(self.subscription)
-        return Undeliverable(own, self.number, self.source, self.id, self.reason)
-
-
-@wire(572)
-@dataclass(frozen=True, slots=True)
-class Acknowledged:
-    """How far a client has acknowledged a subscription, as it is kept."""
-
-    client: str
-    subscription: str
-    number: int
-
-
-class Queue:
-    """What a client has not acknowledged of one subscription.
-
-    Attributes
-    ----------
-    client
-        Whose it is.
-    acknowledged, last
-        The last number that was acknowledged, and the last that was given.
-    waiting, size_bytes
-        What lies between, by number and in order, and how many bytes that is.
-    shared
-        Whether its numbers are those that the client counts by: it has acknowledged some of
-        them, or they came with it from its last home. A client whose home was lost begins
-        anew, and what it says of the numbers of that home means nothing here.
-    timer, attempts
-        When it is sent again, and how often it was.
-    watch
-        When it is looked at whether something has waited for too long.
-    """
-
-    __slots__ = (
-        "acknowledged",
-        "attempts",
-        "client",
-        "last",
-        "shared",
-        "size_bytes",
-        "timer",
-        "waiting",
-        "watch",
-    )
-
-    def __init__(self, client: Address) -> None:
-        self.client = client
-        self.acknowledged = 0
-        self.last = 0
-        self.shared = False
-        self.waiting: dict[int, Queued] = {}
-        self.size_bytes = 0
-        self.watch: Timer | None = None
-        self.timer: Timer | None = None
-        self.attempts = 0
-
-    def put(self, queued: Queued) -> None:
-        """Add something that has its number already."""
-        self.waiting[queued.number] = queued
-        self.size_bytes += queued.size_bytes
-        self.last = max(self.last, queued.number)
-
-    def acknowledge(self, number: int) -> list[int]:
-        """Return the numbers that need not be kept any more."""
-        self.shared = True
-        self.acknowledged = max(self.acknowledged, number)
-        self.last = max(self.last, self.acknowledged)
-        done = [waiting for waiting in self.waiting if waiting <= self.acknowledged]
-        for waiting in done:
-            self.size_bytes -= self.waiting.pop(waiting).size_bytes
-        return done
-
-    def sort(self) -> None:
-        """Put what was loaded in any order into the order of numbers."""
-        self.waiting = dict(sorted(self.waiting.items()))
-
-    @property
-    def oldest(self) -> Queued | None:
-        """What has waited for the longest time."""
-        return next(iter(self.waiting.values()), None)
-
-    @property
-    def left(self) -> tuple[int, int, int]:
-        """How many wait, and the numbers of the first and the last of them."""
-        if not self.waiting:
-            return 0, 0, 0
-        return len(self.waiting), min(self.waiting), max(self.waiting)
 
 
 # How many of the oldest are sent again at once to a client that does not acknowledge.
@@ -180,10 +42,16 @@ class Queues:
         self._queues: dict[str, Queue] = {}
         links = core.settings.links
         self._backoff = Backoff(ns(links.retry_s), ns(links.retry_s_max))
+        subscriptions = core.settings.subscriptions
+        self._window = subscriptions.window_items, subscriptions.window_bytes
 
     def __iter__(self) -> Iterator[tuple[str, Queue]]:
         """Go through subscriptions and their queues, in order."""
         yield from sorted(self._queues.items())
+
+    def get(self, subscription: str) -> Queue | None:
+        """Return the queue of a subscription, if there is one."""
+        return self._queues.get(subscription)
 
     def of_client(self, client: Address) -> list[tuple[str, Queue]]:
         """Return the queues of a client's subscriptions, in order."""
@@ -200,10 +68,10 @@ class Queues:
     def start(self, turn: Turn) -> None:
         """Send again what was not acknowledged."""
         for subscription, queue in self:
-            queue.sort()
+            queue.begin()
             if queue.waiting:
                 self._watch(subscription, queue, turn.now_ns)
-                self._repeat(turn, subscription)
+                self._fill(subscription, queue, turn)
 
     def put(self, subscription: str, parcel: Queued, turn: Turn) -> Queued:
         """Give something its number and keep it; return it as it is kept."""
@@ -213,10 +81,9 @@ class Queues:
         return entry
 
     def transmit(self, entries: list[tuple[str, Queued]], turn: Turn) -> None:
-        """Send clients what was put into their queues."""
+        """Send clients what was put into their queues, as far as there is room under way."""
         for subscription, entry in entries:
-            turn.send(entry.client, entry.message())
-            self._arm(subscription, self._queues[subscription], turn)
+            self._fill(subscription, self._queues[subscription], turn)
             if entry.reason is None:
                 self._core.measured.delivered(entry.media_type)
                 turn.report(
@@ -236,16 +103,24 @@ class Queues:
         queue = self._queues.get(subscription)
         if queue is not None:
             self._advance(subscription, queue, min(message.number, queue.last), turn)
+            self._fill(subscription, queue, turn)
 
     def resume(self, subscription: str, client: Address, number: int, turn: Turn) -> None:
-        """Go on with a client that has come from elsewhere, and has received so much."""
+        """Go on with a client that has come, from elsewhere or back, and has received so much."""
         queue = self._queues.get(subscription)
         if queue is None or queue.client != client:
             return
         self._advance(subscription, queue, number, turn)
-        queue.attempts = 0
-        if queue.waiting:
-            self._repeat(turn, subscription)
+        self.pause(subscription)
+        self._fill(subscription, queue, turn)
+
+    def pause(self, subscription: str) -> None:
+        """Send nothing more, and take everything as not sent."""
+        queue = self._queues.get(subscription)
+        if queue is not None:
+            queue.attempts = 0
+            queue.begin()
+            self._disarm(queue)
 
     def adopt(
         self,
@@ -271,6 +146,13 @@ class Queues:
         queue.last = max(queue.last, last)
         if queue.waiting:
             self._arm(subscription, queue, turn)
+
+    def skip(self, subscription: str, turn: Turn) -> None:
+        """Forget all that is in a queue, and go on with the next number."""
+        queue = self._queues.get(subscription)
+        if queue is not None:
+            self._advance(subscription, queue, queue.last, turn)
+            queue.shared = False
 
     def left(self, subscription: str) -> tuple[int, int, int]:
         """Return what a client has not acknowledged: how many, the first and the last number."""
@@ -361,9 +243,28 @@ class Queues:
         for done in queue.acknowledge(number):
             turn.erase(_entry_key(subscription, done))
         queue.attempts = 0
-        if queue.timer is not None and not queue.waiting:
+        # Whoever goes on sending sets it anew: a client that answers is not slow.
+        self._disarm(queue)
+
+    def _disarm(self, queue: Queue) -> None:
+        if queue.timer is not None:
             queue.timer.cancel()
             queue.timer = None
+
+    def _fill(self, subscription: str, queue: Queue, turn: Turn) -> None:
+        """Send what has not been sent, as far as there is room under way."""
+        if not self._reaches(queue.client):
+            return
+        while (entry := queue.next_within(*self._window)) is not None:
+            turn.send(queue.client, entry.message())
+            queue.sent(entry)
+        if queue.waiting:
+            self._arm(subscription, queue, turn)
+
+    def _reaches(self, client: Address) -> bool:
+        """Whether a client is to be sent what is in its queues, by this broker."""
+        # The new home of one that has left would not know what it has got from here.
+        return client not in self._core.gone and not self._core.migration.has_left(client)
 
     def _arm(self, subscription: str, queue: Queue, turn: Turn) -> None:
         if queue.timer is None:
@@ -375,14 +276,11 @@ class Queues:
         if self._core.subscriptions.get(subscription) is None:
             self.drop(subscription, turn)
             return
-        if queue.timer is not None:
-            queue.timer.cancel()
-            queue.timer = None
-        if self._core.migration.has_left(queue.client):
-            # Its new home would not know what it has got from here.
+        self._disarm(queue)
+        if not self._reaches(queue.client):
             return
-        for number in sorted(queue.waiting)[:_REPEATED_MAX]:
-            turn.send(queue.client, queue.waiting[number].message())
+        for entry in islice(queue.waiting.values(), min(queue.under_way, _REPEATED_MAX)):
+            turn.send(queue.client, entry.message())
         queue.attempts += 1
         self._arm(subscription, queue, turn)
 

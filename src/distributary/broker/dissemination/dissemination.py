@@ -223,11 +223,20 @@ class Dissemination(Part):
         turn: Turn,
         *,
         only: Registration | None = None,
-        margin_ns: int | None = None,
+        anew: bool = False,
     ) -> tuple[str, ...]:
-        """Enter who is to get an item and has not, and return the homes concerned."""
+        """Enter who is to get an item and has not, and return the homes concerned.
+
+        Parameters
+        ----------
+        only
+            The only registration to be looked at.
+        anew
+            Whether clients may have subscribed anew, as their homes are lost. What is older than
+            their claim is not owed then, and would come behind what is newer.
+        """
         item = task.item
-        owed_ns = item.published_ns + (self._skew_ns if margin_ns is None else margin_ns)
+        owed_ns = item.published_ns + self._skew_ns
         homes: set[str] = set()
         publication = publication_of(item.event)
         # A client that has moved is registered from two homes for a while. What one of them
@@ -239,9 +248,12 @@ class Dissemination(Part):
         # The higher claim counts. One that has subscribed anew elsewhere, as its home is
         # lost, is served there.
         for registration in sorted(matches, key=lambda one: -one.claim):
-            home, name = registration.home, registration.id
-            if only is not None and (home, name) != (only.home, only.id):
+            name = registration.id
+            if only is not None and (registration.home, name) != (only.home, only.id):
                 continue
+            if anew and registration.claim > item.published_ns:
+                continue
+            home, route = self._server(task, registration)
             if taken.get(name, home) != home or registration.since_ns > owed_ns:
                 continue
             if (home, name) in task.served or (home, name) in task.unknown:
@@ -255,12 +267,33 @@ class Dissemination(Part):
             if name not in known.registrations:
                 known.attempt = task.attempt + 1
                 homes.add(home)
-            route = reversed_route(registration.path)
             known.registrations[name] = (registration.profile, route)
         if homes and task.settled:
             task.step(Event.WANTED)
             self._open.add(task)
         return tuple(sorted(homes))
+
+    def _server(self, task: Task, registration: Registration) -> tuple[str, Route]:
+        """Return the home that is to get an item for a registration, and the way there.
+
+        All generations of a subscription are served at one home at a time. A client moves from A
+        to B and changes its subscription there, while A is behind a partition. A is owed item 6,
+        and B alone has registered the new generation. Were B sent item 17 for that, A would say
+        afterwards that it does not have the subscription any more, and 6 would come to B behind
+        17. So A is asked about both, and B gets both in order. The same goes for A when it is
+        owed 6, and another root hands over that it has withdrawn, which it does not wait for
+        here.
+        """
+        name = registration.id
+        higher, withdrawn = self.core.rendezvous.rivals(task.item.cell, registration)
+        for rival in higher:
+            gone = self.core.membership.status(rival.home) in (Status.LOST, Status.LEFT)
+            if not gone and (rival.home, name) not in task.unknown:
+                return rival.home, reversed_route(rival.path)
+        for home in withdrawn:
+            if (home, name) not in task.unknown and self._open.owed_before(task, home, name):
+                return home, ()
+        return registration.home, reversed_route(registration.path)
 
     # Sending.
 
@@ -354,6 +387,10 @@ class Dissemination(Part):
         # What is kept is kept, whichever attempt brought it. But whom the home did not know it
         # may know by now, if an attempt that is for all was planned later.
         unknown = message.unknown if message.attempt >= pending.attempt else ()
+        if unknown and self._open.before(task, sender) != NOTHING_BEFORE:
+            # What it has said of an earlier item got lost. It is asked again about both: where
+            # their clients are now, that one comes first.
+            unknown = ()
         # What it does not name is sent again when its time is up: at once would be no better.
         task.confirmed(sender, message.served, unknown)
         # Where their clients are now, another home may have registered them.
@@ -405,9 +442,8 @@ class Dissemination(Part):
                 del task.pending[home]
             again: set[str] = set()
             if gone:
-                # Their clients may be elsewhere by now. What is older than their claim there
-                # is not owed, and would come behind what is newer.
-                again.update(self._match(task, turn, margin_ns=0))
+                # Their clients may be elsewhere by now.
+                again.update(self._match(task, turn, anew=True))
             again |= {
                 home
                 for home, pending in task.pending.items()

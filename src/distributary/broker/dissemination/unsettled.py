@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from distributary.broker.dissemination.messages import Item, ItemId
 from distributary.broker.dissemination.task import Task
 from distributary.broker.plan_part import NOTHING_BEFORE, After
+from distributary.broker.subscriptions.subscription import subscription_of
 
 __all__ = ["Unsettled"]
 
@@ -53,13 +54,27 @@ class Unsettled:
 
     def before(self, task: Task, home: str) -> After:
         """Return the last earlier item that a home has not confirmed, if there is one."""
+        for earlier in self._earlier(task):
+            pending = earlier.pending.get(home)
+            if pending is not None:
+                return earlier.item.series, earlier.item.number, pending.attempt
+        return NOTHING_BEFORE
+
+    def owed_before(self, task: Task, home: str, registration: str) -> bool:
+        """Whether a home has not confirmed an earlier item for the same subscription."""
+        subscription = subscription_of(registration)
+        return any(
+            home in earlier.pending
+            and subscription in map(subscription_of, earlier.pending[home].registrations)
+            for earlier in self._earlier(task)
+        )
+
+    def _earlier(self, task: Task) -> Iterator[Task]:
+        """Go through what its source has published before in the same cell, the last first."""
         item = task.item
         places = self._places.get(_stream(item), [])
-        for series, number, identifier in reversed(places[: bisect_left(places, _place(task))]):
-            pending = self._tasks[item.identity._replace(id=identifier)].pending.get(home)
-            if pending is not None:
-                return series, number, pending.attempt
-        return NOTHING_BEFORE
+        for _, _, identifier in reversed(places[: bisect_left(places, _place(task))]):
+            yield self._tasks[item.identity._replace(id=identifier)]
 
 
 def _stream(item: Item) -> tuple[str, str, int]:

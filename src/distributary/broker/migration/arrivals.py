@@ -153,6 +153,7 @@ class Arrivals:
         ids = [
             scoped_id(client, read(record.text).subscription.id) for record in moved.subscriptions
         ]
+        core.subscriptions.end_outdated(moved, turn)
         if not core.subscriptions.can_adopt(ids):
             self._step(arrival, Coming.REFUSED)
             del self._by_client[client]
@@ -230,8 +231,17 @@ class Arrivals:
             self._finish(arrival, turn)
 
     def _hand(self, record: HeldRecord, turn: Turn) -> None:
-        """Deliver something, unless the client has ended the subscription meanwhile."""
-        local = self._core.subscriptions.get(record.subscription)
+        """Deliver something, unless the client has ended the subscription meanwhile, or changed it.
+
+        Its old home does not know of a change, and redirects what was published after it too.
+        """
+        subscriptions = self._core.subscriptions
+        skew_ns = ns(self._core.settings.subscriptions.clock_skew_s)
+        local = subscriptions.get(record.subscription)
+        if local is not None and record.registration:
+            local = subscriptions.registered(record.registration)
+            if local is not None and not local.owes(record.published_ns, skew_ns):
+                local = None
         if local is not None and local.client == record.client:
             place = (record.cell, record.series, record.place)
             self._core.deliveries.hand(

@@ -137,22 +137,30 @@ class Departures:
             if registration in (ghost.registration, ghost.coverer)
         ]
 
-    def redirect(self, subscription: str, parcel: Queued, place: Place, turn: Turn) -> None:
+    def redirect(
+        self, local: LocalSubscription, parcel: Queued, place: Place, published_ns: int, turn: Turn
+    ) -> None:
         """Pass something for a client on to its new home, as soon as that one is ready."""
         departure = self._by_client[parcel.client]
         if departure.state is not Leaving.REPLICATING:
-            self._pass_on(departure, subscription, parcel, place, turn)
+            origin = (local.registration, published_ns)
+            self._pass_on(departure, local.id, parcel, place, turn, origin)
 
     def _pass_on(
-        self, departure: Departure, subscription: str, parcel: Queued, place: Place, turn: Turn
+        self,
+        departure: Departure,
+        subscription: str,
+        parcel: Queued,
+        place: Place,
+        turn: Turn,
+        origin: tuple[str, int] = ("", 0),
     ) -> None:
         departure.redirected += 1
         if parcel.number:
             departure.passed[subscription] = parcel.number
         self._keep(departure, turn)
-        message = Redirect(
-            departure.client, departure.redirected, subscription, self._core.encoded(parcel), *place
-        )
+        number, data = departure.redirected, self._core.encoded(parcel)
+        message = Redirect(departure.client, number, subscription, data, *place, *origin)
         self._core.links.send(departure.target, message, turn)
 
     def _catch_up(self, departure: Departure, turn: Turn) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from distributary.broker.addresses import Speaker
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import since, wire
 
 __all__ = [
     "IDS",
@@ -172,10 +172,13 @@ class Connect:
     Attributes
     ----------
     received
-        The number of the last delivery of each subscription.
+        The number of the last delivery of each subscription; none when the client begins anew.
+    epoch
+        As in `Subscribe`.
     """
 
     received: tuple[tuple[str, int], ...]
+    epoch: int = since(2, 0)
 
 
 @wire(171, Speaker.BROKER)
@@ -207,6 +210,10 @@ class Redirect:
     cell, series, place
         Where it stands among what its publisher has published; `place` is 0 when that is
         not known any more.
+    registration, published_ns
+        For which generation of the subscription it came, and when it was published: a change
+        that the client has asked for since may be known to the new home alone. Empty if it came
+        before the client left.
     """
 
     client: str
@@ -216,6 +223,8 @@ class Redirect:
     cell: int
     series: int
     place: int
+    registration: str = since(2, "")
+    published_ns: int = since(2, 0)
 
 
 @wire(173, Speaker.BROKER)

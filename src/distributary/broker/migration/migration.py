@@ -155,9 +155,11 @@ class Migration(Part):
         """Whether it is to be kept here as well, as the client may yet stay."""
         return self._departures.keeps(client)
 
-    def redirect(self, subscription: str, parcel: Queued, place: Place, turn: Turn) -> None:
+    def redirect(
+        self, local: LocalSubscription, parcel: Queued, place: Place, published_ns: int, turn: Turn
+    ) -> None:
         """Pass something for a client that has left on to its new home."""
-        self._departures.redirect(subscription, parcel, place, turn)
+        self._departures.redirect(local, parcel, place, published_ns, turn)
 
     def holds(self, client: Address) -> bool:
         """Whether what roots send for a client has to wait for what its old home sends."""
@@ -213,7 +215,8 @@ class Migration(Part):
         return [
             client
             for client in sorted(self._prices)
-            if not self._departures.busy(client)
+            if client not in self.core.gone
+            and not self._departures.busy(client)
             and not self._arrivals.holds(client)
             and self._departures.movable(client)
         ]
@@ -262,6 +265,8 @@ class Migration(Part):
             return "it is moving already"
         if client not in self._clients() and client not in self._prices:
             return "it is no client of this broker"
+        if client in self.core.gone:
+            return "it has no connection, and cannot be asked"
         if target == self.core.identity:
             return "this broker is its home"
         if not self.core.membership.is_alive(target):
@@ -317,6 +322,7 @@ class Migration(Part):
 
     def _connect(self, message: Connect, sender: Address, turn: Turn) -> None:
         deliveries = self.core.deliveries
+        self.core.subscriptions.begin_anew(sender, message.epoch, turn)
         told = {scoped_id(sender, own): number for own, number in message.received}
         received = deliveries.received_by(sender, told)
         self._arrivals.connected(sender, turn)
@@ -328,7 +334,14 @@ class Migration(Part):
     def _redirect(self, message: Redirect, sender: Address, turn: Turn) -> None:
         parcel: Queued = decode(message.parcel)
         place = (message.cell, message.series, message.place)
-        record = HeldRecord(message.client, message.subscription, parcel, *place)
+        record = HeldRecord(
+            message.client,
+            message.subscription,
+            parcel,
+            *place,
+            registration=message.registration,
+            published_ns=message.published_ns,
+        )
         self._arrivals.redirected(message.number, record, turn)
 
     def _redirect_end(self, message: RedirectEnd, sender: Address, turn: Turn) -> None:

@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 from distributary.broker.addresses import Address
 from distributary.broker.deliveries.queues import Queued
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import since, wire
 from distributary.broker.subscriptions.subscription import LocalSubscription, SubscriptionRecord
 from distributary.broker.transitions import Transitions
 
@@ -268,6 +268,8 @@ class HeldRecord:
     ----------
     doubtful
         Whether it was published about when the subscription came.
+    registration, published_ns
+        As in `Redirect`; empty for what a root has sent.
     """
 
     client: str
@@ -277,6 +279,8 @@ class HeldRecord:
     series: int
     place: int
     doubtful: bool = False
+    registration: str = since(2, "")
+    published_ns: int = since(2, 0)
 
     def precedes(self, other: HeldRecord) -> bool:
         """Whether it is for the same subscription, and was published before."""

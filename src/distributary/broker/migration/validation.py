@@ -84,7 +84,7 @@ def _check_redirect(message: Redirect, rules: Rules) -> None:
     _check_queued(parcel, message.subscription, rules)
     rules.numbers((message.number, message.place))
     rules.cells((message.cell,))
-    rules.times((message.series,))
+    rules.times((message.series, message.published_ns))
 
 
 def _check_redirect_end(message: RedirectEnd, rules: Rules) -> None:
@@ -96,6 +96,7 @@ def _check_redirect_end(message: RedirectEnd, rules: Rules) -> None:
 def _check_connect(message: Connect, rules: Rules) -> None:
     """Refuse that more was received than anybody can send."""
     rules.numbers((number for _, number in message.received), _RECEIVED_MAX)
+    rules.numbers((message.epoch,))
 
 
 def _check_client(
@@ -169,7 +170,7 @@ def _check_subscriptions(record: ClientSubscriptions, rules: Rules) -> None:
     _check_owners((kept.client for kept in record.subscriptions), record.client)
     for kept in record.subscriptions:
         read(kept.text)
-        rules.numbers((kept.version, kept.revision, kept.generation))
+        rules.numbers((kept.version, kept.revision, kept.generation, kept.epoch))
         rules.times((kept.since_ns, kept.until_ns, kept.claim))
     _check_owners((notice.client for notice in record.notices), record.client)
     for notice in record.notices:

@@ -120,6 +120,10 @@ class Rendezvous(Part):
         """Return the registrations to content that a tenant's publication is for, in order."""
         return self._table.matches(cell, publication, tenant, tolerance=False)
 
+    def rivals(self, cell: int, registration: Registration) -> tuple[list[Registration], list[str]]:
+        """Return who else has registered a subscription: with a higher claim, or until lately."""
+        return self._table.rivals(cell, registration)
+
     def followers(
         self, cell: int, publication: Publication, tenant: str = ""
     ) -> list[Registration]:

@@ -22,7 +22,7 @@ from distributary.broker.encoding import journal_key, wire
 from distributary.broker.rendezvous.messages import Copy, Held, Registration
 from distributary.broker.subscriptions.matching import Matcher
 from distributary.broker.subscriptions.messages import Registered, Withdrawn
-from distributary.broker.subscriptions.subscription import filter_of
+from distributary.broker.subscriptions.subscription import filter_of, subscription_of
 from distributary.content import Publication
 
 __all__ = ["Entry", "EntryKey", "EntryRecord", "Purpose", "Request", "Requests", "Table"]
@@ -78,6 +78,7 @@ class Table:
         # is not even looked at.
         self._matchers: dict[int, dict[tuple[str, bool], Matcher[EntryKey]]] = {}
         self._by_home: dict[str, dict[str, Entry]] = {}
+        self._by_subscription: dict[str, dict[EntryKey, Entry]] = {}
 
     def __iter__(self) -> Iterator[Entry]:
         """Go through all entries in the order of their names."""
@@ -119,6 +120,28 @@ class Table:
             found.append(registration)
         return found
 
+    def rivals(self, cell: int, registration: Registration) -> tuple[list[Registration], list[str]]:
+        """Return who else has registered a subscription in a cell, in whichever generation.
+
+        Returns
+        -------
+            Registrations with a higher claim, the highest first, and other homes that have
+            withdrawn theirs.
+        """
+        entries = self._by_subscription.get(subscription_of(registration.id), {})
+        if len(entries) < 2:
+            return [], []
+        higher: list[Registration] = []
+        withdrawn: list[str] = []
+        for entry in entries.values():
+            if cell not in entry.cells or entry.key[0] == registration.home:
+                continue
+            if entry.registration is None:
+                withdrawn.append(entry.key[0])
+            elif entry.registration.claim > registration.claim:
+                higher.append(entry.registration)
+        return sorted(higher, key=lambda one: (-one.claim, one.home, one.id)), sorted(withdrawn)
+
     def take(self, copy: Copy) -> tuple[Entry, set[int], bool] | None:
         """Enter what was said about a registration.
 
@@ -137,6 +160,7 @@ class Table:
                 self.drop(entry, set(entry.cells))
             entry = self._entries[key] = Entry(key, held.version, copy.registration)
             self._by_home.setdefault(held.home, {})[held.id] = entry
+            self._by_subscription.setdefault(subscription_of(held.id), {})[key] = entry
             changed = True
         else:
             changed = _newer(entry.registration, copy.registration)
@@ -162,6 +186,10 @@ class Table:
             del self._by_home[home][name]
             if not self._by_home[home]:
                 del self._by_home[home]
+            subscription = subscription_of(name)
+            del self._by_subscription[subscription][entry.key]
+            if not self._by_subscription[subscription]:
+                del self._by_subscription[subscription]
 
     def keep(self, entry: Entry, turn: Turn) -> None:
         """Make durable what is known of a registration now."""

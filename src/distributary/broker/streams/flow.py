@@ -105,6 +105,14 @@ class Flow:
                 follower.wait = 1 << (_REPEATS - follower.repeats)
                 self._tell(stream, follower, follower.last, turn)
 
+    def tell_again(self, stream: Stream, client: Address, turn: Turn) -> None:
+        """Send a client that was gone what it has not been sent meanwhile."""
+        for follower in stream.followers:
+            if follower.client == client and follower.last is not None:
+                follower.repeats = _REPEATS
+                follower.wait = 1
+                self._tell(stream, follower, follower.last, turn)
+
     def want(self, stream: Stream, least: int, turn: Turn) -> None:
         """Get a version at least this new from above, because somebody below has one."""
         if stream.held < least and least > stream.wanted:

@@ -106,6 +106,13 @@ class Streams(Part):
             Following: self._following,
         }
 
+    def client_back(self, client: Address, turn: Turn) -> None:
+        """Bring a client that was gone up to date."""
+        own = self.core.subscriptions.of_client(client)
+        if any(local.subscription.tolerance is not None for local in own):
+            for _, stream in sorted(self._forest.streams.items()):
+                self._flow.tell_again(stream, client, turn)
+
     def announces(self, client: Address) -> bool:
         """Whether a client has announced objects here, whose trees have their roots here."""
         return self._objects.announced_by(client)

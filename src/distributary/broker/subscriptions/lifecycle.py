@@ -160,6 +160,13 @@ class Lifecycle:
             # Nobody has been promised anything.
             self.end(known, turn)
 
+    def begin_anew(self, new: LocalSubscription, turn: Turn) -> None:
+        """Put a subscription in the place of one that its client has given up elsewhere."""
+        self.begin(new, turn)
+        for local in self._ledger.generations(new.id):
+            if local is not new and local.live:
+                self.end(local, turn)
+
     def _retire_others(self, last: LocalSubscription, until_ns: int, turn: Turn) -> None:
         for local in self._ledger.generations(last.id):
             if local is last or not local.live or local.until_ns:

@@ -49,7 +49,8 @@ class Register:
         Whether it has been confirmed to its client.
     claim
         Orders homes from which the same subscription is registered: when it was asked for,
-        less one for every time that its client has moved since. The highest is served.
+        less one for every time that its client has moved since. Changes do not count. The
+        highest is served.
     tenant
         Its client's. Nothing of any other tenant matches.
     """

@@ -88,6 +88,10 @@ class Notices:
         own = (self._by_name[name] for name in sorted(self._by_name))
         return tuple(notice for notice in own if notice.client == client)
 
+    def knows(self, client: Address) -> bool:
+        """Whether a client has notices to take."""
+        return any(notice.client == client for notice in self._by_name.values())
+
     def _tell(self, turn: Turn, notice: NoticeRecord, attempts: int) -> None:
         if self._by_name.get(notice.name) is not notice:
             return

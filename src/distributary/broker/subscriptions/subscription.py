@@ -13,7 +13,7 @@ from enum import Enum, auto
 from functools import lru_cache
 
 from distributary.broker.addresses import CLIENT_SIGN, Address
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import since, wire
 from distributary.broker.settings import ns
 from distributary.broker.transitions import Transitions
 from distributary.content import ContentSpace, Subscription
@@ -36,6 +36,7 @@ __all__ = [
     "own_id",
     "read",
     "scoped_id",
+    "subscription_of",
 ]
 
 _REMEMBERED_MAX = 65_536
@@ -127,6 +128,12 @@ def own_id(scoped: str) -> str:
     return rest[int(digits.rpartition(_GENERATION)[2]) - 1 :]
 
 
+def subscription_of(registration: str) -> str:
+    """Return what brokers call the subscription that roots call so, in any generation."""
+    number, sign, scoped = registration.partition(_GENERATION)
+    return scoped if sign and number.isdigit() else registration
+
+
 def _written(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
@@ -186,6 +193,7 @@ class SubscriptionRecord:
     revision: int
     generation: int
     until_ns: int
+    epoch: int = since(2, 0)
 
 
 class LocalSubscription:
@@ -218,6 +226,8 @@ class LocalSubscription:
         own is confirmed.
     claim
         As in `messages.subscriptions.Register`.
+    epoch
+        As in `client.Subscribe`.
     cells, cell_mask
         Where it is registered, or would be: in order, and as bits.
     """
@@ -230,6 +240,7 @@ class LocalSubscription:
         "client",
         "confirmed",
         "coverer",
+        "epoch",
         "generation",
         "id",
         "registration",
@@ -250,6 +261,8 @@ class LocalSubscription:
         now_ns: int,
         revision: int = 0,
         generation: int = 0,
+        claim: int | None = None,
+        epoch: int = 0,
     ) -> None:
         self.client = client
         self.text = text
@@ -258,13 +271,14 @@ class LocalSubscription:
         self.registration = f"{generation}{_GENERATION}{self.id}" if generation else self.id
         self.revision = revision
         self.generation = generation
+        self.epoch = epoch
         self.version = version
         self.state = TRANSITIONS.initial
         self.since_ns = now_ns
         self.until_ns = 0
         self.confirmed = False
         self.coverer: str | None = None
-        self.claim = now_ns
+        self.claim = now_ns if claim is None else claim
         self.cells: tuple[int, ...] = ()
         self.cell_mask = 0
 
@@ -287,6 +301,7 @@ class LocalSubscription:
             now_ns=record.since_ns,
             revision=record.revision,
             generation=record.generation,
+            epoch=record.epoch,
         )
         local.confirmed = record.confirmed
         local.until_ns = record.until_ns
@@ -307,6 +322,7 @@ class LocalSubscription:
             self.revision,
             self.generation,
             self.until_ns,
+            self.epoch,
         )
 
     def owes(self, published_ns: int, skew_ns: int) -> bool:

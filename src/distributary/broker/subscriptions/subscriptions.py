@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
 from distributary.broker.client import (
+    AskStatus,
+    ListSubscriptions,
     Refused,
+    Status,
     Subscribe,
     Subscribed,
+    SubscriptionStatus,
     Unsubscribe,
     Unsubscribed,
     named_in,
@@ -22,6 +26,7 @@ from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.ledger import Ledger
 from distributary.broker.subscriptions.lifecycle import Lifecycle
+from distributary.broker.subscriptions.listing import listed, status_of
 from distributary.broker.subscriptions.messages import Registered, RegistrationsRenewed, Withdrawn
 from distributary.broker.subscriptions.notices import NoticeRecord, Notices
 from distributary.broker.subscriptions.subscription import (
@@ -69,6 +74,8 @@ class Subscriptions(Part):
         return {
             Subscribe: self._subscribe,
             Unsubscribe: self._unsubscribe,
+            ListSubscriptions: self._list,
+            AskStatus: self._ask_status,
             Registered: self._registered,
             RegistrationsRenewed: self._renewed,
             Withdrawn: self._withdrawn,
@@ -129,6 +136,10 @@ class Subscriptions(Part):
         """Return the subscriptions of a client that have not ended, by id."""
         return self._ledger.of_client(client)
 
+    def knows(self, client: Address) -> bool:
+        """Whether a client has subscriptions here, or is to hear that one has ended."""
+        return bool(self.of_client(client)) or self._notices.knows(client)
+
     def snapshot(self) -> dict[str, Any]:
         """Return the subscriptions of all clients."""
         return {
@@ -165,8 +176,10 @@ class Subscriptions(Part):
             turn.send(sender, Refused("subscription", reason, id=own))
         elif known is None:
             self._notices.take(name, turn)
-            self._lifecycle.begin(self._made(message, sender, 0, turn), turn)
-        elif known.live and message.revision >= known.revision:
+            self._lifecycle.begin(self._made(message, sender, None, turn), turn)
+        elif known.live and message.epoch > known.epoch:
+            self._begin_anew(known, message, turn)
+        elif known.live and _says(message) >= _says(known):
             # One that is ending will have ended when the client asks again; one that it said
             # before another one has been overtaken.
             self._subscribe_again(known, message, reading, turn)
@@ -180,8 +193,9 @@ class Subscriptions(Part):
         turn: Turn,
     ) -> str | None:
         """Return why a subscription cannot be entered, or be changed so."""
-        if not 0 <= message.revision <= COUNT_MAX:
-            return f"a revision is a number between 0 and {COUNT_MAX:,}"
+        for what, number in (("a revision", message.revision), ("an epoch", message.epoch)):
+            if not 0 <= number <= COUNT_MAX:
+                return f"{what} is a number between 0 and {COUNT_MAX:,}"
         client_max = self.core.settings.subscriptions.client_max
         if known is None:
             config = reading.subscription.config
@@ -190,31 +204,51 @@ class Subscriptions(Part):
                 return "config.expires is a time that has passed"
             if self._ledger.count(sender) >= client_max:
                 return f"a client has at most {client_max:,} subscriptions"
-        elif known.live and message.revision == known.revision and reading != known.reading:
+        elif known.live and _says(message) == _says(known) and reading != known.reading:
             return f"its revision {known.revision} says something else; number changes higher"
         return None
 
     def _made(
-        self, message: Subscribe, client: Address, generation: int, turn: Turn
+        self, message: Subscribe, client: Address, known: LocalSubscription | None, turn: Turn
     ) -> LocalSubscription:
+        """Return a subscription as a client asks for it, which is to follow one that is known."""
         return LocalSubscription(
             client,
             message.subscription,
             version=self._ledger.next_version(turn),
             now_ns=turn.now_ns,
             revision=message.revision,
-            generation=generation,
+            generation=0 if known is None else known.generation + 1,
+            # A change is no reason to be served here rather than where the client comes from; to
+            # have begun anew is.
+            claim=None if known is None or message.epoch > known.epoch else known.claim,
+            epoch=message.epoch,
         )
+
+    def _begin_anew(self, known: LocalSubscription, message: Subscribe, turn: Turn) -> None:
+        """Forget what waits for a client that has been elsewhere since, and owe it what follows.
+
+        A client is to move from A to B. B is lost; the client subscribes anew at C, and gets item
+        9 there. C is lost too, and it comes back to A. There item 5 still waits, as A has kept the
+        client when it heard that B is lost, and would come behind 9. What is numbered goes on
+        where it was, so that nothing on its way is mistaken for something newer.
+        """
+        self._lifecycle.begin_anew(self._made(message, known.client, known, turn), turn)
+        self.core.deliveries.skip(known.id, turn)
+
+    def begin_anew(self, client: Address, epoch: int, turn: Turn) -> None:
+        """Begin anew with all that a client had here in an earlier epoch, which it may repeat."""
+        for name in {local.id: None for local in self.of_client(client)}:
+            known = self.get(name)
+            if known is not None and known.epoch < epoch:
+                message = Subscribe(known.text, known.revision, epoch)
+                self._begin_anew(known, message, turn)
 
     def _subscribe_again(
         self, known: LocalSubscription, message: Subscribe, reading: Reading, turn: Turn
     ) -> None:
         if not _same_registration(reading, known.reading):
-            if self.core.migration.holds(known.client):
-                # Its last home still redirects what it is sent for what the subscription was,
-                # and does not know of the change. The client asks again.
-                return
-            new = self._made(message, known.client, known.generation + 1, turn)
+            new = self._made(message, known.client, known, turn)
             self._lifecycle.change(known, new, turn)
             return
         if message.revision > known.revision:
@@ -232,6 +266,21 @@ class Subscriptions(Part):
         if self.get(name) is not None:
             self._end(name, turn)
         turn.send(sender, Unsubscribed(message.id))
+
+    def _list(self, message: ListSubscriptions, sender: Address, turn: Turn) -> None:
+        # Of each the last generation, which is what its client has said last.
+        last = {local.id: local for local in self.of_client(sender)}
+        standing = [self._status(last[name], turn) for name in sorted(last)]
+        for part in listed(message.request, standing):
+            turn.send(sender, part)
+
+    def _ask_status(self, message: AskStatus, sender: Address, turn: Turn) -> None:
+        local = self.get(scoped_id(sender, message.id))
+        status = None if local is None else self._status(local, turn)
+        turn.send(sender, Status(message.id, status))
+
+    def _status(self, local: LocalSubscription, turn: Turn) -> SubscriptionStatus:
+        return status_of(local, self.core.deliveries.depth(local.id, turn.now_ns))
 
     def give_up(self, local: LocalSubscription, reason: str, turn: Turn) -> None:
         """End a subscription that its client has not ended, and tell it why."""
@@ -261,6 +310,13 @@ class Subscriptions(Part):
         """Return all subscriptions of a client, for its next home."""
         own = tuple(one.record() for one in self.of_client(client))
         return ClientSubscriptions(client, own, self._notices.of_client(client))
+
+    def end_outdated(self, moved: ClientSubscriptions, turn: Turn) -> None:
+        """End what a client had here in an earlier epoch than that in which it comes back."""
+        for record in moved.subscriptions:
+            known = self.get(scoped_id(moved.client, read(record.text).subscription.id))
+            if known is not None and known.epoch < record.epoch:
+                self._end(known.id, turn)
 
     def can_adopt(self, ids: Iterable[str]) -> bool:
         """Whether subscriptions can be entered here: not while one of the same id is ending."""
@@ -294,6 +350,11 @@ class Subscriptions(Part):
     def withdrawing(self, registrations: Iterable[str]) -> bool:
         """Whether some root may still have one of some registrations that have ended here."""
         return self._ledger.withdrawing(set(registrations))
+
+
+def _says(one: Subscribe | LocalSubscription) -> tuple[int, int]:
+    """Return what orders what a client says of a subscription."""
+    return one.epoch, one.revision
 
 
 def _same_registration(one: Reading, other: Reading) -> bool:

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.blob import Blob
@@ -33,6 +34,8 @@ _TWIN_LATE_S = 2.0
 _MEGABYTE = 1e6
 # Nothing ends while it is being registered.
 _EXPIRES_S_MIN = 5.0
+# How often a host notices that a client is back before the client says something.
+_NOTICED = 0.5
 
 
 class ContentClients:
@@ -164,6 +167,14 @@ class ContentClients:
                     change = self._changed(subscription, formats)
                     later_ns = round(rng.uniform(max(at_ns, begin), end))
                     self._world.at(later_ns, subscriber.change, change)
+            # Not those that expire: who asks for one again that is over is refused.
+            stays = subscription.config is not None or not workload.away
+            if not stays and rng.random() < workload.away:
+                length_ns = ns(rng.uniform(*workload.away_s))
+                leaves_ns = round(rng.uniform(begin, end - length_ns))
+                self._world.at(leaves_ns, subscriber.go_away)
+                back = partial(subscriber.come_back, noticed=rng.random() < _NOTICED)
+                self._world.at(leaves_ns + length_ns, back)
 
     def _changed(self, subscription: Subscription, formats: Sequence[str]) -> Subscription:
         """Return a subscription to something else, and sometimes for another device."""

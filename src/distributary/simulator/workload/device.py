@@ -14,17 +14,24 @@ from distributary.simulator.world import World
 __all__ = ["Device"]
 
 _REPEAT_S = 1.0
+# How long it takes until a host notices that a client has gone.
+_NOTICED_S = 1.0
 
 
 class Device:
-    """A client that repeats what is not answered, and goes where its home sends it."""
+    """A client that repeats what is not answered, and goes where its home sends it.
+
+    While it is away it says nothing and hears nothing, and what it would have said is lost.
+    """
 
     def __init__(self, world: World, name: str, home: str, *, tenant: str = "") -> None:
         self.world = world
         self.tenant = tenant
         self.address: Address = client_address(name, tenant)
         self.home = home
+        self._away = False
         self._lost: set[str] = set()
+        self._epoch = 0
         self._next: str | None = None
         self._open: dict[tuple[str, ...], object] = {}
         self._handlers: dict[type, Callable[[Any], object]] = {
@@ -39,6 +46,8 @@ class Device:
 
     def receive(self, message: object, *, sender: Address, now_ns: int) -> None:
         """Take a message; what an earlier home still says is not heard."""
+        if self._away:
+            return
         if isinstance(message, migration.Connected):
             if sender == self._next:
                 self._connected(message)
@@ -49,7 +58,32 @@ class Device:
 
     def send(self, message: object) -> None:
         """Send a message to the home broker; it may get lost."""
-        self.world.send(self.address, self.home, message)
+        self._send_to(self.home, message)
+
+    def _send_to(self, broker: str, message: object) -> None:
+        if not self._away:
+            self.world.send(self.address, broker, message)
+
+    def go_away(self) -> None:
+        """Lose the connection; the host of its home notices before long."""
+        self._away = True
+        self.world.at(self.world.now_ns + ns(_NOTICED_S), self._noticed)
+
+    def _noticed(self) -> None:
+        if self._away:
+            self.world.nodes[self.home].client_gone(self.address)
+
+    def come_back(self, *, noticed: bool) -> None:
+        """Have a connection again.
+
+        Parameters
+        ----------
+        noticed
+            Whether the host of its home says so; otherwise it must say something itself.
+        """
+        self._away = False
+        if noticed:
+            self.world.nodes[self.home].client_back(self.address)
 
     def request(self, message: object, *key: str) -> None:
         """Send a message again and again until `answered` is called with the same key."""
@@ -71,6 +105,7 @@ class Device:
     def reattach(self, home: str) -> None:
         """Go to another home because the first one is lost for ever."""
         self._lost.add(self.home)
+        self._epoch += 1
         self.home = home
         self._connect(home)
         self._ask_again()
@@ -100,7 +135,7 @@ class Device:
         def knock() -> bool:
             if self._next != target:
                 return False
-            self.world.send(self.address, target, migration.Connect(self.received_numbers()))
+            self._send_to(target, migration.Connect(self.received_numbers(), self._epoch))
             return True
 
         self._repeat(knock)

@@ -51,6 +51,7 @@ class Subscriber(Device):
         self.handle(messages.Delivery, self._numbered)
         self.handle(messages.Undeliverable, self._numbered)
         self.handle(messages.Ended, self._ended)
+        self.handle(messages.Status, lambda message: self.answered("status", message.id))
         world.at(world.now_ns + ns(_PRICES_S), self._tell_prices_again)
 
     def subscribe(self, subscription: Subscription) -> None:
@@ -91,14 +92,26 @@ class Subscriber(Device):
             self.answered("subscribe", subscription_id)
             self.ledger.ending(self._named(subscription_id), self.world.now_ns)
 
+    def come_back(self, *, noticed: bool) -> None:
+        """Have a connection again; unless that is noticed, ask how its subscriptions stand."""
+        super().come_back(noticed=noticed)
+        if not noticed:
+            for subscription_id in self._wanted:
+                self.request(messages.AskStatus(subscription_id), "status", subscription_id)
+
     @property
     def _skew_s(self) -> float:
         return self.world.settings.subscriptions.clock_skew_s
 
     def reattach(self, home: str) -> None:
         """Go to another home because the first one is lost for ever, with all it had kept."""
+        self._received.clear()
+        asked = [] if self._stuck else list(self._wanted.values())
+        for subscription in asked:
+            # What was asked before was said in an earlier epoch.
+            self.answered("subscribe", subscription.id)
         super().reattach(home)
-        for subscription in [] if self._stuck else list(self._wanted.values()):
+        for subscription in asked:
             self._ask(subscription)
 
     def received_numbers(self) -> tuple[tuple[str, int], ...]:
@@ -118,7 +131,8 @@ class Subscriber(Device):
         self._wanted[subscription.id] = subscription
         text = json.dumps(subscription.document(), separators=(",", ":"))
         revision = self._revisions.get(subscription.id, 0)
-        self.request(messages.Subscribe(text, revision), "subscribe", subscription.id)
+        message = messages.Subscribe(text, revision, self._epoch)
+        self.request(message, "subscribe", subscription.id)
 
     def _tell_prices_again(self) -> None:
         if self._wanted and not self._stuck:

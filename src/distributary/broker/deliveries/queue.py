@@ -1,0 +1,195 @@
+"""The queue of one subscription: numbered, kept until its client has acknowledged.
+
+No more of it is under way than fits into a window, which moves on as the client acknowledges:
+whoever is slow has what is for it kept here, and not in buffers on the way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import takewhile
+
+from distributary.broker.addresses import Address, tenant_of
+from distributary.broker.blob import Blob
+from distributary.broker.client import Delivery, Undeliverable
+from distributary.broker.dissemination.messages import ItemId
+from distributary.broker.encoding import wire
+from distributary.broker.subscriptions.listing import Depth
+from distributary.broker.subscriptions.subscription import own_id
+from distributary.broker.timers import Timer
+
+__all__ = ["Acknowledged", "Queue", "Queued"]
+
+
+@wire(571)
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """Something that a client has not acknowledged, as it is kept.
+
+    Attributes
+    ----------
+    number
+        Counts what the subscription got from 1; 0 before it has a number.
+    source, id
+        Of the item.
+    event, blob, media_type
+        What is delivered, and its format.
+    reason
+        Why it cannot be, or None.
+    queued_ns
+        When it got its number.
+    """
+
+    client: str
+    subscription: str
+    number: int
+    source: str
+    id: str
+    event: str
+    blob: Blob | None
+    media_type: str
+    reason: str | None
+    queued_ns: int = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes its client is sent."""
+        return len(self.event.encode()) + (0 if self.blob is None else self.blob.size_bytes)
+
+    @property
+    def identity(self) -> ItemId:
+        """What tells the item from others."""
+        return ItemId(tenant_of(self.client), self.source, self.id)
+
+    def message(self) -> Delivery | Undeliverable:
+        """Return it as the client is told."""
+        if self.reason is None:
+            return Delivery(own_id(self.subscription), self.number, self.event, self.blob)
+        own = own_id(self.subscription)
+        return Undeliverable(own, self.number, self.source, self.id, self.reason)
+
+
+@wire(572)
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """How far a client has acknowledged a subscription, as it is kept."""
+
+    client: str
+    subscription: str
+    number: int
+
+
+class Queue:
+    """What a client has not acknowledged of one subscription.
+
+    Attributes
+    ----------
+    client
+        Whose it is.
+    acknowledged, last
+        The last number that was acknowledged, and the last that was given.
+    waiting, size_bytes
+        What lies between, by number and in order, and how many bytes that is.
+    unsent, unsent_bytes
+        The last of these, which have not been sent since the broker started or the client came.
+    shared
+        Whether its numbers are those that the client counts by: it has acknowledged some of
+        them, or they came with it from its last home. A client whose home was lost begins
+        anew, and what it says of the numbers of that home means nothing here.
+    timer, attempts
+        When it is sent again, and how often it was.
+    watch
+        When it is looked at whether something has waited for too long.
+    """
+
+    __slots__ = (
+        "acknowledged",
+        "attempts",
+        "client",
+        "last",
+        "shared",
+        "size_bytes",
+        "timer",
+        "unsent",
+        "unsent_bytes",
+        "waiting",
+        "watch",
+    )
+
+    def __init__(self, client: Address) -> None:
+        self.client = client
+        self.acknowledged = 0
+        self.last = 0
+        self.shared = False
+        self.waiting: dict[int, Queued] = {}
+        self.size_bytes = 0
+        self.unsent: dict[int, Queued] = {}
+        self.unsent_bytes = 0
+        self.watch: Timer | None = None
+        self.timer: Timer | None = None
+        self.attempts = 0
+
+    def put(self, queued: Queued) -> None:
+        """Add something that has its number already."""
+        size_bytes = queued.size_bytes
+        self.waiting[queued.number] = self.unsent[queued.number] = queued
+        self.size_bytes += size_bytes
+        self.unsent_bytes += size_bytes
+        self.last = max(self.last, queued.number)
+
+    def acknowledge(self, number: int) -> list[int]:
+        """Return the numbers that need not be kept any more."""
+        self.shared = True
+        self.acknowledged = max(self.acknowledged, number)
+        self.last = max(self.last, self.acknowledged)
+        done = list(takewhile(lambda waiting: waiting <= self.acknowledged, self.waiting))
+        for waiting in done:
+            size_bytes = self.waiting.pop(waiting).size_bytes
+            self.size_bytes -= size_bytes
+            # After a restart, or by a client that had it from another home.
+            if self.unsent.pop(waiting, None) is not None:
+                self.unsent_bytes -= size_bytes
+        return done
+
+    def begin(self) -> None:
+        """Take everything as not sent, and what was loaded in any order in that of numbers."""
+        self.waiting = dict(sorted(self.waiting.items()))
+        self.unsent = dict(self.waiting)
+        self.unsent_bytes = self.size_bytes
+
+    @property
+    def under_way(self) -> int:
+        """How many were sent and are not acknowledged."""
+        return len(self.waiting) - len(self.unsent)
+
+    def next_within(self, items: int, size_bytes: int) -> Queued | None:
+        """Return what is to be sent next, unless more would be under way than a window allows."""
+        following = next(iter(self.unsent.values()), None)
+        if following is None or self.under_way == 0:
+            return following
+        under_way_bytes = self.size_bytes - self.unsent_bytes
+        full = self.under_way >= items or under_way_bytes + following.size_bytes > size_bytes
+        return None if full else following
+
+    def sent(self, queued: Queued) -> None:
+        """Note that something is under way."""
+        del self.unsent[queued.number]
+        self.unsent_bytes -= queued.size_bytes
+
+    def depth(self, now_ns: int) -> Depth:
+        """Return how much waits."""
+        oldest = self.oldest
+        oldest_s = 0.0 if oldest is None else max(now_ns - oldest.queued_ns, 0) / 1e9
+        return Depth(len(self.waiting), self.size_bytes, self.acknowledged, self.last, oldest_s)
+
+    @property
+    def oldest(self) -> Queued | None:
+        """What has waited for the longest time."""
+        return next(iter(self.waiting.values()), None)
+
+    @property
+    def left(self) -> tuple[int, int, int]:
+        """How many wait, and the numbers of the first and the last of them."""
+        if not self.waiting:
+            return 0, 0, 0
+        return len(self.waiting), min(self.waiting), max(self.waiting)

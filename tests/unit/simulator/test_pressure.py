@@ -1,0 +1,127 @@
+"""The checker of pressure, and clients that are away."""
+
+from __future__ import annotations
+
+import pytest
+from tests.content_worlds import ContentWorld
+
+from distributary.broker.blob import Blob
+from distributary.broker.client import (
+    Acknowledge,
+    AskStatus,
+    Delivery,
+    Ended,
+    Subscribed,
+    Undeliverable,
+)
+from distributary.broker.host import ClientBack, ClientGone
+from distributary.broker.migration.messages import Connect
+from distributary.broker.settings import SubscriptionSettings, ns
+from distributary.simulator.checkers.pressure import PressureCheck
+
+WINDOW = SubscriptionSettings(window_items=3, window_bytes=1_000)
+
+
+def check(*messages: object, gone_ns: int | None = None) -> list[str]:
+    """What is complained about when a home and its client say this, a second apart."""
+    pressure = PressureCheck(WINDOW, lambda broker, client: gone_ns)
+    for second, message in enumerate(messages, 1):
+        said_by_client = isinstance(message, Acknowledge | Connect)
+        parties = ("@a", "aa") if said_by_client else ("aa", "@a")
+        pressure.listen(*parties, message, ns(second))
+    return [violation.what for violation in pressure.violations]
+
+
+def sent(number: int, size_bytes: int = 100) -> Delivery:
+    blob = None if size_bytes <= 100 else Blob.imagined("image/png", size_bytes - 100, "x")
+    return Delivery("s", number, "x" * min(size_bytes, 100), blob)
+
+
+def test_as_much_as_a_window_may_be_under_way_again_and_again() -> None:
+    repeated = (sent(1), sent(2), sent(3), sent(1), sent(2), sent(3))
+    assert check(*repeated, Acknowledge("s", 2), sent(4), sent(5), sent(3)) == []
+
+
+def test_what_is_repeated_after_its_acknowledgement_does_not_count() -> None:
+    """It may have been on its way to the home, or lost."""
+    assert check(sent(1), sent(2), sent(3), Acknowledge("s", 3), sent(1), sent(2), sent(4)) == []
+    repeated = (sent(1), sent(2), Acknowledge("s", 2), sent(1), sent(2), sent(3), sent(4), sent(5))
+    assert check(*repeated) == []
+    assert len(check(*repeated, sent(6))) == 1
+
+
+@pytest.mark.parametrize("last", [sent(4), Undeliverable("s", 4, "/s", "1", "no")])
+def test_more_than_that_is_seen(last: object) -> None:
+    (what,) = check(sent(1), sent(2), sent(3), last)
+    assert what.startswith("@a had 4 deliveries of s with")
+
+
+def test_bytes_are_counted_unless_there_is_only_one() -> None:
+    assert check(sent(1, 5_000)) == []
+    assert check(sent(1, 500), sent(2, 500)) == []
+    (what,) = check(sent(1, 500), sent(2, 501))
+    assert "1,001 bytes" in what
+
+
+@pytest.mark.parametrize(
+    "anew", [Subscribed("s"), Ended("s", "age", 3, 1, 3), Connect((("s", 3),))]
+)
+def test_numbers_that_begin_anew_or_were_got_elsewhere_do_not_count(anew: object) -> None:
+    assert check(sent(1), sent(2), sent(3), anew, sent(4), sent(5)) == []
+
+
+def test_what_is_sent_to_a_client_that_is_gone_is_seen() -> None:
+    assert check(sent(1), sent(2), gone_ns=0) == [], "it may have been decided before"
+    (what,) = check(sent(1), sent(2), sent(3), gone_ns=0)
+    assert "number 3 of s" in what
+
+
+@pytest.mark.parametrize("noticed", [True, False])
+@pytest.mark.parametrize("crashed", [True, False])
+def test_a_client_that_was_away_gets_everything_when_it_is_back(
+    noticed: bool, crashed: bool
+) -> None:
+    """Its host says that it is gone, also to a broker that has been down meanwhile."""
+    world = ContentWorld(4)
+    home = world.members[0]
+    client = world.subscribe("s", home)
+    world.run_s(3)
+    heard: list[object] = []
+    world.world.listeners.append(
+        lambda sender, to, message, _: heard.append(message) if "@s" in (sender, to) else None
+    )
+    client.go_away()
+    world.run_s(2)
+    node = world.world.nodes[home]
+    assert list(node.absent) == ["@s"]
+    if crashed:
+        world.world.crash(home)
+        world.run_s(1)
+        world.overlay.restart(home)
+    assert (ClientGone("@s") in node.first()) == bool(node.absent)
+    for name in ("1", "2"):
+        world.publish(name, world.members[1], media_type=None)
+    world.run_s(10)
+    assert heard == []
+    assert world.got("s") == []
+    client.come_back(noticed=noticed)
+    world.run_s(1)
+    assert (AskStatus("s") in heard) == (not noticed)
+    assert node.absent == {}
+    assert [name for name, _ in world.got("s")] == ["1", "2"]
+    assert world.violations() == []
+
+
+def test_a_host_that_was_down_says_what_is_true_when_it_is_up() -> None:
+    world = ContentWorld(4)
+    home = world.members[0]
+    client = world.subscribe("s", home)
+    world.run_s(3)
+    node = world.world.nodes[home]
+    world.world.crash(home)
+    client.go_away()
+    world.run_s(2)
+    assert list(node.absent) == ["@s"]
+    client.come_back(noticed=True)
+    world.overlay.restart(home)
+    assert not any(isinstance(message, ClientGone | ClientBack) for message in node.first())
