@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.content_worlds import JPEG, PDF, ContentWorld
@@ -11,7 +13,9 @@ from distributary.broker.dissemination.messages import Item, ItemId, Offer, Serv
 from distributary.broker.dissemination.task import Pending, Sequence, Task
 from distributary.broker.dissemination.unsettled import Unsettled
 from distributary.broker.plan_part import NOTHING_BEFORE, Grant
+from distributary.broker.rendezvous.messages import Copy, Held, Registration
 from distributary.broker.subscriptions.subscription import scoped_id
+from distributary.content import Publication
 
 ROOT = "root"
 MAPS = ({"exact": {"type": "map"}},)
@@ -79,15 +83,95 @@ def test_an_item_follows_the_last_one_that_its_home_has_not_confirmed() -> None:
 
 def test_generations_of_a_subscription_are_owed_in_one_place() -> None:
     unsettled = Unsettled()
-    first, second = Task(item(1), None), Task(item(2), None)
-    for task in (first, second):
+    tasks = [Task(item(number), None) for number in (1, 2, 3)]
+    for task, home in zip(tasks, ("old", "new", "old"), strict=True):
         unsettled.add(task)
-    waiting = first.pending["home"] = Pending(0)
-    waiting.registrations["2@cs"] = (None, ())
-    assert unsettled.owed_before(second, "home", "1+2@cs")
-    assert not unsettled.owed_before(first, "home", "1+2@cs")
-    assert not unsettled.owed_before(second, "other", "1+2@cs")
-    assert not unsettled.owed_before(second, "home", "2@ct")
+        task.pending[home] = Pending(0)
+        task.pending[home].registrations["2@cs"] = (None, ())
+    first, second, third = tasks
+    assert unsettled.last_owed(first, "1+2@cs") == frozenset()
+    assert unsettled.last_owed(second, "1+2@cs") == {"old"}
+    assert unsettled.last_owed(third, "1+2@cs") == {"new"}, "and not who is owed what was before"
+    assert unsettled.last_owed(third, "2@ct") == frozenset()
+
+
+class Rivals:
+    """A root, and homes that are down, to some of which the client of a subscription has gone."""
+
+    def __init__(self) -> None:
+        self.world = ContentWorld(6)
+        self.root = self.world.root_of()
+        others = (one for one in self.world.members if one != self.root)
+        self.old, self.new, self.third, self.far, self.last = others
+        self.world.subscribe("s", self.old, MAPS)
+        self.world.subscribe("t", self.third, MAPS)
+        self.world.run_s(3)
+        for home in (self.old, self.new, self.third, self.last):
+            self.world.world.crash(home)
+
+    @property
+    def tasks(self) -> dict[str, Task]:
+        """What the root has not settled, by id."""
+        tasks = self.world.overlay.broker(self.root).core.dissemination._open
+        return {task.item.id: task for task in tasks}
+
+    @property
+    def kept(self) -> Registration:
+        """What the old home has registered."""
+        table = self.world.overlay.broker(self.root).core.rendezvous._table
+        entry = table.get((self.old, scoped_id("@s", "s")))
+        assert entry is not None
+        assert entry.registration is not None
+        return entry.registration
+
+    def publish(self, name: str) -> list[str]:
+        """Return the homes that are owed something for the subscription."""
+        self.world.publish(name, self.far, media_type=None)
+        self.world.run_s(0.5)
+        pending = self.tasks[name].pending.items()
+        return [home for home, one in pending if scoped_id("@s", "s") in one.registrations]
+
+    def tell(self, home: str, registration: Registration | None, version: int) -> None:
+        """Have the root hear what a home has registered, by way of another broker."""
+        overlay = self.world.overlay
+        cell = overlay.world.settings.space.cell_of(Publication.parse(EVENT))
+        held = Held(home, scoped_id("@s", "s"), version, (cell,))
+        registry = overlay.broker(self.root).core.rendezvous._registry
+        overlay.in_turn(
+            self.root, lambda turn: registry.take(Copy(held, registration), turn, late=True)
+        )
+
+
+EVENT = {"specversion": "1.0", "id": "1", "source": "/maps", "type": "map"}
+
+
+def test_a_root_that_has_forgotten_what_a_home_confirmed_does_not_go_back_to_it() -> None:
+    """What was sent to the next home since would come later. Seed 0 of `migration-torn.toml`."""
+    rivals = Rivals()
+    kept = rivals.kept
+    assert rivals.publish("1") == [rivals.old]
+    served = Served(rivals.tasks["1"].item.identity, 9, (kept.id,), ())
+    rivals.world.world.tell(rivals.root, served, sender=rivals.old)
+    rivals.tell(rivals.old, None, 100)
+    rivals.tell(rivals.new, replace(kept, home=rivals.new, claim=kept.claim - 1), 1)
+    assert rivals.publish("2") == [rivals.new]
+    rivals.world.world.crash(rivals.root)
+    rivals.world.overlay.restart(rivals.root)
+    assert kept.id in rivals.tasks["1"].pending[rivals.old].registrations, "it has forgotten"
+    assert rivals.publish("3") == [rivals.new]
+
+
+def test_a_root_that_hears_late_of_a_last_home_sends_it_nothing_past_the_next_one() -> None:
+    rivals = Rivals()
+    kept = rivals.kept
+    rivals.tell(rivals.old, None, 100)
+    rivals.tell(rivals.new, replace(kept, home=rivals.new, claim=kept.claim - 1), 1)
+    assert rivals.publish("1") == [rivals.new]
+    rivals.tell(rivals.old, kept, 101)
+    assert rivals.publish("2") == [rivals.new]
+    # Its client listens to neither any more.
+    rivals.tell(rivals.last, replace(kept, home=rivals.last, claim=kept.claim + 10**9), 1)
+    assert rivals.publish("3") == [rivals.last]
 
 
 def test_a_root_hears_that_a_home_has_lost_a_client_in_the_order_of_items() -> None:

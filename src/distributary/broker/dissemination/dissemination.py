@@ -51,6 +51,7 @@ from distributary.broker.plan_part import NOTHING_BEFORE, RELAY, PlanPart, Route
 from distributary.broker.planning import Planning, PlanningProblem, reversed_route
 from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
+from distributary.broker.subscriptions.messages import MOVES_MAX
 from distributary.broker.telemetry import Planned
 from distributary.broker.timers import Retention
 
@@ -276,24 +277,40 @@ class Dissemination(Part):
     def _server(self, task: Task, registration: Registration) -> tuple[str, Route]:
         """Return the home that is to get an item for a registration, and the way there.
 
-        All generations of a subscription are served at one home at a time. A client moves from A
+        All generations of a subscription are served at one home at a time: at the one that is
+        still owed the item before, or else at that with the highest claim. A client moves from A
         to B and changes its subscription there, while A is behind a partition. A is owed item 6,
         and B alone has registered the new generation. Were B sent item 17 for that, A would say
         afterwards that it does not have the subscription any more, and 6 would come to B behind
         17. So A is asked about both, and B gets both in order. The same goes for A when it is
         owed 6, and another root hands over that it has withdrawn, which it does not wait for
-        here.
+        here. And it goes for B, when it was sent 6 at a time when nobody here knew of A: sent to
+        A, 17 would be redirected, and be there first. Whoever has subscribed anew elsewhere does
+        not listen to either, and waits for neither.
         """
+        others, withdrawn = self.core.rendezvous.rivals(task.item.cell, registration)
+        if not others and not withdrawn:
+            return registration.home, reversed_route(registration.path)
         name = registration.id
-        higher, withdrawn = self.core.rendezvous.rivals(task.item.cell, registration)
-        for rival in higher:
-            gone = self.core.membership.status(rival.home) in (Status.LOST, Status.LEFT)
-            if not gone and (rival.home, name) not in task.unknown:
-                return rival.home, reversed_route(rival.path)
-        for home in withdrawn:
-            if (home, name) not in task.unknown and self._open.owed_before(task, home, name):
-                return home, ()
-        return registration.home, reversed_route(registration.path)
+        able = [
+            one
+            for one in sorted((registration, *others), key=lambda one: -one.claim)
+            if one is registration or self._can_serve(task, one.home, name)
+        ]
+        first = able[0]
+        owed = self._open.last_owed(task, name)
+        if first.home not in owed:
+            for one in able:
+                if one.home in owed and first.claim - one.claim < MOVES_MAX:
+                    return one.home, reversed_route(one.path)
+            for home in withdrawn:
+                if home in owed and (home, name) not in task.unknown:
+                    return home, ()
+        return first.home, reversed_route(first.path)
+
+    def _can_serve(self, task: Task, home: str, name: str) -> bool:
+        gone = self.core.membership.status(home) in (Status.LOST, Status.LEFT)
+        return not gone and (home, name) not in task.unknown
 
     # Sending.
 

@@ -60,14 +60,22 @@ class Unsettled:
                 return earlier.item.series, earlier.item.number, pending.attempt
         return NOTHING_BEFORE
 
-    def owed_before(self, task: Task, home: str, registration: str) -> bool:
-        """Whether a home has not confirmed an earlier item for the same subscription."""
+    def last_owed(self, task: Task, registration: str) -> frozenset[str]:
+        """Return the homes that are owed the last earlier item for the same subscription.
+
+        Not all that are owed an earlier one: a root that has crashed may have forgotten that a
+        home has confirmed, and that it has sent what followed to another.
+        """
         subscription = subscription_of(registration)
-        return any(
-            home in earlier.pending
-            and subscription in map(subscription_of, earlier.pending[home].registrations)
-            for earlier in self._earlier(task)
-        )
+        for earlier in self._earlier(task):
+            homes = frozenset(
+                home
+                for home, pending in earlier.pending.items()
+                if subscription in map(subscription_of, pending.registrations)
+            )
+            if homes:
+                return homes
+        return frozenset()
 
     def _earlier(self, task: Task) -> Iterator[Task]:
         """Go through what its source has published before in the same cell, the last first."""

@@ -125,22 +125,22 @@ class Table:
 
         Returns
         -------
-            Registrations with a higher claim, the highest first, and other homes that have
-            withdrawn theirs.
+            Their registrations, the highest claim first, and other homes that have withdrawn
+            theirs.
         """
         entries = self._by_subscription.get(subscription_of(registration.id), {})
         if len(entries) < 2:
             return [], []
-        higher: list[Registration] = []
+        registered: list[Registration] = []
         withdrawn: list[str] = []
         for entry in entries.values():
             if cell not in entry.cells or entry.key[0] == registration.home:
                 continue
             if entry.registration is None:
                 withdrawn.append(entry.key[0])
-            elif entry.registration.claim > registration.claim:
-                higher.append(entry.registration)
-        return sorted(higher, key=lambda one: (-one.claim, one.home, one.id)), sorted(withdrawn)
+            else:
+                registered.append(entry.registration)
+        return sorted(registered, key=lambda one: (-one.claim, one.home, one.id)), sorted(withdrawn)
 
     def take(self, copy: Copy) -> tuple[Entry, set[int], bool] | None:
         """Enter what was said about a registration.

@@ -17,6 +17,7 @@ from distributary.broker.addresses import Speaker
 from distributary.broker.encoding import wire
 
 __all__ = [
+    "MOVES_MAX",
     "Register",
     "Registered",
     "RegistrationsRenewed",
@@ -25,6 +26,13 @@ __all__ = [
     "Withdrawn",
     "digest_of",
 ]
+
+
+MOVES_MAX = 1_000_000
+"""Claims that differ by less are of one subscription, whose client has moved so often at most.
+
+Nobody who subscribes anew elsewhere does so within a millisecond.
+"""
 
 
 @wire(40, Speaker.BROKER)
