@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
 from distributary.broker.core import Handler, Part
+from distributary.broker.dissemination.known_plans import Prepared
 from distributary.broker.dissemination.messages import (
     AskOwed,
     ConversionLost,
@@ -28,7 +29,7 @@ from distributary.broker.dissemination.messages import (
     Settled,
     Taken,
 )
-from distributary.broker.dissemination.planner import Planner, Probes
+from distributary.broker.dissemination.planner import Planner, Probes, baselines_of
 from distributary.broker.dissemination.settled_items import SettledItems, SettledRecord
 from distributary.broker.dissemination.task import (
     ContentRecord,
@@ -47,8 +48,8 @@ from distributary.broker.encoding import journal_key
 from distributary.broker.formats import formats_of, publication_of
 from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
-from distributary.broker.plan_part import NOTHING_BEFORE, RELAY, PlanPart, Route
-from distributary.broker.planning import Planning, PlanningProblem, reversed_route
+from distributary.broker.plan_part import NOTHING_BEFORE, After, PlanPart, Route
+from distributary.broker.planning import Planning, reversed_route
 from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import Planned
@@ -130,13 +131,20 @@ class Dissemination(Part):
             self._match(task, turn)
             self._send(task, tuple(task.pending), turn)
 
-    def snapshot(self) -> dict[str, Any]:
-        """Return what is not settled, and the plans that were made last, the newest first."""
+    def snapshot(self, *, baselines: bool = False) -> dict[str, Any]:
+        """Return what is not settled, and the plans that were made last, the newest first.
+
+        Parameters
+        ----------
+        baselines
+            Whether these are to be compared with the simple plans.
+        """
         pending = Counter(home for task in self._open for home in task.pending)
         return {
             "open": sum(1 for _ in self._open),
             "kept": len(self._tasks),
             "owed": dict(sorted(pending.items())),
+            "plans": {"made": self._planner.plans.made, "reused": self._planner.plans.reused},
             "recent": [
                 {
                     "at_ns": at_ns,
@@ -144,13 +152,16 @@ class Dissemination(Part):
                     "id": report.id,
                     "chosen": report.chosen,
                     "cost": report.worth._asdict(),
-                    "all_in_root": report.all_in_root and report.all_in_root._asdict(),
-                    "all_in_leaves": report.all_in_leaves and report.all_in_leaves._asdict(),
                     "plan": part.as_data(),
                 }
+                | ({"baselines": self._baselines(part)} if baselines else {})
                 for at_ns, report, part in reversed(self._recent)
             ],
         }
+
+    def _baselines(self, part: PlanPart) -> dict[str, Any]:
+        worth = baselines_of(part, self.core.settings.content)
+        return {name: one._asdict() for name, one in sorted(worth.items())}
 
     # What publishers' homes offer.
 
@@ -325,45 +336,48 @@ class Dissemination(Part):
         self, task: Task, homes: tuple[str, ...], routes: Mapping[str, Route], turn: Turn
     ) -> None:
         after = {home: self._open.before(task, home) for home in homes}
-        problem = self._planner.problem(task, after, routes, turn.now_ns)
-        if problem.size <= self.core.settings.content.plan_size_max:
-            self._send_planned(task, problem, problem.solve(), turn)
+        prepared = self._planner.prepare(task, after, routes, turn.now_ns)
+        problem, known = prepared.problem, prepared.planning
+        if known is None and problem.size <= self.core.settings.content.plan_size_max:
+            known = problem.solve()
+        if known is not None:
+            self._send_planned(task, prepared, known, after, turn)
             return
         task.step(Event.PLANNING)
         task.planned_for = homes
         self._supervision.pause(task)
         self._keep(task, turn)
-        self.core.make_plan(turn, problem, self._planned, task, task.attempt, problem)
+        self.core.make_plan(turn, problem, self._planned, task, task.attempt, prepared)
 
     def _planned(
-        self, turn: Turn, planning: Planning, task: Task, attempt: int, problem: PlanningProblem
+        self, turn: Turn, planning: Planning, task: Task, attempt: int, prepared: Prepared
     ) -> None:
         """Send along a plan that the host has made, unless another attempt has begun since."""
         if task.attempt != attempt or task.state is not State.PLANNING:
             return
         # Earlier items may have been sent anew, or confirmed, while this one was planned.
-        nodes = tuple(
-            node
-            if node.after == RELAY
-            else node._replace(after=self._open.before(task, node.broker))
-            for node in planning.part.nodes
-        )
-        current = replace(planning, part=replace(planning.part, nodes=nodes))
-        self._send_planned(task, problem, current, turn)
+        after = {home: self._open.before(task, home) for home in prepared.problem.homes}
+        self._send_planned(task, prepared, planning, after, turn)
 
     def _send_planned(
-        self, task: Task, problem: PlanningProblem, planning: Planning, turn: Turn
+        self,
+        task: Task,
+        prepared: Prepared,
+        planning: Planning,
+        after: Mapping[str, After],
+        turn: Turn,
     ) -> None:
-        self._planner.adopt(task, problem, planning, turn.now_ns)
+        self._planner.adopt(task, prepared, planning, turn.now_ns)
+        part = prepared.following(after)
         report = self._planner.report(task, planning)
         turn.report(report)
-        self._recent.append((turn.now_ns, report, planning.part))
+        self._recent.append((turn.now_ns, report, part))
         task.step(Event.SENT)
         self._supervision.look_after(task, turn)
         self._keep(task, turn)
-        own, original = self.core.identity, formats_of(self.core.settings, task.item).own
+        own, original = self.core.identity, prepared.problem.formats.own
         self.core.relays.carry_out(
-            Portion(task.item, own, task.attempt, original, planning.part, (task.blob,)), turn
+            Portion(task.item, own, task.attempt, original, part, (task.blob,)), turn
         )
 
     def _try_anew(self, task: Task, turn: Turn) -> None:
@@ -415,7 +429,7 @@ class Dissemination(Part):
         task = self._open.get(message.identity)
         if task is None:
             return
-        formats = formats_of(self.core.settings, task.item)
+        formats = formats_of(self.core.settings, task.item, size_bytes=0)
         makeable = formats.places.keys() - {formats.own}
         lost = [(name, reason) for name, reason in message.lost if name in makeable]
         if not lost or message.attempt > task.attempt:

@@ -97,9 +97,8 @@ class Job:
             (names[origin], names[target]): seconds for origin, target, seconds in part.conversions
         }
         item = portion.item
-        homes = sorted(portion.plan.homes())
         what = journal_key(*item.identity)
-        self.key = f"{what}/{portion.root}/{portion.attempt}/{homes[0]}"
+        self.key = f"{what}/{portion.root}/{portion.attempt}/{min(portion.plan.home_names())}"
 
     def startable(self) -> list[tuple[str, str]]:
         """Return the conversions that can begin, (from, to), which count as begun."""
@@ -126,7 +125,7 @@ class Job:
 
     def left_out(self) -> list[str]:
         """Return the homes that cannot be served any more."""
-        homes = {home for child in self.children for home in child.homes()}
+        homes = {home for child in self.children for home in child.home_names()}
         if self.own:
             homes.add(self.part.first.broker)
         return sorted(homes)

@@ -97,7 +97,7 @@ class Relays(Part):
             self.carry_out(portion, turn)
             return
         handled = self._handled.get(_attempt(portion))
-        if handled is None or not handled.issuperset(portion.plan.homes()):
+        if handled is None or not handled.issuperset(portion.plan.home_names()):
             self.carry_out(portion, turn)
 
     def carry_out(self, portion: Portion, turn: Turn) -> None:
@@ -109,7 +109,7 @@ class Relays(Part):
             if handled is None:
                 handled = self._handled[_attempt(portion)] = set()
                 self._forgetting.keep(_attempt(portion), turn.now_ns + self._kept_ns)
-            handled.update(portion.plan.homes())
+            handled.update(portion.plan.home_names())
         self._under_way[_attempt(portion)] += 1
         if job.waiting:
             turn.persist(f"relays/job/{job.key}", JobRecord(portion))
@@ -228,7 +228,11 @@ class Relays(Part):
         if isinstance(answer, Converted):
             took_ns = turn.now_ns - asked_ns
             self.core.measured.conversion(origin, target, took_ns, answer.blob.size_bytes)
-        for job in self._making.pop(key):
+        jobs = self._making.pop(key)
+        if not self._making:
+            # What is left of a sum of floats would be work for ever.
+            self._load = 0.0
+        for job in jobs:
             job.making.discard(target)
             if isinstance(answer, Converted):
                 job.in_hand[target] = answer.blob
