@@ -60,9 +60,9 @@ def test_an_item_follows_the_last_one_that_its_home_has_not_confirmed() -> None:
     tasks = [Task(item(number, series), None) for series, number in places]
     stranger = Task(item(1, 3)._replace(cell=1), None)
     for task in [*reversed(tasks), stranger]:
-        unsettled.add(task)
         task.pending["home"] = Pending(0)
         task.pending["home"].attempt = 10 * task.item.series + task.item.number
+        unsettled.add(task)
     unsettled.add(tasks[0])
     assert [unsettled.before(task, "home") for task in [*tasks, stranger]] == [
         NOTHING_BEFORE, (1, 1, 11), (1, 2, 12), (5, 1, 51), NOTHING_BEFORE
@@ -84,10 +84,38 @@ def test_generations_of_a_subscription_are_owed_in_one_place() -> None:
         unsettled.add(task)
     waiting = first.pending["home"] = Pending(0)
     waiting.registrations["2@cs"] = (None, ())
+    unsettled.owe(first, "home")
     assert unsettled.owed_before(second, "home", "1+2@cs")
     assert not unsettled.owed_before(first, "home", "1+2@cs")
     assert not unsettled.owed_before(second, "other", "1+2@cs")
     assert not unsettled.owed_before(second, "home", "2@ct")
+
+
+@given(st.lists(st.tuples(st.integers(1, 6), st.sampled_from("ABC"), st.sampled_from("oscr"))))
+def test_what_a_home_waits_for_is_found_as_if_all_were_looked_through(
+    steps: list[tuple[int, str, str]],
+) -> None:
+    unsettled = Unsettled()
+    tasks = {number: Task(item(number), None) for number in range(1, 7)}
+    for number, home, step in steps:
+        task = tasks[number]
+        if step == "o":
+            unsettled.add(task)
+        elif step == "s" and home not in task.pending:
+            task.pending[home] = Pending(0)
+            task.pending[home].attempt = number
+            unsettled.owe(task, home)
+        elif step == "c":
+            task.pending.pop(home, None)
+        elif step == "r" and unsettled.get(task.item.identity) is not None:
+            task.pending.clear()
+            unsettled.remove(task)
+        for later, one in ((n, h) for n in tasks for h in "ABC"):
+            earlier = [t for n, t in tasks.items() if n < later and t in set(unsettled)]
+            waiting = [t for t in earlier if one in t.pending]
+            expected = (1, waiting[-1].item.number, waiting[-1].item.number) if waiting else None
+            assert unsettled.before(tasks[later], one) == (expected or NOTHING_BEFORE)
+    assert len(unsettled) == len(list(unsettled))
 
 
 def test_a_root_hears_that_a_home_has_lost_a_client_in_the_order_of_items() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
@@ -46,6 +47,7 @@ from distributary.broker.dissemination.validation import CHECKS
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key
 from distributary.broker.formats import formats_of, publication_of
+from distributary.broker.links.messages import Step
 from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.plan_part import NOTHING_BEFORE, After, PlanPart, Route
@@ -60,8 +62,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Dissemination"]
 
+_CLAIM = attrgetter("claim")
+
 # As many plans are kept to be looked at.
 _RECENT_MAX = 100
+
+# So many ways are turned round once.
+_WAYS_MAX = 65_536
 
 
 class Dissemination(Part):
@@ -78,6 +85,7 @@ class Dissemination(Part):
         self._sequences: dict[tuple[str, str, int, int], Sequence] = {}
         self._open = Unsettled()
         self._settled_items = SettledItems(core)
+        self._ways: dict[tuple[str, str], tuple[tuple[Step, ...], Route]] = {}
         self._probes = Probes(core, self._found)
         self._planner = Planner(core)
         self._recent: deque[tuple[int, Planned, PlanPart]] = deque(maxlen=_RECENT_MAX)
@@ -258,7 +266,7 @@ class Dissemination(Part):
         matches = self.core.rendezvous.matches(item.cell, publication, item.tenant)
         # The higher claim counts. One that has subscribed anew elsewhere, as its home is
         # lost, is served there.
-        for registration in sorted(matches, key=lambda one: -one.claim):
+        for registration in sorted(matches, key=_CLAIM, reverse=True):
             name = registration.id
             if only is not None and (registration.home, name) != (only.home, only.id):
                 continue
@@ -274,6 +282,7 @@ class Dissemination(Part):
                 if self.core.membership.status(home) in (Status.LOST, Status.LEFT):
                     continue
                 known = task.pending[home] = Pending(turn.now_ns)
+                self._open.owe(task, home)
             taken[name] = home
             if name not in known.registrations:
                 known.attempt = task.attempt + 1
@@ -300,11 +309,21 @@ class Dissemination(Part):
         for rival in higher:
             gone = self.core.membership.status(rival.home) in (Status.LOST, Status.LEFT)
             if not gone and (rival.home, name) not in task.unknown:
-                return rival.home, reversed_route(rival.path)
+                return rival.home, self._way_to(rival)
         for home in withdrawn:
             if (home, name) not in task.unknown and self._open.owed_before(task, home, name):
                 return home, ()
-        return registration.home, reversed_route(registration.path)
+        return registration.home, self._way_to(registration)
+
+    def _way_to(self, registration: Registration) -> Route:
+        """Return the way to the home of a registration, turned round once."""
+        key, path = (registration.home, registration.id), registration.path
+        known = self._ways.get(key)
+        if known is None or known[0] is not path:
+            if len(self._ways) == _WAYS_MAX:
+                self._ways.clear()
+            known = self._ways[key] = (path, reversed_route(path))
+        return known[1]
 
     # Sending.
 

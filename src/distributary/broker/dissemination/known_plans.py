@@ -67,8 +67,11 @@ def order_of_sizes(graph: str, size_bytes: int) -> tuple[int, ...]:
     A device gets the largest format that it can show. So no size stands for another at which
     that would be another format.
     """
+    lines = _lines(graph)
+    if not lines:
+        return ()
     megabytes = size_bytes / 1e6
-    sizes = [fixed + per_mb * megabytes for fixed, per_mb in _lines(graph)]
+    sizes = [fixed + per_mb * megabytes for fixed, per_mb in lines]
     return tuple(sorted(range(len(sizes)), key=lambda k: -sizes[k]))
 
 
