@@ -50,7 +50,7 @@ SETTINGS = replace(
     BRISK,
     graph=json.dumps(MAP_GRAPH),
     subscriptions=SubscriptionSettings(registration_s=10.0, interest_s=6.0),
-    content=ContentSettings(repeat_s=2.0, retention_s=60.0, probe_s=0.5),
+    content=ContentSettings(repeat_s=2.0, retention_s=60.0, probe_s=0.5, compare=True),
     publishing=PublishingSettings(dedupe_s=80.0),
 )
 

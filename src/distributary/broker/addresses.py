@@ -95,6 +95,6 @@ def is_broker(address: Address, digits: int) -> bool:
 
 def speaker_at(address: Address) -> Speaker:
     """Return what kind of speaker has an address."""
-    if is_client(address):
+    if address.startswith(CLIENT_SIGN):
         return Speaker.CLIENT
     return Speaker.HOST if address == HOST else Speaker.BROKER

@@ -196,13 +196,20 @@ class Broker:
         self.core.timers.run(turn)
         return self._effects(turn)
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self, *, baselines: bool = False) -> dict[str, Any]:
         """Return what there is to see of the broker, by part, as plain data.
 
         For consoles and operators; nothing in the protocol depends on it. The time that it
         takes grows with what the broker has, so it is for once a second, not once a message.
+
+        Parameters
+        ----------
+        baselines
+            Whether recent plans are to be compared with the simple ones, which takes longer.
         """
         parts = {name: part.snapshot() for name, part in self.core.parts.items()}
+        if baselines:
+            parts[Dissemination.name] = self.core.dissemination.snapshot(baselines=True)
         return {"broker": self.identity, "measured": self.core.measured.snapshot(), **parts}
 
     def wake_at_ns(self) -> int | None:

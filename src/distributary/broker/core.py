@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from distributary.broker.addresses import Address, speaker_at
+from distributary.broker.addresses import Address, Speaker, speaker_at
 from distributary.broker.blob import Blob
 from distributary.broker.clock import Clock
 from distributary.broker.effects import (
@@ -143,6 +143,7 @@ class Core:
         self.parts: dict[str, Part] = {}
         """Every part by name, in the order in which they hear of changes."""
         self._handlers: dict[type, Handler] = {}
+        self._said_by: dict[type, Speaker | None] = {}
         self._checks: dict[type, Check] = {}
         self._rules = Rules(identity, settings)
         self.tickets = Tickets(self.timers, settings.content)
@@ -156,6 +157,7 @@ class Core:
         for kind, handler in part.handlers().items():
             assert kind not in self._handlers, f"{kind.__name__} has two handlers"
             self._handlers[kind] = handler
+            self._said_by[kind] = speaker_of(kind)
         self._checks.update(part.checks)
 
     def handle(self, message: object, sender: Address, turn: Turn) -> None:
@@ -166,15 +168,11 @@ class Core:
         PeerMisbehaved
             When nobody sends such a message; then nothing has changed.
         """
-        handler = self._handlers.get(type(message))
-        if handler is None:
-            raise PeerMisbehaved(f"nobody sends a {type(message).__name__}")
-        self._validate(message, sender)
-        handler(message, sender, turn)
-
-    def _validate(self, message: object, sender: Address) -> None:
         kind = type(message)
-        said_by = speaker_of(kind)
+        handler = self._handlers.get(kind)
+        if handler is None:
+            raise PeerMisbehaved(f"nobody sends a {kind.__name__}")
+        said_by = self._said_by[kind]
         if said_by is not None and said_by is not speaker_at(sender):
             raise PeerMisbehaved(f"a {kind.__name__} from {sender}; only {said_by.value} say that")
         check = self._checks.get(kind)
@@ -183,6 +181,7 @@ class Core:
                 check(message, self._rules)
             except BadInput as error:
                 raise PeerMisbehaved(f"a {kind.__name__} with a bad text: {error}") from None
+        handler(message, sender, turn)
 
     def tell(self, to: Address, message: object, turn: Turn) -> None:
         """Send a message that is asked for again if it gets lost; to ourselves, handle it."""

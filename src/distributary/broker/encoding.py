@@ -21,7 +21,7 @@ import hashlib
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any, TypeVar, get_type_hints
 
@@ -220,6 +220,7 @@ def _encode_older(kind: _Kind, message: object, version: int) -> bytes:
     return _HEAD.pack(version, kind.number) + _ENCODER.encode(fields)
 
 
+@lru_cache(maxsize=8192)
 def journal_key(*texts: str) -> str:
     """Return what stands for texts of clients in the key of a record.
 

@@ -79,7 +79,9 @@ class Formats:
         return self.graph.names[self.held]
 
 
-def formats_of(settings: Settings, item: Item, lost: tuple[str, ...] = ()) -> Formats:
+def formats_of(
+    settings: Settings, item: Item, lost: tuple[str, ...] = (), *, size_bytes: int | None = None
+) -> Formats:
     """Return the formats of an item.
 
     Parameters
@@ -90,8 +92,11 @@ def formats_of(settings: Settings, item: Item, lost: tuple[str, ...] = ()) -> Fo
         The item.
     lost
         Formats that turned out not to be makeable, in ascending order.
+    size_bytes
+        As if its content were of this size; of the size that it is, unless given.
     """
-    return _formats(settings.graph, item.media_type, item.size_bytes, item.inline, lost)
+    size_bytes = item.size_bytes if size_bytes is None else size_bytes
+    return _formats(settings.graph, item.media_type, size_bytes, item.inline, lost)
 
 
 def formats_in(part: PlanPart) -> Formats:

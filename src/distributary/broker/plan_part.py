@@ -217,6 +217,21 @@ class PlanPart:
             conversions = tuple(one for one in conversions if one[:2] in made)
         return PlanPart(self.formats, self.sizes, conversions, nodes)
 
+    def following(self, after: Mapping[str, After]) -> PlanPart:
+        """Return the same for an item before which, by home, other items must be done."""
+        nodes = self.nodes
+        if all(node.after == RELAY or node.after == after[node.broker] for node in nodes):
+            return self
+        following = tuple(
+            node if node.after == RELAY else node._replace(after=after[node.broker])
+            for node in nodes
+        )
+        return PlanPart(self.formats, self.sizes, self.conversions, following)
+
+    def home_names(self) -> list[str]:
+        """Return the names of the brokers that get something for their own clients."""
+        return [node.broker for node in self.nodes if node.after != RELAY]
+
     def homes(self) -> dict[str, Home]:
         """Return the brokers of this part that get something for their own clients."""
         return {

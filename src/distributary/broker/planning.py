@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from distributary.arrays import FloatArray
 from distributary.broker.formats import Formats, useful
 from distributary.broker.links import messages as messages
 from distributary.broker.plan_part import Home, PlanPart, Route, Step
@@ -37,6 +38,7 @@ __all__ = [
     "PlanningProblem",
     "along_hop",
     "around",
+    "conditions_of",
     "longest_work",
     "plan_tree",
     "reversed_route",
@@ -189,16 +191,34 @@ def plan_tree(
         node_costs = tree.node_costs * (1.0 + settings.load_growth * waits)
         loaded = replace(problem, tree=replace(tree, node_costs=node_costs))
         plans = {**plans, UNDER_LOAD: place(loaded, method=settings.method).plan}
-    conditions = Conditions(
-        waits,
-        np.array([float(len(homes[name].grants)) if name in homes else 0.0 for name in tree.names]),
-        _MEGABITS_PER_MEGABYTE / settings.link_mbps if settings.link_mbps > 0.0 else 0.0,
-        settings.delay_weight,
-    )
+    deliveries = [len(homes[name].grants) if name in homes else 0 for name in tree.names]
+    conditions = conditions_of(waits, deliveries, settings)
+    if alike.format_count == 1 and PLANNED in plans and not settings.compare:
+        plans = {PLANNED: plans[PLANNED]}
     compared = {name: objective(problem, plan, conditions) for name, plan in plans.items()}
     chosen = settings.method if settings.method in BASELINES else least(compared)
     part = PlanPart.of(problem, plans[chosen], homes, waits_s)
     return Planning(problem, plans[chosen], part, chosen, compared)
+
+
+def conditions_of(
+    waits_s: Sequence[float] | FloatArray, deliveries: Sequence[int], settings: ContentSettings
+) -> Conditions:
+    """Return what a plan meets when it is carried out.
+
+    Parameters
+    ----------
+    waits_s, deliveries
+        By broker, how long it is busy with other conversions, and how many deliveries it makes.
+    settings
+        How to plan.
+    """
+    return Conditions(
+        np.asarray(waits_s, dtype=np.float64),
+        np.array(deliveries, dtype=np.float64),
+        _MEGABITS_PER_MEGABYTE / settings.link_mbps if settings.link_mbps > 0.0 else 0.0,
+        settings.delay_weight,
+    )
 
 
 def _wanted(formats: Formats, home: Home | None) -> tuple[int, ...]:

@@ -144,7 +144,8 @@ class ContentSettings:
     retention_s
         How long a publication, and the knowledge that it was handled, are kept.
     compare
-        Whether every plan is compared with converting at the root and at the leaves.
+        Whether every plan is reported beside converting at the root and at the leaves. A
+        snapshot compares recent plans on request, without this.
     probe_bytes
         What a probe takes on a link.
     probe_s
@@ -167,7 +168,7 @@ class ContentSettings:
     link_mbps: float = 0.0
     repeat_s: float = 10.0
     retention_s: float = 180.0
-    compare: bool = True
+    compare: bool = False
     probe_bytes: int = 100
     probe_s: float = 2.0
     plan_size_max: int = 1_000

@@ -64,9 +64,9 @@ def test_an_item_follows_the_last_one_that_its_home_has_not_confirmed() -> None:
     tasks = [Task(item(number, series), None) for series, number in places]
     stranger = Task(item(1, 3)._replace(cell=1), None)
     for task in [*reversed(tasks), stranger]:
-        unsettled.add(task)
         task.pending["home"] = Pending(0)
         task.pending["home"].attempt = 10 * task.item.series + task.item.number
+        unsettled.add(task)
     unsettled.add(tasks[0])
     assert [unsettled.before(task, "home") for task in [*tasks, stranger]] == [
         NOTHING_BEFORE, (1, 1, 11), (1, 2, 12), (5, 1, 51), NOTHING_BEFORE
@@ -88,6 +88,7 @@ def test_generations_of_a_subscription_are_owed_in_one_place() -> None:
         unsettled.add(task)
         task.pending[home] = Pending(0)
         task.pending[home].registrations["2@cs"] = (None, ())
+        unsettled.owe(task, home)
     first, second, third = tasks
     assert unsettled.last_owed(first, "1+2@cs") == frozenset()
     assert unsettled.last_owed(second, "1+2@cs") == {"old"}
@@ -172,6 +173,33 @@ def test_a_root_that_hears_late_of_a_last_home_sends_it_nothing_past_the_next_on
     # Its client listens to neither any more.
     rivals.tell(rivals.last, replace(kept, home=rivals.last, claim=kept.claim + 10**9), 1)
     assert rivals.publish("3") == [rivals.last]
+
+
+@given(st.lists(st.tuples(st.integers(1, 6), st.sampled_from("ABC"), st.sampled_from("oscr"))))
+def test_what_a_home_waits_for_is_found_as_if_all_were_looked_through(
+    steps: list[tuple[int, str, str]],
+) -> None:
+    unsettled = Unsettled()
+    tasks = {number: Task(item(number), None) for number in range(1, 7)}
+    for number, home, step in steps:
+        task = tasks[number]
+        if step == "o":
+            unsettled.add(task)
+        elif step == "s" and home not in task.pending:
+            task.pending[home] = Pending(0)
+            task.pending[home].attempt = number
+            unsettled.owe(task, home)
+        elif step == "c":
+            task.pending.pop(home, None)
+        elif step == "r" and unsettled.get(task.item.identity) is not None:
+            task.pending.clear()
+            unsettled.remove(task)
+        for later, one in ((n, h) for n in tasks for h in "ABC"):
+            earlier = [t for n, t in tasks.items() if n < later and t in set(unsettled)]
+            waiting = [t for t in earlier if one in t.pending]
+            expected = (1, waiting[-1].item.number, waiting[-1].item.number) if waiting else None
+            assert unsettled.before(tasks[later], one) == (expected or NOTHING_BEFORE)
+    assert len(unsettled) == len(list(unsettled))
 
 
 def test_a_root_hears_that_a_home_has_lost_a_client_in_the_order_of_items() -> None:

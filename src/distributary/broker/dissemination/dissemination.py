@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
 from distributary.broker.core import Handler, Part
+from distributary.broker.dissemination.known_plans import Prepared
 from distributary.broker.dissemination.messages import (
     AskOwed,
     ConversionLost,
@@ -28,7 +30,7 @@ from distributary.broker.dissemination.messages import (
     Settled,
     Taken,
 )
-from distributary.broker.dissemination.planner import Planner, Probes
+from distributary.broker.dissemination.planner import Planner, Probes, baselines_of
 from distributary.broker.dissemination.settled_items import SettledItems, SettledRecord
 from distributary.broker.dissemination.task import (
     ContentRecord,
@@ -45,10 +47,11 @@ from distributary.broker.dissemination.validation import CHECKS
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key
 from distributary.broker.formats import formats_of, publication_of
+from distributary.broker.links.messages import Step
 from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
-from distributary.broker.plan_part import NOTHING_BEFORE, RELAY, PlanPart, Route
-from distributary.broker.planning import Planning, PlanningProblem, reversed_route
+from distributary.broker.plan_part import NOTHING_BEFORE, After, PlanPart, Route
+from distributary.broker.planning import Planning, reversed_route
 from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.messages import MOVES_MAX
@@ -60,8 +63,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Dissemination"]
 
+_CLAIM = attrgetter("claim")
+
 # As many plans are kept to be looked at.
 _RECENT_MAX = 100
+
+# So many ways are turned round once.
+_WAYS_MAX = 65_536
 
 
 class Dissemination(Part):
@@ -78,6 +86,7 @@ class Dissemination(Part):
         self._sequences: dict[tuple[str, str, int, int], Sequence] = {}
         self._open = Unsettled()
         self._settled_items = SettledItems(core)
+        self._ways: dict[tuple[str, str], tuple[tuple[Step, ...], Route]] = {}
         self._probes = Probes(core, self._found)
         self._planner = Planner(core)
         self._recent: deque[tuple[int, Planned, PlanPart]] = deque(maxlen=_RECENT_MAX)
@@ -131,13 +140,20 @@ class Dissemination(Part):
             self._match(task, turn)
             self._send(task, tuple(task.pending), turn)
 
-    def snapshot(self) -> dict[str, Any]:
-        """Return what is not settled, and the plans that were made last, the newest first."""
+    def snapshot(self, *, baselines: bool = False) -> dict[str, Any]:
+        """Return what is not settled, and the plans that were made last, the newest first.
+
+        Parameters
+        ----------
+        baselines
+            Whether these are to be compared with the simple plans.
+        """
         pending = Counter(home for task in self._open for home in task.pending)
         return {
             "open": sum(1 for _ in self._open),
             "kept": len(self._tasks),
             "owed": dict(sorted(pending.items())),
+            "plans": {"made": self._planner.plans.made, "reused": self._planner.plans.reused},
             "recent": [
                 {
                     "at_ns": at_ns,
@@ -145,13 +161,16 @@ class Dissemination(Part):
                     "id": report.id,
                     "chosen": report.chosen,
                     "cost": report.worth._asdict(),
-                    "all_in_root": report.all_in_root and report.all_in_root._asdict(),
-                    "all_in_leaves": report.all_in_leaves and report.all_in_leaves._asdict(),
                     "plan": part.as_data(),
                 }
+                | ({"baselines": self._baselines(part)} if baselines else {})
                 for at_ns, report, part in reversed(self._recent)
             ],
         }
+
+    def _baselines(self, part: PlanPart) -> dict[str, Any]:
+        worth = baselines_of(part, self.core.settings.content)
+        return {name: one._asdict() for name, one in sorted(worth.items())}
 
     # What publishers' homes offer.
 
@@ -248,7 +267,7 @@ class Dissemination(Part):
         matches = self.core.rendezvous.matches(item.cell, publication, item.tenant)
         # The higher claim counts. One that has subscribed anew elsewhere, as its home is
         # lost, is served there.
-        for registration in sorted(matches, key=lambda one: -one.claim):
+        for registration in sorted(matches, key=_CLAIM, reverse=True):
             name = registration.id
             if only is not None and (registration.home, name) != (only.home, only.id):
                 continue
@@ -264,6 +283,7 @@ class Dissemination(Part):
                 if self.core.membership.status(home) in (Status.LOST, Status.LEFT):
                     continue
                 known = task.pending[home] = Pending(turn.now_ns)
+                self._open.owe(task, home)
             taken[name] = home
             if name not in known.registrations:
                 known.attempt = task.attempt + 1
@@ -290,7 +310,7 @@ class Dissemination(Part):
         """
         others, withdrawn = self.core.rendezvous.rivals(task.item.cell, registration)
         if not others and not withdrawn:
-            return registration.home, reversed_route(registration.path)
+            return registration.home, self._way_to(registration)
         name = registration.id
         able = [
             one
@@ -302,15 +322,25 @@ class Dissemination(Part):
         if first.home not in owed:
             for one in able:
                 if one.home in owed and first.claim - one.claim < MOVES_MAX:
-                    return one.home, reversed_route(one.path)
+                    return one.home, self._way_to(one)
             for home in withdrawn:
                 if home in owed and (home, name) not in task.unknown:
                     return home, ()
-        return first.home, reversed_route(first.path)
+        return first.home, self._way_to(first)
 
     def _can_serve(self, task: Task, home: str, name: str) -> bool:
         gone = self.core.membership.status(home) in (Status.LOST, Status.LEFT)
         return not gone and (home, name) not in task.unknown
+
+    def _way_to(self, registration: Registration) -> Route:
+        """Return the way to the home of a registration, turned round once."""
+        key, path = (registration.home, registration.id), registration.path
+        known = self._ways.get(key)
+        if known is None or known[0] is not path:
+            if len(self._ways) == _WAYS_MAX:
+                self._ways.clear()
+            known = self._ways[key] = (path, reversed_route(path))
+        return known[1]
 
     # Sending.
 
@@ -342,45 +372,48 @@ class Dissemination(Part):
         self, task: Task, homes: tuple[str, ...], routes: Mapping[str, Route], turn: Turn
     ) -> None:
         after = {home: self._open.before(task, home) for home in homes}
-        problem = self._planner.problem(task, after, routes, turn.now_ns)
-        if problem.size <= self.core.settings.content.plan_size_max:
-            self._send_planned(task, problem, problem.solve(), turn)
+        prepared = self._planner.prepare(task, after, routes, turn.now_ns)
+        problem, known = prepared.problem, prepared.planning
+        if known is None and problem.size <= self.core.settings.content.plan_size_max:
+            known = problem.solve()
+        if known is not None:
+            self._send_planned(task, prepared, known, after, turn)
             return
         task.step(Event.PLANNING)
         task.planned_for = homes
         self._supervision.pause(task)
         self._keep(task, turn)
-        self.core.make_plan(turn, problem, self._planned, task, task.attempt, problem)
+        self.core.make_plan(turn, problem, self._planned, task, task.attempt, prepared)
 
     def _planned(
-        self, turn: Turn, planning: Planning, task: Task, attempt: int, problem: PlanningProblem
+        self, turn: Turn, planning: Planning, task: Task, attempt: int, prepared: Prepared
     ) -> None:
         """Send along a plan that the host has made, unless another attempt has begun since."""
         if task.attempt != attempt or task.state is not State.PLANNING:
             return
         # Earlier items may have been sent anew, or confirmed, while this one was planned.
-        nodes = tuple(
-            node
-            if node.after == RELAY
-            else node._replace(after=self._open.before(task, node.broker))
-            for node in planning.part.nodes
-        )
-        current = replace(planning, part=replace(planning.part, nodes=nodes))
-        self._send_planned(task, problem, current, turn)
+        after = {home: self._open.before(task, home) for home in prepared.problem.homes}
+        self._send_planned(task, prepared, planning, after, turn)
 
     def _send_planned(
-        self, task: Task, problem: PlanningProblem, planning: Planning, turn: Turn
+        self,
+        task: Task,
+        prepared: Prepared,
+        planning: Planning,
+        after: Mapping[str, After],
+        turn: Turn,
     ) -> None:
-        self._planner.adopt(task, problem, planning, turn.now_ns)
+        self._planner.adopt(task, prepared, planning, turn.now_ns)
+        part = prepared.following(after)
         report = self._planner.report(task, planning)
         turn.report(report)
-        self._recent.append((turn.now_ns, report, planning.part))
+        self._recent.append((turn.now_ns, report, part))
         task.step(Event.SENT)
         self._supervision.look_after(task, turn)
         self._keep(task, turn)
-        own, original = self.core.identity, formats_of(self.core.settings, task.item).own
+        own, original = self.core.identity, prepared.problem.formats.own
         self.core.relays.carry_out(
-            Portion(task.item, own, task.attempt, original, planning.part, (task.blob,)), turn
+            Portion(task.item, own, task.attempt, original, part, (task.blob,)), turn
         )
 
     def _try_anew(self, task: Task, turn: Turn) -> None:
@@ -432,7 +465,7 @@ class Dissemination(Part):
         task = self._open.get(message.identity)
         if task is None:
             return
-        formats = formats_of(self.core.settings, task.item)
+        formats = formats_of(self.core.settings, task.item, size_bytes=0)
         makeable = formats.places.keys() - {formats.own}
         lost = [(name, reason) for name, reason in message.lost if name in makeable]
         if not lost or message.attempt > task.attempt:

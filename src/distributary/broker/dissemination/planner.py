@@ -11,24 +11,33 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
+from distributary.broker.dissemination.known_plans import (
+    KnownPlans,
+    Prepared,
+    TypicalSizes,
+    order_of_sizes,
+)
 from distributary.broker.dissemination.messages import ItemId, Probe, ProbeAnswer
 from distributary.broker.dissemination.task import Task
 from distributary.broker.effects import Turn
 from distributary.broker.formats import Formats, choice, formats_of
-from distributary.broker.plan_part import After, Grant, Home, Route
+from distributary.broker.plan_part import After, Grant, Home, PlanPart, Route
 from distributary.broker.planning import (
     Planning,
     PlanningProblem,
     along_hop,
     around,
-    longest_work,
+    conditions_of,
     tree_along,
 )
-from distributary.broker.settings import ns
+from distributary.broker.settings import ContentSettings, ns
 from distributary.broker.telemetry import Planned, Worth
 from distributary.broker.timers import Timer
 from distributary.content.format_choice import NoFormat
 from distributary.errors import PeerMisbehaved
+from distributary.placement.baselines import BASELINES
+from distributary.placement.conversions import Converter
+from distributary.placement.objective import Objective, objective
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -42,11 +51,13 @@ class Planner:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._workloads = Workloads()
+        self._sizes = TypicalSizes()
+        self.plans = KnownPlans()
 
-    def problem(
+    def prepare(
         self, task: Task, after: Mapping[str, After], routes: Mapping[str, Route], now_ns: int
-    ) -> PlanningProblem:
-        """Return what is to be planned for some homes of an item.
+    ) -> Prepared:
+        """Return what is to be planned for some homes of an item, with its plan if it is known.
 
         Parameters
         ----------
@@ -59,8 +70,53 @@ class Planner:
         now_ns
             The time.
         """
+        pending = task.pending
+        formats = self.formats(task)
+        key = (
+            formats,
+            tuple(task.lost.items()),
+            tuple((home, routes.get(home), *pending[home].registrations.items()) for home in after),
+        )
+        known = self.plans.get(key, self._core.membership.routes)
+        if known is None or (known.converts and self._is_busy(known, now_ns)):
+            known = Prepared(key, *self._problem(task, formats, after, routes, now_ns))
+        else:
+            self.plans.reused += 1
+        for home in after:
+            pending[home].above = known.above[home]
+        return known
+
+    def formats(self, task: Task) -> Formats:
+        """Return the formats of an item, with the sizes of one that is about as large."""
+        settings, item = self._core.settings, task.item
+        kind = (item.media_type, order_of_sizes(settings.graph, item.size_bytes))
+        size_bytes = self._sizes.of(kind, item.size_bytes)
+        return formats_of(settings, item, task.lost_formats, size_bytes=size_bytes)
+
+    def adopt(self, task: Task, prepared: Prepared, planning: Planning, now_ns: int) -> None:
+        """Count on a plan that is carried out."""
+        if prepared.planning is None:
+            prepared.planning = planning
+            self.plans.add(prepared, self._core.membership.routes)
+        task.work_s = prepared.work_s
+        self._workloads.add(planning, now_ns)
+
+    def _is_busy(self, known: Prepared, now_ns: int) -> bool:
+        """Whether a broker on the tree of a plan has something to convert by now."""
+        left_s = self._workloads.left_s
+        return self._core.relays.left_s > 0.0 or any(
+            left_s(name, now_ns) for name in known.problem.tree.names
+        )
+
+    def _problem(
+        self,
+        task: Task,
+        formats: Formats,
+        after: Mapping[str, After],
+        routes: Mapping[str, Route],
+        now_ns: int,
+    ) -> tuple[PlanningProblem, dict[str, frozenset[str]]]:
         core = self._core
-        formats = formats_of(core.settings, task.item, task.lost_formats)
         homes: dict[str, Home] = {}
         ways: dict[str, Route] = {}
         for home, before in after.items():
@@ -68,22 +124,18 @@ class Planner:
             homes[home] = Home(before, _grants(formats, task, pending.registrations))
             ways[home] = self._way(home, routes.get(home), pending.registrations)
         self._along_own_hops(ways)
-        for home, way in ways.items():
-            above = frozenset(broker for broker, _, _ in way if broker != home)
-            task.pending[home].above = above
+        above = {
+            home: frozenset(broker for broker, _, _ in way if broker != home)
+            for home, way in ways.items()
+        }
         tree = tree_along(core.identity, core.membership.node_cost, ways)
         waits_s = {name: self._workloads.left_s(name, now_ns) for name in tree.names}
         # Of itself the root knows all that it has to do, for others too.
         waits_s[core.identity] = core.relays.left_s
-        return PlanningProblem(
+        problem = PlanningProblem(
             formats, tree, (formats.held,), homes, waits_s, core.settings.content
         )
-
-    def adopt(self, task: Task, problem: PlanningProblem, planning: Planning, now_ns: int) -> None:
-        """Count on a plan that is carried out."""
-        # Links may take longer than conversions, and brokers longer than predicted.
-        task.work_s = max(longest_work(planning, problem.waits_s), planning.objective.latest_s)
-        self._workloads.add(planning, now_ns)
+        return problem, above
 
     def report(self, task: Task, planning: Planning) -> Planned:
         """Return what there is to tell about a plan."""
@@ -93,9 +145,9 @@ class Planner:
             task.item.id,
             planning.problem.node_count,
             planning.chosen,
-            _worth(planning, planning.chosen),
-            _worth(planning, "all-in-root") if compared else None,
-            _worth(planning, "all-in-leaves") if compared else None,
+            _worth(planning.objective),
+            _worth(planning.compared["all-in-root"]) if compared else None,
+            _worth(planning.compared["all-in-leaves"]) if compared else None,
             task.item.tenant,
         )
 
@@ -126,8 +178,20 @@ class Planner:
                 ways[home] = along_hop(way, step)
 
 
-def _worth(planning: Planning, name: str) -> Worth:
-    found = planning.compared[name]
+def baselines_of(part: PlanPart, settings: ContentSettings) -> dict[str, Worth]:
+    """Return what the simple plans would come to, by name, where a plan was carried out."""
+    problem = part.problem(alpha=settings.alpha, beta=settings.beta)
+    converter = Converter(problem.graph.costs)
+    conditions = conditions_of(
+        [node.wait_s for node in part.nodes], [len(node.grants) for node in part.nodes], settings
+    )
+    return {
+        name: _worth(objective(problem, made(problem, converter), conditions))
+        for name, made in BASELINES.items()
+    }
+
+
+def _worth(found: Objective) -> Worth:
     return Worth(found.cost.transmission, found.cost.conversion, found.delay_s)
 
 

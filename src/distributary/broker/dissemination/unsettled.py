@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 
 from distributary.broker.dissemination.messages import Item, ItemId
@@ -15,6 +16,9 @@ __all__ = ["Unsettled"]
 _Place = tuple[int, int, str]
 """(series, number, id) among what a source publishes in a cell."""
 
+_Stream = tuple[str, str, int]
+"""(tenant, source, cell): what a source publishes in a cell."""
+
 
 class Unsettled:
     """The items that a root has not settled.
@@ -26,11 +30,18 @@ class Unsettled:
 
     def __init__(self) -> None:
         self._tasks: dict[ItemId, Task] = {}
-        self._places: dict[tuple[str, str, int], list[_Place]] = {}
+        self._counts: Counter[_Stream] = Counter()
+        # By stream and home, in order: whatever the home has not confirmed, and some that it
+        # has. Most homes have confirmed all while one is away for which a thousand items wait;
+        # to look through those for every home and item would take most of a root's time.
+        self._owed: dict[_Stream, dict[str, list[_Place]]] = {}
 
     def __iter__(self) -> Iterator[Task]:
         """Go through all of them, in the order in which they came."""
         return iter(self._tasks.values())
+
+    def __len__(self) -> int:
+        return len(self._tasks)
 
     def get(self, identity: ItemId) -> Task | None:
         """Return an item, if it is not settled."""
@@ -41,23 +52,34 @@ class Unsettled:
         item = task.item
         if item.identity not in self._tasks:
             self._tasks[item.identity] = task
-            insort(self._places.setdefault(_stream(item), []), _place(task))
+            self._counts[_stream(item)] += 1
+            for home in task.pending:
+                self.owe(task, home)
+
+    def owe(self, task: Task, home: str) -> None:
+        """Note that a home has not confirmed an item, whenever it begins to be waited for."""
+        item = task.item
+        if item.identity in self._tasks:
+            owed = self._owed.setdefault(_stream(item), {}).setdefault(home, [])
+            place = _place(task)
+            at = bisect_left(owed, place)
+            if at == len(owed) or owed[at] != place:
+                owed.insert(at, place)
 
     def remove(self, task: Task) -> None:
         """Note that an item is settled."""
         item = task.item
+        stream = _stream(item)
         del self._tasks[item.identity]
-        places = self._places[_stream(item)]
-        del places[bisect_left(places, _place(task))]
-        if not places:
-            del self._places[_stream(item)]
+        self._counts[stream] -= 1
+        if not self._counts[stream]:
+            del self._counts[stream]
+            self._owed.pop(stream, None)
 
     def before(self, task: Task, home: str) -> After:
         """Return the last earlier item that a home has not confirmed, if there is one."""
-        for earlier in self._earlier(task):
-            pending = earlier.pending.get(home)
-            if pending is not None:
-                return earlier.item.series, earlier.item.number, pending.attempt
+        for earlier in self._owed_before(task, home):
+            return earlier.item.series, earlier.item.number, earlier.pending[home].attempt
         return NOTHING_BEFORE
 
     def last_owed(self, task: Task, registration: str) -> frozenset[str]:
@@ -67,25 +89,33 @@ class Unsettled:
         home has confirmed, and that it has sent what followed to another.
         """
         subscription = subscription_of(registration)
-        for earlier in self._earlier(task):
-            homes = frozenset(
-                home
-                for home, pending in earlier.pending.items()
-                if subscription in map(subscription_of, pending.registrations)
-            )
-            if homes:
-                return homes
-        return frozenset()
+        last: dict[str, _Place] = {}
+        for home in self._owed.get(_stream(task.item), {}):
+            for earlier in self._owed_before(task, home):
+                registrations = earlier.pending[home].registrations
+                if subscription in map(subscription_of, registrations):
+                    last[home] = _place(earlier)
+                    break
+        latest = max(last.values(), default=None)
+        return frozenset(home for home, place in last.items() if place == latest)
 
-    def _earlier(self, task: Task) -> Iterator[Task]:
-        """Go through what its source has published before in the same cell, the last first."""
+    def _owed_before(self, task: Task, home: str) -> Iterator[Task]:
+        """Go through what its source has published before and a home waits for, the last first."""
         item = task.item
-        places = self._places.get(_stream(item), [])
-        for _, _, identifier in reversed(places[: bisect_left(places, _place(task))]):
-            yield self._tasks[item.identity._replace(id=identifier)]
+        owed = self._owed.get(_stream(item), {}).get(home)
+        if not owed:
+            return
+        identity = item.identity
+        for at in range(bisect_left(owed, _place(task)) - 1, -1, -1):
+            earlier = self._tasks.get(identity._replace(id=owed[at][2]))
+            if earlier is not None and home in earlier.pending:
+                yield earlier
+            else:
+                # It has been confirmed since.
+                del owed[at]
 
 
-def _stream(item: Item) -> tuple[str, str, int]:
+def _stream(item: Item) -> _Stream:
     return item.tenant, item.source, item.cell
 
 

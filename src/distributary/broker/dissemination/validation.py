@@ -82,7 +82,9 @@ def _check_offer(offer: Offer, rules: Rules) -> None:
     item = offer.item
     check_item(item, rules)
     check_item_blob(item, offer.blob)
-    formats_of(rules.settings, item)
+    # Whether its format can be planned with does not depend on its size, which is hardly ever
+    # the same twice.
+    formats_of(rules.settings, item, size_bytes=0)
     if not 1 <= offer.first <= item.number:
         raise PeerMisbehaved(f"item {item.number} of a series offered from {offer.first} on")
     rules.brokers((offer.root, *(home for home, _ in offer.served)))

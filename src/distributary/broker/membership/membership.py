@@ -148,6 +148,11 @@ class Membership(Part):
             lowest = VERSION - self._joins % 2
         return min(self.core.version, lowest)
 
+    @property
+    def routes(self) -> object:
+        """Stands for all routes and costs: another one when any of them may have changed."""
+        return self._routes
+
     def is_alive(self, peer: str) -> bool:
         """Whether a broker is taken to be there."""
         return peer in self._routes

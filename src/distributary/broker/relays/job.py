@@ -21,7 +21,15 @@ from distributary.broker.plan_part import RELAY, PlanPart, Route
 from distributary.broker.planning import Planning, along_hop, plan_tree, tree_along
 from distributary.broker.settings import ContentSettings
 
-__all__ = ["HandledRecord", "Job", "JobRecord", "other_hops", "refined"]
+__all__ = [
+    "Attempt",
+    "HandledRecord",
+    "Job",
+    "JobRecord",
+    "attempt_of",
+    "other_hops",
+    "refined",
+]
 
 
 @wire(580)
@@ -43,6 +51,15 @@ class HandledRecord:
     homes: tuple[str, ...]
 
 
+Attempt = tuple[ItemId, str, int]
+"""An item, the root that has planned it, and how often it had."""
+
+
+def attempt_of(portion: Portion) -> Attempt:
+    """Return the attempt to which a portion belongs."""
+    return portion.item.identity, portion.root, portion.attempt
+
+
 class Job:
     """A portion under way.
 
@@ -50,6 +67,8 @@ class Job:
     ----------
     portion, part
         What came, and the plan as it is carried out.
+    attempt
+        Which attempt at which item of which root it belongs to.
     in_hand
         Content by format; None for the one in the event.
     own
@@ -67,9 +86,9 @@ class Job:
     """
 
     __slots__ = (
+        "attempt",
         "children",
         "in_hand",
-        "key",
         "lost",
         "making",
         "own",
@@ -96,10 +115,14 @@ class Job:
         self.seconds = {
             (names[origin], names[target]): seconds for origin, target, seconds in part.conversions
         }
-        item = portion.item
-        homes = sorted(portion.plan.homes())
-        what = journal_key(*item.identity)
-        self.key = f"{what}/{portion.root}/{portion.attempt}/{homes[0]}"
+        self.attempt = attempt_of(portion)
+
+    @property
+    def key(self) -> str:
+        """What tells it from others in the journal."""
+        identity, root, number = self.attempt
+        first = min(self.portion.plan.home_names())
+        return f"{journal_key(*identity)}/{root}/{number}/{first}"
 
     def startable(self) -> list[tuple[str, str]]:
         """Return the conversions that can begin, (from, to), which count as begun."""
@@ -126,7 +149,7 @@ class Job:
 
     def left_out(self) -> list[str]:
         """Return the homes that cannot be served any more."""
-        homes = {home for child in self.children for home in child.homes()}
+        homes = {home for child in self.children for home in child.home_names()}
         if self.own:
             homes.add(self.part.first.broker)
         return sorted(homes)

@@ -18,7 +18,6 @@ from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.finished import Arrival
 from distributary.broker.dissemination.messages import (
     ConversionLost,
-    ItemId,
     Portion,
     Probe,
     ProbeAnswer,
@@ -27,7 +26,15 @@ from distributary.broker.effects import ConversionRefused, Converted, Turn
 from distributary.broker.encoding import encode, journal_key
 from distributary.broker.formats import inline_blob
 from distributary.broker.plan_part import PlanPart
-from distributary.broker.relays.job import HandledRecord, Job, JobRecord, other_hops, refined
+from distributary.broker.relays.job import (
+    Attempt,
+    HandledRecord,
+    Job,
+    JobRecord,
+    attempt_of,
+    other_hops,
+    refined,
+)
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import Refined
 from distributary.broker.timers import Retention
@@ -36,8 +43,6 @@ if TYPE_CHECKING:
     from distributary.broker.core import Core
 
 __all__ = ["Relays"]
-
-_Attempt = tuple[ItemId, str, int]
 
 
 class Relays(Part):
@@ -49,9 +54,9 @@ class Relays(Part):
     def __init__(self, core: Core) -> None:
         super().__init__(core)
         self._kept_ns = ns(core.settings.content.retention_s)
-        self._handled: dict[_Attempt, set[str]] = {}
+        self._handled: dict[Attempt, set[str]] = {}
         self._forgetting = Retention(core.timers, self._forget)
-        self._under_way: Counter[_Attempt] = Counter()
+        self._under_way: Counter[Attempt] = Counter()
         self._loaded: list[Portion] = []
         # Who waits for a conversion under way: by tenant, content and target. What one tenant
         # has does not make anything quicker for another, who could tell by that.
@@ -96,8 +101,8 @@ class Relays(Part):
             # Nothing to pass on. Whether clients have it already is known where they are.
             self.carry_out(portion, turn)
             return
-        handled = self._handled.get(_attempt(portion))
-        if handled is None or not handled.issuperset(portion.plan.homes()):
+        handled = self._handled.get(attempt_of(portion))
+        if handled is None or not handled.issuperset(portion.plan.home_names()):
             self.carry_out(portion, turn)
 
     def carry_out(self, portion: Portion, turn: Turn) -> None:
@@ -105,12 +110,12 @@ class Relays(Part):
         part = self._along_hops(portion, turn)
         job = Job(portion, part)
         if len(portion.plan.nodes) > 1:
-            handled = self._handled.get(_attempt(portion))
+            handled = self._handled.get(job.attempt)
             if handled is None:
-                handled = self._handled[_attempt(portion)] = set()
-                self._forgetting.keep(_attempt(portion), turn.now_ns + self._kept_ns)
-            handled.update(portion.plan.homes())
-        self._under_way[_attempt(portion)] += 1
+                handled = self._handled[job.attempt] = set()
+                self._forgetting.keep(job.attempt, turn.now_ns + self._kept_ns)
+            handled.update(portion.plan.home_names())
+        self._under_way[job.attempt] += 1
         if job.waiting:
             turn.persist(f"relays/job/{job.key}", JobRecord(portion))
         self._go_on(job, turn)
@@ -163,7 +168,9 @@ class Relays(Part):
             blobs = tuple(job.in_hand[child.formats[k]] for k in child.first.receives)
             self.core.links.send(
                 child.first.broker,
-                replace(portion, plan=child, blobs=blobs),
+                Portion(
+                    portion.item, portion.root, portion.attempt, portion.original, child, blobs
+                ),
                 turn,
             )
         if not job.making:
@@ -171,26 +178,25 @@ class Relays(Part):
 
     def _finish(self, job: Job, turn: Turn) -> None:
         portion = job.portion
-        item = portion.item
         homes = tuple(job.left_out())
         assert job.lost or not homes, "the plan does not make what it sends"
         if homes:
             self.core.links.send(
                 portion.root,
-                ConversionLost(item.identity, portion.attempt, tuple(job.lost), homes),
+                ConversionLost(job.attempt[0], portion.attempt, tuple(job.lost), homes),
                 turn,
             )
-        self._under_way[_attempt(portion)] -= 1
-        if not self._under_way[_attempt(portion)]:
-            del self._under_way[_attempt(portion)]
+        self._under_way[job.attempt] -= 1
+        if not self._under_way[job.attempt]:
+            del self._under_way[job.attempt]
         # Last: a crash before this repeats what was done, and others tell it from new.
         if len(portion.plan.nodes) > 1:
-            homes = tuple(sorted(self._handled[_attempt(portion)]))
-            turn.persist(_handled_key(_attempt(portion)), HandledRecord(*_attempt(portion), homes))
+            homes = tuple(sorted(self._handled[job.attempt]))
+            turn.persist(_handled_key(job.attempt), HandledRecord(*job.attempt, homes))
         if job.part.first.made:
             turn.erase(f"relays/job/{job.key}")
 
-    def _forget(self, attempt: _Attempt, turn: Turn) -> None:
+    def _forget(self, attempt: Attempt, turn: Turn) -> None:
         if attempt in self._under_way:
             # Conversions may take longer than anything is kept.
             self._forgetting.keep(attempt, turn.now_ns + self._kept_ns)
@@ -228,7 +234,11 @@ class Relays(Part):
         if isinstance(answer, Converted):
             took_ns = turn.now_ns - asked_ns
             self.core.measured.conversion(origin, target, took_ns, answer.blob.size_bytes)
-        for job in self._making.pop(key):
+        jobs = self._making.pop(key)
+        if not self._making:
+            # What is left of a sum of floats would be work for ever.
+            self._load = 0.0
+        for job in jobs:
             job.making.discard(target)
             if isinstance(answer, Converted):
                 job.in_hand[target] = answer.blob
@@ -266,11 +276,6 @@ class Relays(Part):
         return made(bytes(max(0, missing)))
 
 
-def _attempt(portion: Portion) -> _Attempt:
-    item = portion.item
-    return item.identity, portion.root, portion.attempt
-
-
-def _handled_key(attempt: _Attempt) -> str:
+def _handled_key(attempt: Attempt) -> str:
     identity, root, number = attempt
     return f"relays/handled/{journal_key(*identity)}/{root}/{number}"

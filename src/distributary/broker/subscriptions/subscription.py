@@ -128,6 +128,7 @@ def own_id(scoped: str) -> str:
     return rest[int(digits.rpartition(_GENERATION)[2]) - 1 :]
 
 
+@lru_cache(maxsize=16_384)
 def subscription_of(registration: str) -> str:
     """Return what brokers call the subscription that roots call so, in any generation."""
     number, sign, scoped = registration.partition(_GENERATION)
