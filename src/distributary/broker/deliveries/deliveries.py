@@ -71,7 +71,7 @@ class Deliveries(Part):
     """What one broker hands to its clients."""
 
     name = "deliveries"
-    uses = ("subscriptions", "migration")
+    uses = ("links", "subscriptions", "migration")
     checks = MappingProxyType({ClientGone: _names_client, ClientBack: _names_client})
 
     def __init__(self, core: Core) -> None:
@@ -235,7 +235,7 @@ class Deliveries(Part):
         # After the entries: a crash between them and this finds the entries again.
         turn.persist(_item_key(item), finished)
         self._queues.transmit(entries, turn)
-        self.core.tell(arrival.root, _served(finished), turn)
+        self.core.links.tell_soon(arrival.root, _served(finished), turn)
 
     def _behind(
         self, registration: str, item: Item

@@ -153,8 +153,8 @@ class Kept:
         Whether some root has settled it, this one or an earlier one.
     served
         The registrations that are known to have got it.
-    repeats, offered_ns
-        How often it was offered without an answer, and when it was offered last.
+    repeats, offered_ns, offered_to
+        How often it was offered without an answer, and when and to which root it was last.
     """
 
     __slots__ = (
@@ -164,6 +164,7 @@ class Kept:
         "item",
         "number",
         "offered_ns",
+        "offered_to",
         "repeats",
         "served",
         "session",
@@ -185,6 +186,7 @@ class Kept:
         self.served: tuple[tuple[str, str], ...] = ()
         self.repeats = 0
         self.offered_ns = 0
+        self.offered_to: str | None = None
 
     @classmethod
     def from_record(cls, record: KeptRecord) -> Kept:

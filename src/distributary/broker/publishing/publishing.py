@@ -124,8 +124,10 @@ class Publishing(Part):
                 continue
             count.reviewed_for = root
             for number in sorted(count.kept):
-                if self._review(count.kept[number]):
-                    self.offer(count.kept[number], turn)
+                kept = count.kept[number]
+                self._review(kept)
+                if kept.state is State.OFFERED and kept.offered_to != root:
+                    self.offer(kept, turn)
 
     def snapshot(self) -> dict[str, Any]:
         """Return how many publications are kept, by how far they are, and how many remembered."""
@@ -190,16 +192,16 @@ class Publishing(Part):
         kept.offered_ns = turn.now_ns
         root = self._root_of(item.cell)
         offer = Offer(item, kept.blob, root, self._count_of(kept).first(kept, root), kept.served)
-        self.core.links.route(self.core.rendezvous.key_of(item.cell), offer, turn)
+        kept.offered_to = root
+        # It is kept here, and offered again after a crash.
+        self.core.links.route(self.core.rendezvous.key_of(item.cell), offer, turn, kept=False)
 
-    def _review(self, kept: Kept) -> bool:
-        """Whether it must be offered anew, as another root than now has answered."""
+    def _review(self, kept: Kept) -> None:
+        """See whether it must be offered anew, as another root than now has answered."""
         before = kept.state
         kept.root_is(self._root_of(kept.item.cell))
-        if kept.state is before:
-            return False
-        self._count_of(kept).reopen(kept)
-        return True
+        if kept.state is not before:
+            self._count_of(kept).reopen(kept)
 
     def _look_after(self, key: ItemId, turn: Turn) -> None:
         kept = self._kept.get(key)
