@@ -348,13 +348,11 @@ class Driver:
             host.spend(works)
 
     def _send(self, effect: Send) -> None:
-        broker = self.broker
-        if broker is None or broker.version == VERSION or is_client(effect.to):
+        version = VERSION if self.broker is None else self.broker.version
+        # Somebody who does not know such messages may have come while this turn was committed.
+        # Then it is lost: whoever waits for it asks again.
+        if version == VERSION or is_client(effect.to) or is_spoken(effect.message, version):
             self._host.send(effect.to, effect.message)
-        elif is_spoken(effect.message, broker.version):
-            self._host.send(effect.to, effect.message)
-        # Otherwise somebody who does not know such messages has come while this turn was
-        # committed. It is lost: whoever waits for it asks again.
 
     def _fail(self, error: Exception, message: object | None, sender: Address) -> None:
         """Give up a turn that failed, and the broker, once the turns before it are durable."""

@@ -139,7 +139,7 @@ def test_what_nobody_wants_is_settled_at_once() -> None:
     (kept,) = [
         record
         for key, record in world.world.nodes[world.members[5]].records().items()
-        if key.startswith("publishing/kept/")
+        if key.startswith("publishing/settled/")
     ]
     assert kept.settled_by == world.root_of("quiet")  # type: ignore[attr-defined]
 
