@@ -21,7 +21,7 @@ from distributary.broker.client import Publish
 from distributary.broker.core import Part
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
-from distributary.broker.deliveries.queues import Acknowledged, Queued
+from distributary.broker.deliveries.queues import Acknowledged, Queued, QueuedTogether
 from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.dissemination.messages import Item, Offer, Portion
 from distributary.broker.dissemination.task import ContentRecord, ProgressRecord, Sequence
@@ -36,7 +36,7 @@ from distributary.broker.migration.arrivals import Arrivals
 from distributary.broker.migration.departures import Departures
 from distributary.broker.migration.migration import Migration
 from distributary.broker.migration.transfers import ArrivalRecord, DepartureRecord, HeldRecord
-from distributary.broker.publishing.publications import KeptRecord
+from distributary.broker.publishing.publications import KeptRecord, SettlementRecord
 from distributary.broker.publishing.publishing import Publishing
 from distributary.broker.relays.relays import Relays
 from distributary.broker.rendezvous.messages import Copies, CopiesKept, Registration
@@ -296,11 +296,11 @@ class NeverRemembers(Deliveries):
 class ConfirmsUnqueued(Deliveries):
     """Leaves out what its own graph does not know, and confirms it all the same."""
 
-    def _put(self, local: Any, parcel: Queued, item: Any, entries: Any, turn: Turn) -> bool:
+    def _put(self, local: Any, parcel: Queued, item: Any, *rest: Any) -> bool:
         names = self.core.settings.graph_for(item.size_bytes).names
         if parcel.reason is None and parcel.blob is not None and parcel.media_type not in names:
             return True
-        return super()._put(local, parcel, item, entries, turn)
+        return super()._put(local, parcel, item, *rest)
 
 
 class _TellsTenantsApartNever(Table):
@@ -593,7 +593,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("converters", "selection", AnswersAnotherLife),
     Bug("crash-restart", ONCE, forgets(Membership, Known), rare=True),
     Bug("pipeline-crash", ONCE, CountsFromOne),
-    Bug("reboot", ONCE, forgets(Publishing, KeptRecord)),
+    Bug("reboot", ONCE, forgets(Publishing, KeptRecord, SettlementRecord)),
     Bug("pipeline-crash", "order", TakesAsTheyCome),
     Bug("foreign", "sources", ignores(Publishing, SourceOwners)),
     Bug("split-late", ONCE, OffersOnce),
@@ -607,7 +607,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("interest", ONCE, ConfirmsUnannounced, rare=True),
     Bug("lost-root", ONCE, StoresNoCopies),
     Bug("reboot", ONCE, forgets(Deliveries, Finished)),
-    Bug("reboot", ONCE, forgets(Deliveries, Queued)),
+    Bug("reboot", ONCE, forgets(Deliveries, Queued, QueuedTogether)),
     Bug("reboot", ONCE, forgets(Deliveries, Acknowledged)),
     Bug("lossy", ONCE, NeverRemembers),
     Bug("newer-graphs", ONCE, ConfirmsUnqueued),

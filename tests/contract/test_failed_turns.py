@@ -11,7 +11,7 @@ from distributary.broker.blob import Blob
 from distributary.broker.client import Refused
 from distributary.broker.effects import Converted
 from distributary.broker.encoding import encode
-from distributary.broker.links.messages import Hop, HopAck
+from distributary.broker.links.messages import Gathered, Hop
 from distributary.broker.telemetry import SetAsideMessage
 
 BREAKS = do("persist:a=broken", "say:broken", "fail:this")
@@ -23,7 +23,8 @@ def set_aside(host: HostUnderTest) -> list[tuple[str, str]]:
 
 
 def acknowledged(host: HostUnderTest) -> list[int]:
-    return [message.number for _, message in host.sent if isinstance(message, HopAck)]
+    gathered = [message for _, message in host.sent if isinstance(message, Gathered)]
+    return [one.number for message in gathered for one in message.acknowledgements]
 
 
 def test_a_turn_that_fails_has_not_happened(host: HostUnderTest) -> None:
@@ -48,6 +49,7 @@ def test_a_message_over_a_link_that_breaks_a_broker_counts_as_handled(
 ) -> None:
     for number, message in ((1, do("persist:a=1")), (2, BREAKS), (3, do("persist:b=3"))):
         host.tell(Hop(number, 1, encode(message)), PEER)
+        host.run(0.1)
     host.tell(Hop(2, 1, encode(BREAKS)), PEER)
     host.run(0.1)
     assert kept(host) == {"a": "1", "b": "3"}

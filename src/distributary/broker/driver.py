@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from distributary.broker.addresses import HOST, Address, Speaker
+from distributary.broker.addresses import HOST, Address, Speaker, is_client
 from distributary.broker.broker import Broker
 from distributary.broker.effects import (
     ConversionRefused,
@@ -41,7 +41,7 @@ from distributary.broker.effects import (
     Serve,
     Spend,
 )
-from distributary.broker.encoding import encode, kinds, speaker_of
+from distributary.broker.encoding import VERSION, encode, is_spoken, kinds, speaker_of
 from distributary.broker.host import SetAside
 from distributary.broker.hosting import Host
 from distributary.broker.membership import messages as membership
@@ -333,7 +333,7 @@ class Driver:
                 host.spend(works)
                 works = []
             if type(effect) is Send:
-                host.send(effect.to, effect.message)
+                self._send(effect)
             elif type(effect) is Report:
                 host.report(effect.record)
             elif type(effect) is Serve:
@@ -346,6 +346,13 @@ class Driver:
                 host.left()
         if works and not self._ended:
             host.spend(works)
+
+    def _send(self, effect: Send) -> None:
+        version = VERSION if self.broker is None else self.broker.version
+        # Somebody who does not know such messages may have come while this turn was committed.
+        # Then it is lost: whoever waits for it asks again.
+        if version == VERSION or is_client(effect.to) or is_spoken(effect.message, version):
+            self._host.send(effect.to, effect.message)
 
     def _fail(self, error: Exception, message: object | None, sender: Address) -> None:
         """Give up a turn that failed, and the broker, once the turns before it are durable."""

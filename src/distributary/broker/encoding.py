@@ -38,6 +38,7 @@ __all__ = [
     "decode",
     "encode",
     "fields_of",
+    "is_spoken",
     "journal_key",
     "kind_name",
     "kinds",
@@ -153,6 +154,11 @@ def speaker_of(kind: type) -> Speaker | None:
     """Return who says messages of a kind; None of what is no message."""
     known = _BY_TYPE.get(kind)
     return None if known is None else known.said_by
+
+
+def is_spoken(message: object, version: int) -> bool:
+    """Whether there are messages of this kind in a version."""
+    return _BY_TYPE[type(message)].since <= version
 
 
 def encode(message: object, version: int = VERSION) -> bytes:

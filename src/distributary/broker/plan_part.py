@@ -202,6 +202,11 @@ class PlanPart:
         """What the broker does that carries this part out."""
         return self.nodes[0]
 
+    @property
+    def height(self) -> int:
+        """How many brokers one after the other carry it out, at most."""
+        return 1 + max(node.depth for node in self.nodes) - self.nodes[0].depth
+
     def children(self) -> list[PlanPart]:
         """Return the parts of the first node's children."""
         nodes = self.nodes

@@ -71,10 +71,13 @@ class LinkSettings:
     ----------
     retry_s, retry_s_max
         How long a hop waits for an acknowledgement at first, and at most.
+    gather_s
+        How long acknowledgements and other small messages wait for more to go with them.
     """
 
     retry_s: float = 0.5
     retry_s_max: float = 8.0
+    gather_s: float = 0.02
 
 
 @dataclass(frozen=True)

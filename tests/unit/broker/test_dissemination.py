@@ -134,12 +134,12 @@ def test_what_nobody_wants_is_settled_at_once() -> None:
     world = populated()
     world.publish("quiet", world.members[5], kind="quiet")
     world.run_s(5)
-    assert counts(world)["Settled"] <= 1
+    assert counts(world).get("Settled", 0) <= 1
     assert "Portion" not in counts(world)
     (kept,) = [
         record
         for key, record in world.world.nodes[world.members[5]].records().items()
-        if key.startswith("publishing/kept/")
+        if key.startswith("publishing/settled/")
     ]
     assert kept.settled_by == world.root_of("quiet")  # type: ignore[attr-defined]
 

@@ -22,7 +22,7 @@ from distributary.broker.formats import PUBLICATION_BYTES_MAX
 from distributary.broker.host import Surroundings
 from distributary.broker.links import fragments
 from distributary.broker.links.fragments import FRAGMENT_BYTES, Fragment, Parcel, Reassembly
-from distributary.broker.links.messages import Hop, HopAck
+from distributary.broker.links.messages import Gathered, Hop
 from distributary.broker.membership.messages import Gossip, Join, Members, News, Status
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
@@ -137,12 +137,15 @@ def test_more_messages_than_there_is_room_for_wait_for_those_that_have_begun() -
     acknowledged: list[int] = []
     overlay.world.listeners.append(
         lambda a, b, message, now_ns: (
-            acknowledged.append(message.number) if isinstance(message, HopAck) else None
+            acknowledged.extend(one.number for one in message.acknowledgements)
+            if isinstance(message, Gathered)
+            else None
         )
     )
     count = 100
     for first in range(1, 1000, count):
         overlay.world.tell(one, Hop(first, 1, encode(Fragment(first, 0, count, b""))), sender=other)
+    overlay.run_s(0.1)
     assert acknowledged == [1, 101, 201, 301, 401]
     assert len(kept(overlay, one)) == 5
     note = encode(Note("whole"))
@@ -152,6 +155,7 @@ def test_more_messages_than_there_is_room_for_wait_for_those_that_have_begun() -
         overlay.world.tell(one, Hop(number, 1, encode(part)), sender=other)
     assert letters(overlay, one).received == {(other, "whole"): 1}
     overlay.world.tell(one, Hop(501, 101, encode(Fragment(501, 0, count, b""))), sender=other)
+    overlay.run_s(0.1)
     assert acknowledged[-1] == 501
 
 

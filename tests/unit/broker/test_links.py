@@ -43,6 +43,11 @@ def post(overlay: Overlay, sender: str, to: str, *texts: str, routed: bool = Fal
     overlay.world.tell(sender, Post(to, texts, routed=routed), sender="!")
 
 
+def put(outbox: Outbox) -> tuple[Envelope, bool]:
+    envelope = Envelope(outbox.next_number, b"x")
+    return envelope, outbox.put(envelope)
+
+
 def outbox_keys(overlay: Overlay, identity: str) -> list[str]:
     return [key for key in overlay.world.nodes[identity].journal if key.startswith("links/out/")]
 
@@ -394,7 +399,7 @@ def test_messages_in_order_leave_no_trace_above_the_floor() -> None:
 
 def test_an_outbox_keeps_order_and_knows_the_lowest_on_its_way() -> None:
     outbox = Outbox(LinkState.OPEN, first_number=1, timeout_ns=0)
-    numbers = [outbox.put(b"x")[0].number for _ in range(300)]
+    numbers = [put(outbox)[0].number for _ in range(300)]
     assert numbers == list(range(1, 301))
     assert outbox.lowest == 1
     assert outbox.pop(1, sent_ns=0, now_ns=0) is not None
@@ -411,17 +416,17 @@ def test_an_outbox_keeps_order_and_knows_the_lowest_on_its_way() -> None:
     assert outbox.lowest == letters[10].number
     outbox.take(letters[10:])
     assert len(outbox) == 0
-    assert outbox.put(b"x")[0].number == 301
+    assert put(outbox)[0].number == 301
 
 
 def test_an_outbox_sends_nothing_far_above_what_has_not_arrived() -> None:
     """What waits for one message leaves all at once, in order, when that has arrived."""
     outbox = Outbox(LinkState.OPEN, first_number=1, timeout_ns=0)
     for number in range(1, SPAN + 1):
-        assert outbox.put(b"x")[1]
+        assert put(outbox)[1]
         if number > 1:
             outbox.pop(number, sent_ns=0, now_ns=0)
-    assert [outbox.put(b"x")[1] for _ in range(3)] == [False] * 3
+    assert [put(outbox)[1] for _ in range(3)] == [False] * 3
     assert outbox.following() is None
     outbox.pop(1, sent_ns=0, now_ns=0)
     left = [outbox.following() for _ in range(4)]
@@ -446,7 +451,7 @@ def test_more_messages_than_may_be_apart_all_arrive_under_loss() -> None:
 
 def sent(outbox: Outbox, at_ms: int) -> Envelope:
     """A message that is sent at a time, and looked after half a second later."""
-    envelope, _ = outbox.put(b"x")
+    envelope, _ = put(outbox)
     envelope.posted_ns = envelope.sent_ns = envelope.looked_ns = at_ms * MS
     envelope.due_ns = envelope.sent_ns + 500 * MS
     return envelope

@@ -12,7 +12,13 @@ from distributary.broker.client import Accepted, Publish, Refused
 from distributary.broker.dissemination.messages import ItemId, Settled
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, encode
-from distributary.broker.publishing.publications import PUBLICATION, Event, KeptRecord, State
+from distributary.broker.publishing.publications import (
+    PUBLICATION,
+    Event,
+    KeptRecord,
+    SettlementRecord,
+    State,
+)
 from distributary.broker.publishing.publishing import Publishing
 from distributary.broker.subscriptions.subscription import scoped_id
 
@@ -55,6 +61,13 @@ def kept(world: ContentWorld, broker: str) -> dict[str, KeptRecord]:
         if key.startswith("publishing/kept/") and isinstance(record, KeptRecord):
             found[record.item.id] = record
     return found
+
+
+def settled(world: ContentWorld, broker: str) -> dict[str, SettlementRecord]:
+    records = world.world.nodes[broker].records().values()
+    return {
+        record.identity.id: record for record in records if isinstance(record, SettlementRecord)
+    }
 
 
 def test_a_publication_is_stored_before_it_is_accepted_and_accepted_again_when_repeated() -> None:
@@ -115,15 +128,16 @@ def test_a_publication_is_kept_until_its_whole_tree_has_confirmed() -> None:
     world.run_s(4)
     client.publish()
     world.run_s(10)
-    assert kept(world, client.home)["1"].settled_by is None
+    assert settled(world, client.home) == {}
     assert part_of(world, client.home)._kept[ItemId("", "/p", "1")].state is State.TAKEN
     world.overlay.restart(away)
     world.run_s(10)
-    record = kept(world, client.home)["1"]
+    record = settled(world, client.home)["1"]
     assert record.settled_by == root
     assert record.served == ((away, scoped_id("@s", "s")),)
     world.run_s(SETTINGS.content.retention_s + 5)
     assert kept(world, client.home) == {}
+    assert settled(world, client.home) == {}
 
 
 def test_a_new_root_is_offered_what_is_kept_and_serves_nobody_twice() -> None:
@@ -142,7 +156,7 @@ def test_a_new_root_is_offered_what_is_kept_and_serves_nobody_twice() -> None:
     surrogate = world.root_of()
     assert surrogate != root
     assert world.world.message_counts["Offer"] >= offers + (surrogate != client.home)
-    records = kept(world, client.home)
+    records = settled(world, client.home)
     assert {record.settled_by for record in records.values()} == {surrogate}
     assert world.world.message_counts["Portion"] == portions
     assert world.once.duplicates == 0
@@ -202,9 +216,8 @@ def test_a_client_that_moves_takes_its_numbers_and_publications_along() -> None:
     )
     record = decode(encode(part_of(world, old).export_client("@p")))
     assert [count.last for count in record.counts] == [1]
-    adopted = Turn(world.world.now_ns)
     part = part_of(world, new)
-    part.adopt_client(record, adopted)
+    world.overlay.in_turn(new, lambda turn: part.adopt_client(record, turn))
     assert part._kept[ItemId("", "/p", "1")].item.home == new
     client.home = new
     client.publish(id="1")

@@ -100,6 +100,7 @@ def arrival_at(world: ContentWorld, home: str, *grants: Grant) -> Served:
     turn = Turn(world.world.now_ns)
     deliveries = world.overlay.broker(home).core.deliveries
     deliveries.receive(Arrival(item, "root", 9, PDF, NOTHING_BEFORE, grants, blobs), turn)
+    deliveries.core.links._gathering.flush("root", turn)
     (answer,) = (
         one.message
         for one in turn.effects

@@ -10,7 +10,7 @@ from distributary.broker.addresses import HOST
 from distributary.broker.client import Accepted, Busy, Publish, Refused, Subscribe
 from distributary.broker.encoding import encode
 from distributary.broker.host import Leave, SetAside, StorageLow, StorageRecovered
-from distributary.broker.links.messages import Hop, HopAck
+from distributary.broker.links.messages import Gathered, Hop
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import SetAsideMessage
 
@@ -75,14 +75,17 @@ def test_a_hop_that_is_set_aside_is_acknowledged_and_never_handled() -> None:
     answers = Answers(overlay)
     hop = Hop(1, 1, encode(Note("x")))
     overlay.world.tell(one, SetAside(other, encode(hop), "a fault"), sender=HOST)
+    overlay.run_s(0.1)
     for _ in range(2):
         overlay.world.tell(one, hop, sender=other)
+        overlay.run_s(0.1)
         overlay.world.crash(one)
         overlay.restart(one)
     part = overlay.broker(one).core.parts["letters"]
     assert isinstance(part, Letters)
     assert part.received == {}
-    assert [m for m in answers.to(other) if isinstance(m, HopAck)] == [HopAck(1)] * 3
+    gathered = [m for m in answers.to(other) if isinstance(m, Gathered)]
+    assert [one.number for m in gathered for one in m.acknowledgements] == [1] * 3
 
 
 def test_a_broker_has_left_when_nothing_of_it_is_on_its_way() -> None:

@@ -17,7 +17,7 @@ from distributary.broker.addresses import Address, is_client, tenant_of
 from distributary.broker.client import Acknowledge
 from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
-from distributary.broker.deliveries.queues import Acknowledged, Queued, Queues
+from distributary.broker.deliveries.queues import Acknowledged, Queued, QueuedTogether, Queues
 from distributary.broker.dissemination.messages import (
     AskOwed,
     AskServed,
@@ -71,7 +71,7 @@ class Deliveries(Part):
     """What one broker hands to its clients."""
 
     name = "deliveries"
-    uses = ("subscriptions", "migration")
+    uses = ("links", "subscriptions", "migration")
     checks = MappingProxyType({ClientGone: _names_client, ClientBack: _names_client})
 
     def __init__(self, core: Core) -> None:
@@ -124,8 +124,8 @@ class Deliveries(Part):
         if isinstance(record, Finished):
             self._items.put(record)
         else:
-            assert isinstance(record, Queued | Acknowledged)
-            self._queues.load(record)
+            assert isinstance(record, Queued | QueuedTogether | Acknowledged)
+            self._queues.load(f"{self.name}/{key}", record)
 
     def start(self, turn: Turn) -> None:
         """Send again what was not acknowledged."""
@@ -203,6 +203,7 @@ class Deliveries(Part):
         # One that is getting a registration of its own is still covered by another.
         seen = set(got)
         entries: list[tuple[str, Queued]] = []
+        kept: list[Queued] = []
         for grant in arrival.grants:
             local, others = self._behind(grant.registration, item)
             (unknown if local is None else served).add(grant.registration)
@@ -210,8 +211,9 @@ class Deliveries(Part):
                 if one.id in seen or not self._owes(one, item):
                     continue
                 seen.add(one.id)
-                if self._put(one, _parcel(arrival, one, grant), item, entries, turn):
+                if self._put(one, _parcel(arrival, one, grant), item, entries, kept, turn):
                     got.add(one.id)
+        self._queues.keep(kept, turn)
         if known is None:
             self._forgetting.keep(item.identity, turn.now_ns + self._kept_ns)
         attempt = arrival.attempt
@@ -235,7 +237,7 @@ class Deliveries(Part):
         # After the entries: a crash between them and this finds the entries again.
         turn.persist(_item_key(item), finished)
         self._queues.transmit(entries, turn)
-        self.core.tell(arrival.root, _served(finished), turn)
+        self.core.links.tell_soon(arrival.root, _served(finished), turn)
 
     def _behind(
         self, registration: str, item: Item
@@ -286,9 +288,10 @@ class Deliveries(Part):
         parcel: Queued,
         item: Item,
         entries: list[tuple[str, Queued]],
+        kept: list[Queued],
         turn: Turn,
     ) -> bool:
-        """Give something a number and keep it, or pass it on for a client that moves.
+        """Give something a number, to be kept, or pass it on for a client that moves.
 
         Returns whether the client counts as having got it here.
         """
@@ -297,13 +300,16 @@ class Deliveries(Part):
         if migration.has_left(parcel.client):
             if migration.keeps(parcel.client):
                 parcel = self._queues.put(subscription, parcel, turn)
+                kept.append(parcel)
             migration.redirect(local, parcel, place, item.published_ns, turn)
             return True
         if migration.holds(parcel.client):
             doubtful = _is_doubtful(local, item)
             migration.hold(subscription, parcel, place, turn, doubtful=doubtful)
             return False
-        entries.append((subscription, self._queues.put(subscription, parcel, turn)))
+        entry = self._queues.put(subscription, parcel, turn)
+        entries.append((subscription, entry))
+        kept.append(entry)
         return True
 
     def hand(
@@ -334,11 +340,12 @@ class Deliveries(Part):
         if doubtful and self._items.is_past(subscription, known.sequence, known.number):
             return
         # Not held again: it is what others wait for, or has waited long enough.
-        entries = [(subscription, self._queues.put(subscription, parcel, turn))]
+        entry = self._queues.put(subscription, parcel, turn)
+        self._queues.keep([entry], turn)
         finished = replace(known, subscriptions=tuple(sorted((*known.subscriptions, subscription))))
         self._items.put(finished)
         turn.persist(_item_key(finished), finished)
-        self._queues.transmit(entries, turn)
+        self._queues.transmit([(subscription, entry)], turn)
 
     def resume(self, subscription: str, client: Address, number: int, turn: Turn) -> None:
         """Go on with a client that has come, and has received so much."""

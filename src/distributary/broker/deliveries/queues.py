@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from distributary.broker.addresses import Address
 from distributary.broker.client import Acknowledge
 from distributary.broker.deliveries.queue import Acknowledged, Queue, Queued
+from distributary.broker.deliveries.together import QueuedTogether, Together
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key
 from distributary.broker.settings import ns
@@ -21,7 +22,7 @@ from distributary.broker.timers import Backoff
 if TYPE_CHECKING:
     from distributary.broker.core import Core
 
-__all__ = ["Acknowledged", "Queue", "Queued", "Queues"]
+__all__ = ["Acknowledged", "Queue", "Queued", "QueuedTogether", "Queues"]
 
 
 # How many of the oldest are sent again at once to a client that does not acknowledge.
@@ -40,6 +41,7 @@ class Queues:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._queues: dict[str, Queue] = {}
+        self._together = Together()
         links = core.settings.links
         self._backoff = Backoff(ns(links.retry_s), ns(links.retry_s_max))
         subscriptions = core.settings.subscriptions
@@ -57,13 +59,26 @@ class Queues:
         """Return the queues of a client's subscriptions, in order."""
         return [(name, queue) for name, queue in self if queue.client == client]
 
-    def load(self, record: Queued | Acknowledged) -> None:
-        """Take back what was kept by `put` or `acknowledge`."""
+    def load(self, key: str, record: Queued | QueuedTogether | Acknowledged) -> None:
+        """Take back what was kept by `keep` or `acknowledge`."""
+        if isinstance(record, QueuedTogether):
+            self._load_together(key, record)
+            return
         queue = self._queue(record.subscription, record.client)
         if isinstance(record, Acknowledged):
             queue.acknowledge(record.number)
         else:
             queue.put(record)
+
+    def _load_together(self, key: str, record: QueuedTogether) -> None:
+        waiting = []
+        for entry in record:
+            queue = self._queue(entry.subscription, entry.client)
+            # How far it was acknowledged has been loaded before: keys are in order.
+            if entry.number > queue.acknowledged:
+                queue.put(entry)
+                waiting.append(entry)
+        self._together.load(key, record, waiting)
 
     def start(self, turn: Turn) -> None:
         """Send again what was not acknowledged."""
@@ -74,11 +89,19 @@ class Queues:
                 self._fill(subscription, queue, turn)
 
     def put(self, subscription: str, parcel: Queued, turn: Turn) -> Queued:
-        """Give something its number and keep it; return it as it is kept."""
+        """Give something its number; return it as it is to be kept in this turn, by `keep`."""
         queue = self._queue(subscription, parcel.client)
         entry = replace(parcel, number=queue.last + 1, queued_ns=turn.now_ns)
-        self._keep(subscription, queue, entry, turn)
+        self._enter(subscription, queue, entry, turn)
         return entry
+
+    def keep(self, entries: list[Queued], turn: Turn) -> None:
+        """Write down what was put into queues in this turn, all of one item."""
+        if len(entries) > 1:
+            self._together.keep(entries, turn)
+            return
+        for entry in entries:
+            turn.persist(_entry_key(entry.subscription, entry.number), entry)
 
     def transmit(self, entries: list[tuple[str, Queued]], turn: Turn) -> None:
         """Send clients what was put into their queues, as far as there is room under way."""
@@ -142,7 +165,8 @@ class Queues:
         turn.persist(_cursor_key(subscription), cursor)
         for entry in waiting:
             if entry.number > queue.acknowledged:
-                self._keep(subscription, queue, entry, turn)
+                self._enter(subscription, queue, entry, turn)
+                self.keep([entry], turn)
         queue.last = max(queue.last, last)
         if queue.waiting:
             self._arm(subscription, queue, turn)
@@ -168,7 +192,7 @@ class Queues:
             if timer is not None:
                 timer.cancel()
         for number in sorted(queue.waiting):
-            turn.erase(_entry_key(subscription, number))
+            self._release(subscription, number, turn, ended=True)
         turn.erase(_cursor_key(subscription))
 
     def sweep(self, turn: Turn) -> None:
@@ -183,9 +207,13 @@ class Queues:
             queue = self._queues[subscription] = Queue(client)
         return queue
 
-    def _keep(self, subscription: str, queue: Queue, entry: Queued, turn: Turn) -> None:
+    def _release(self, subscription: str, number: int, turn: Turn, *, ended: bool = False) -> None:
+        """Keep an entry no longer."""
+        if not self._together.release(subscription, number, turn, ended=ended):
+            turn.erase(_entry_key(subscription, number))
+
+    def _enter(self, subscription: str, queue: Queue, entry: Queued, turn: Turn) -> None:
         queue.put(entry)
-        turn.persist(_entry_key(subscription, entry.number), entry)
         local = self._core.subscriptions.get(subscription)
         if local is not None:
             bytes_max, age_ns = self._limits(local)
@@ -241,7 +269,7 @@ class Queues:
             return
         turn.persist(_cursor_key(subscription), Acknowledged(queue.client, subscription, number))
         for done in queue.acknowledge(number):
-            turn.erase(_entry_key(subscription, done))
+            self._release(subscription, done, turn)
         queue.attempts = 0
         # Whoever goes on sending sets it anew: a client that answers is not slow.
         self._disarm(queue)

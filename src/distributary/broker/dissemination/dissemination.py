@@ -94,6 +94,10 @@ class Dissemination(Part):
         self._kept_ns = ns(settings.content.retention_s)
         self._skew_ns = ns(settings.subscriptions.clock_skew_s)
         self._forgetting = Retention(core.timers, self._forget)
+        # Offers are repeated until they are answered. Nearly every item is settled long before
+        # that, which says enough.
+        self._taken_ns = ns(settings.content.repeat_s) // 4
+        self._telling = Retention(core.timers, self._still_open)
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return who handles which kind of message."""
@@ -212,7 +216,8 @@ class Dissemination(Part):
         self._open.add(task)
         turn.persist(_key("content", item), ContentRecord(item, offer.blob))
         self._send(task, self._match(task, turn), turn)
-        self._tell_taken(task, turn)
+        if not task.settled:
+            self._telling.keep(item.identity, turn.now_ns + self._taken_ns)
 
     def _offered_again(self, task: Task, offer: Offer, turn: Turn) -> None:
         task.item = task.item._replace(home=offer.item.home)
@@ -513,14 +518,18 @@ class Dissemination(Part):
         self._forgetting.keep(item.identity, turn.now_ns + self._kept_ns)
         self._tell_settled(item, tuple(sorted(task.served)), turn)
 
+    def _still_open(self, identity: ItemId, turn: Turn) -> None:
+        task = self._open.get(identity)
+        if task is not None:
+            self._tell_taken(task, turn)
+
     def _tell_taken(self, task: Task, turn: Turn) -> None:
         item = task.item
-        if task.settled:
-            return
-        self.core.tell(item.home, Taken(item.identity), turn)
+        self.core.links.tell_soon(item.home, Taken(item.identity), turn)
 
     def _tell_settled(self, item: Item, served: tuple[tuple[str, str], ...], turn: Turn) -> None:
-        self.core.links.send(item.home, Settled(item.identity, served), turn)
+        # A home that does not hear of it offers the item again.
+        self.core.links.tell_soon(item.home, Settled(item.identity, served), turn)
 
     def _forget(self, identity: ItemId, turn: Turn) -> None:
         task = self._tasks.get(identity)

@@ -4,10 +4,15 @@ A message is kept, sent, and sent again until it is acknowledged. The receiver h
 the part that it is for, notes that it did, and acknowledges last, when all that came of the
 message is durable. It thus arrives once, but not in order: what came after a lost message is
 not held up by it.
+
+Content is on the disk of whoever sends it already, who begins with it anew after a crash. It is
+not kept a second time, and its receiver tells by its name that it has had it. Brokers that it
+only passes store nothing at all: see `passing`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +28,8 @@ from distributary.broker.links.fragments import (
     Parcel,
     Reassembly,
 )
-from distributary.broker.links.messages import CHECKS, Hop, HopAck, Routed, Step
+from distributary.broker.links.gathering import Gathering
+from distributary.broker.links.messages import CHECKS, Gathered, Hop, HopAck, Routed, Step
 from distributary.broker.links.outbox import (
     LINK,
     SPAN,
@@ -35,6 +41,7 @@ from distributary.broker.links.outbox import (
     Retries,
     link_state,
 )
+from distributary.broker.links.passing import Passage, Passages
 from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
@@ -51,6 +58,9 @@ _HOPS_MAX = 64
 
 # A peer that leaves this many attempts without acknowledgement is looked after.
 _DOUBTFUL_ATTEMPTS = 2
+
+# Of a digit of a broker's name.
+_DIGIT_VALUES = 16
 
 # Behind the version.
 _KIND = slice(1, 3)
@@ -87,10 +97,19 @@ class Links(Part):
         self._loaded: dict[str, list[Envelope]] = {}
         self._retries = Retries(core.timers, wanted=self._is_due, again=self._again)
         self._flying = 0
+        self._gathering = Gathering(core)
+        self._passages = Passages()
+        # What is being handled, or sent another way, if it may pass.
+        self._passage: Passage | None = None
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return who handles which kind of message."""
-        return {Hop: self._hop, HopAck: self._acknowledged, Routed: self._routed}
+        return {
+            Hop: self._hop,
+            HopAck: self._acknowledged,
+            Gathered: self._gathered,
+            Routed: self._routed,
+        }
 
     def load(self, key: str, record: Any) -> None:
         """Take back a message that is to arrive, or what has come or been handled of a peer."""
@@ -111,7 +130,7 @@ class Links(Part):
         for peer, envelopes in sorted(self._loaded.items()):
             outbox = self._outbox_to(peer)
             for envelope in self._in_parcels(peer, envelopes, turn):
-                self._leave(peer, outbox, envelope, turn, flying=outbox.take_back(envelope))
+                self._leave(peer, outbox, envelope, turn, flying=outbox.put(envelope))
         self._loaded.clear()
         for peer in sorted(self._seen):
             if not self.core.membership.is_alive(peer):
@@ -119,26 +138,53 @@ class Links(Part):
 
     @property
     def idle(self) -> bool:
-        """Whether every message has been acknowledged."""
-        return not any(self._outboxes.values())
+        """Whether every message has been acknowledged, and nothing waits to be said."""
+        return not any(self._outboxes.values()) and not self._gathering
 
-    def send(self, peer: str, message: object, turn: Turn) -> None:
+    def send(
+        self, peer: str, message: object, turn: Turn, *, kept: bool = True, hops: int = 1
+    ) -> None:
         """Send a message that arrives once, if it can ever arrive.
 
         If the peer is lost for ever, the part that handles such messages gets it back by
         `undeliverable`; it may have arrived before. A message to the own broker is handled
         at once.
+
+        Parameters
+        ----------
+        kept
+            Whether it is to be written to disk. If not, whoever sends it does so again after
+            a crash, when it may arrive twice, and a peer that goes down does not get it.
+        hops
+            How many brokers in a row store it, or hand it on, before it is acknowledged.
         """
         if peer == self.core.identity:
             self.core.handle(message, peer, turn)
         else:
-            self._post(peer, self.core.encoded(message), turn)
+            self._post(peer, self.core.encoded(message), turn, kept=kept, hops=hops)
 
-    def route(self, key: str, message: object, turn: Turn) -> None:
+    def pass_on(self, peer: str, message: object, turn: Turn, *, hops: int = 1) -> None:
+        """Hand on what has come and is not stored here; that is acknowledged when the peer has.
+
+        What came may be handed on to several. Whoever handles such messages knows those that
+        it has had before.
+        """
+        assert peer != self.core.identity
+        self._post(peer, self.core.encoded(message), turn, passing=True, hops=hops)
+
+    def tell_soon(self, peer: str, message: object, turn: Turn) -> None:
+        """Send a message that is asked for again if it gets lost, together with others."""
+        if peer == self.core.identity:
+            self.core.handle(message, peer, turn)
+        else:
+            self._gathering.add(peer, message, turn)
+
+    def route(self, key: str, message: object, turn: Turn, *, kept: bool = True) -> None:
         """Send a message, hop by hop, to the root of a key, which handles it as from us.
 
         It arrives at a broker that takes itself for the root. While brokers do not agree on
-        who is there it may arrive twice, or get lost by going round in circles.
+        who is there it may arrive twice, or get lost by going round in circles; when one on the
+        way crashes it may arrive twice, too. `kept` is as for `send`.
         """
         own = Step(self.core.identity, 0.0, self.core.membership.node_cost)
         hop = self.core.membership.next_hop(key)
@@ -146,7 +192,8 @@ class Links(Part):
             self._dispatch(message, self.core.identity, (own,), turn)
         else:
             routed = Routed(key, self.core.identity, self.core.encoded(message), (own,))
-            self._post(hop, self.core.encoded(routed), turn)
+            hops = self._hops_to(key, hop)
+            self._post(hop, self.core.encoded(routed), turn, kept=kept, hops=hops)
 
     def snapshot(self) -> dict[str, Any]:
         """Return what waits for which peer."""
@@ -172,9 +219,10 @@ class Links(Part):
                 self._give_back(peer, list(self._outboxes[peer]), turn)
         for peer in change.down:
             if self._changes(peer, LinkEvent.DOWN):
-                # What is only passing through goes another way.
-                routed = [one for one in self._outboxes[peer] if _is_routed(one)]
-                self._give_back(peer, routed, turn)
+                # What is for the root of a key goes another way, and what is not kept is sent
+                # anew by whoever sent it first.
+                other = [one for one in self._outboxes[peer] if _is_routed(one) or not one.kept]
+                self._give_back(peer, other, turn)
         for peer in change.came:
             if self._changes(peer, LinkEvent.CAME):
                 outbox = self._outboxes[peer]
@@ -183,26 +231,42 @@ class Links(Part):
                     envelope.attempts = 0
                     self._transmit(peer, outbox, envelope, turn)
 
-    def undeliverable(self, message: Routed, peer: Address, turn: Turn) -> None:
-        """Find another way for a message to the root of a key."""
-        self._pass_on(message, turn)
-
-    def _post(self, peer: str, message: bytes, turn: Turn) -> None:
+    def _post(
+        self,
+        peer: str,
+        message: bytes,
+        turn: Turn,
+        *,
+        kept: bool = True,
+        passing: bool = False,
+        hops: int = 1,
+    ) -> None:
         outbox = self._outboxes.get(peer)
         if outbox is None:
             outbox = self._outbox_to(peer)
         if len(message) > FRAGMENT_BYTES and self.core.membership.version >= FRAGMENTS_SINCE:
+            # Kept, as its parts are by who gets them.
             parcel, parts = Parcel.split(message, outbox.next_number)
             for part in parts:
-                self._put(peer, outbox, encode(part), parcel, turn)
-        else:
-            self._put(peer, outbox, message, None, turn)
+                envelope = Envelope(outbox.next_number, encode(part), parcel)
+                self._put(peer, outbox, envelope, turn)
+            return
+        envelope = Envelope(outbox.next_number, message)
+        envelope.kept, envelope.hops = kept, hops
+        passage = self._passage if passing else None
+        if passage is not None:
+            if outbox.state is LinkState.OPEN and outbox.has_room:
+                envelope.kept, envelope.passage = False, passage
+            else:
+                envelope.kept = True
+        self._put(peer, outbox, envelope, turn)
 
-    def _put(
-        self, peer: str, outbox: Outbox, message: bytes, parcel: Parcel | None, turn: Turn
-    ) -> None:
-        envelope, flying = outbox.put(message, parcel)
-        turn.persist(_key(peer, envelope.number), Kept(message))
+    def _put(self, peer: str, outbox: Outbox, envelope: Envelope, turn: Turn) -> None:
+        flying = outbox.put(envelope)
+        if envelope.passage is not None:
+            envelope.passage.left += 1
+        if envelope.kept:
+            turn.persist(_key(peer, envelope.number), Kept(envelope.message))
         self._leave(peer, outbox, envelope, turn, flying=flying)
 
     def _in_parcels(self, peer: str, loaded: list[Envelope], turn: Turn) -> list[Envelope]:
@@ -263,15 +327,25 @@ class Links(Part):
         envelope.attempts += 1
         envelope.sent_ns = turn.now_ns
         self._look_later(peer, outbox, envelope, turn)
-        turn.send(peer, Hop(envelope.number, outbox.lowest, envelope.message, turn.now_ns))
+        number, lowest = envelope.number, outbox.lowest
+        turn.send(peer, Hop(number, lowest, envelope.message, turn.now_ns, envelope.kept))
 
     def _look_later(self, peer: str, outbox: Outbox, envelope: Envelope, turn: Turn) -> None:
         envelope.looked_ns = turn.now_ns
-        envelope.due_ns = turn.now_ns + self._wait_ns(outbox)
+        envelope.due_ns = turn.now_ns + self._wait_ns(outbox, envelope)
         self._retries.push(envelope.due_ns, peer, envelope.number)
 
-    def _wait_ns(self, outbox: Outbox) -> int:
-        return max(self._retry_ns, outbox.timeout_ns)
+    def _wait_ns(self, outbox: Outbox, envelope: Envelope) -> int:
+        # What has a long way to go is acknowledged late, and the links further on wait less.
+        return max(self._retry_ns * envelope.hops, outbox.timeout_ns)
+
+    def _hops_to(self, key: str, hop: str) -> int:
+        """Return about how many hops it is to the root of a key by way of a broker."""
+        membership = self.core.membership
+        if membership.root_of(key) == hop:
+            return 1
+        # Each hop gets one digit right, and so many tell all brokers apart.
+        return 1 + math.ceil(math.log(max(len(membership.alive()), 2), _DIGIT_VALUES))
 
     def _is_due(self, peer: str, number: int, at_ns: int) -> bool:
         outbox = self._outboxes[peer]
@@ -294,18 +368,36 @@ class Links(Part):
         outbox.wait_longer(envelope, longest_ns=self._retry_ns_max)
         self._transmit(peer, outbox, envelope, turn)
 
+    def _gathered(self, message: Gathered, sender: Address, turn: Turn) -> None:
+        passed: set[str] = set()
+        for number, sent_ns, held_ns in message.acknowledgements:
+            self._has_arrived(sender, number, sent_ns, held_ns, passed, turn)
+        self._tell_passed(passed, turn)
+        for encoded in message.messages:
+            self._take(encoded, sender, (), turn)
+
     def _acknowledged(self, message: HopAck, sender: Address, turn: Turn) -> None:
+        passed: set[str] = set()
+        self._has_arrived(sender, message.number, message.sent_ns, 0, passed, turn)
+        self._tell_passed(passed, turn)
+
+    def _has_arrived(
+        self, sender: Address, number: int, sent_ns: int, held_ns: int, passed: set[str], turn: Turn
+    ) -> None:
         outbox = self._outboxes.get(sender)
         if outbox is None:
             return
-        envelope = outbox.pop(message.number, sent_ns=message.sent_ns, now_ns=turn.now_ns)
+        envelope = outbox.pop(number, sent_ns=sent_ns, now_ns=turn.now_ns)
         if envelope is None:
             return
         if envelope.attempts == 1:
-            self.core.measured.hop(sender, turn.now_ns - envelope.sent_ns)
+            self.core.measured.hop(sender, max(0, turn.now_ns - envelope.sent_ns - held_ns))
+        if envelope.passage is not None:
+            self._passed(envelope.passage, passed, turn)
         parcel = envelope.parcel
         if parcel is None:
-            turn.erase(_key(sender, envelope.number))
+            if envelope.kept:
+                turn.erase(_key(sender, envelope.number))
         else:
             parcel.left.discard(envelope.number)
             if not parcel.left:
@@ -314,7 +406,7 @@ class Links(Part):
         if envelope.attempts > 1:
             # What waited for it may have to wait long: it was sent again and again.
             for other in outbox.flight.values():
-                sooner = turn.now_ns + self._wait_ns(outbox) < other.due_ns
+                sooner = turn.now_ns + self._wait_ns(outbox, other) < other.due_ns
                 if sooner and not outbox.stands_in_line(other):
                     self._look_later(sender, outbox, other, turn)
         self._leave_following(sender, outbox, turn)
@@ -330,14 +422,47 @@ class Links(Part):
         if seen is None:
             seen = self._seen[sender] = Deduplication()
         if number not in seen:
+            if self._passages.comes_again(sender, number, message.sent_ns):
+                return
             if message.message[_KIND] == _FRAGMENT:
                 if not self._take_part(message, sender, turn):
                     return
-            else:
-                self._take(message.message, sender, (), turn)
+            elif self._passes(message, sender, turn):
+                return
             seen.add(number, lowest=message.lowest)
-            turn.persist(f"links/seen/{sender}", seen.record())
-        turn.send(sender, HopAck(number, message.sent_ns))
+            if message.kept:
+                turn.persist(f"links/seen/{sender}", seen.record())
+        self._gathering.acknowledge(sender, number, message.sent_ns, turn.now_ns, turn)
+
+    # What passes.
+
+    def _passes(self, message: Hop, sender: Address, turn: Turn) -> bool:
+        """Have a message handled; return whether it is acknowledged later, by others."""
+        passage = Passage(sender, message.number, message.sent_ns, message.lowest, turn.now_ns)
+        before, self._passage = self._passage, passage
+        try:
+            self._take(message.message, sender, (), turn)
+        finally:
+            self._passage = before
+        if not passage.left:
+            return False
+        self._passages.add(passage)
+        return True
+
+    def _passed(self, passage: Passage, passed: set[str], turn: Turn) -> None:
+        """Note that one more has got what passed, or will not; when all have, acknowledge it."""
+        if not self._passages.is_over(passage):
+            return
+        sender, number = passage.sender, passage.number
+        # In memory alone: should it come again after a crash, it passes again.
+        self._seen.setdefault(sender, Deduplication()).add(number, lowest=passage.lowest)
+        self._gathering.acknowledge(sender, number, passage.sent_ns, passage.came_ns, turn)
+        passed.add(sender)
+
+    def _tell_passed(self, peers: set[str], turn: Turn) -> None:
+        # They have been gathered already, and would wait at every hop once more.
+        for peer in sorted(peers):
+            self._gathering.flush(peer, turn)
 
     def _take_part(self, message: Hop, sender: Address, turn: Turn) -> bool:
         """Keep a part of a message, or have the message handled that it completes.
@@ -373,14 +498,18 @@ class Links(Part):
             return
         step = Step(self.core.identity, membership.link_cost_to(sender), membership.node_cost)
         path = (*message.path, step)
-        self._pass_on(Routed(message.key, message.origin, message.message, path), turn)
+        self._find_way(Routed(message.key, message.origin, message.message, path), turn)
 
-    def _pass_on(self, message: Routed, turn: Turn) -> None:
+    def _find_way(self, message: Routed, turn: Turn, *, kept: bool = True) -> None:
         hop = self.core.membership.next_hop(message.key)
         if hop is None:
             self._take(message.message, message.origin, message.path, turn)
-        else:
-            self._post(hop, self.core.encoded(message), turn)
+            return
+        own = self.core.identity
+        # It does not pass anywhere for a second time.
+        passing = own not in [step.broker for step in message.path[:-1]]
+        hops = self._hops_to(message.key, hop)
+        self._post(hop, self.core.encoded(message), turn, kept=kept, passing=passing, hops=hops)
 
     def _take(self, message: bytes, sender: Address, path: tuple[Step, ...], turn: Turn) -> None:
         """Have a message handled, or say who has sent what no broker sends."""
@@ -389,7 +518,7 @@ class Links(Part):
             carried = decode(message)
             # Only a Hop carries a Routed, and nothing carries a Hop: whoever could wrap these
             # as it likes would speak as another, or wrap without end.
-            if isinstance(carried, Hop | HopAck | Fragment) or (
+            if isinstance(carried, Hop | HopAck | Gathered | Fragment) or (
                 path and isinstance(carried, Routed)
             ):
                 raise PeerMisbehaved(f"a {type(carried).__name__} inside of what carries none")
@@ -427,18 +556,31 @@ class Links(Part):
         self._flying -= outbox.take(envelopes)
         self._leave_following(peer, outbox, turn)
         returned: set[int] = set()
+        passed: set[str] = set()
         for envelope in envelopes:
             parcel = envelope.parcel
             if parcel is not None and parcel.numbers[0] in returned:
                 continue
             message = decode(envelope.message if parcel is None else parcel.message)
-            self.core.part_of(message).undeliverable(message, peer, turn)
+            before, self._passage = self._passage, envelope.passage
+            try:
+                if isinstance(message, Routed):
+                    kept = envelope.kept or envelope.passage is not None
+                    self._find_way(message, turn, kept=kept)
+                else:
+                    self.core.part_of(message).undeliverable(message, peer, turn)
+            finally:
+                self._passage = before
+            if envelope.passage is not None:
+                self._passed(envelope.passage, passed, turn)
             # Last: a crash in between must leave one of the two on the disk.
             if parcel is None:
-                turn.erase(_key(peer, envelope.number))
+                if envelope.kept:
+                    turn.erase(_key(peer, envelope.number))
             else:
                 returned.add(parcel.numbers[0])
                 self._erase_parcel(peer, parcel, turn)
+        self._tell_passed(passed, turn)
 
     def _erase_parcel(self, peer: str, parcel: Parcel, turn: Turn) -> None:
         for number in parcel.numbers:

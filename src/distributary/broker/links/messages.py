@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from distributary.broker.addresses import Speaker
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import since, wire
 from distributary.broker.validation import Check, Rules
 from distributary.errors import PeerMisbehaved
 
-__all__ = ["CHECKS", "Hop", "HopAck", "Routed", "Step"]
+__all__ = ["CHECKS", "Acknowledgement", "Gathered", "Hop", "HopAck", "Routed", "Step"]
 
 
 @wire(30, Speaker.BROKER)
@@ -28,18 +29,22 @@ class Hop:
         The message itself, encoded.
     sent_ns
         When it was sent this time, by the sender's clock.
+    kept
+        Whether its sender has it on disk under this number. Otherwise it is made anew after a
+        crash, with another number, and whoever handles it tells by what is in it that he had it.
     """
 
     number: int
     lowest: int
     message: bytes
     sent_ns: int = 0
+    kept: bool = since(2, True)
 
 
 @wire(31, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class HopAck:
-    """A message has arrived, and all that came of it is durable.
+    """A message has arrived, and all that came of it is durable, here or further on.
 
     Attributes
     ----------
@@ -49,6 +54,38 @@ class HopAck:
 
     number: int
     sent_ns: int = 0
+
+
+class Acknowledgement(NamedTuple):
+    """That a message has arrived, as `HopAck` says.
+
+    Attributes
+    ----------
+    held_ns
+        How long the receiver has waited with it, until others had the message or for more to
+        go with it. Hops are as fast as they are without it.
+    """
+
+    number: int
+    sent_ns: int
+    held_ns: int
+
+
+@wire(410, Speaker.BROKER, since=2)
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What a broker has to say that could wait for a moment.
+
+    Attributes
+    ----------
+    acknowledgements
+        Messages that have arrived.
+    messages
+        Others, encoded.
+    """
+
+    acknowledgements: tuple[Acknowledgement, ...]
+    messages: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from enum import Enum
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
 from distributary.broker.links.fragments import Parcel
+from distributary.broker.links.passing import Passage
 from distributary.broker.membership.messages import Status
 from distributary.broker.timers import Timer, Timers
 from distributary.broker.transitions import Transitions
@@ -111,15 +112,24 @@ class Envelope:
         When it is to be sent again.
     parcel
         What it is a part of, if it is.
+    kept
+        Whether it is on disk.
+    hops
+        How many brokers in a row acknowledge it before this one hears of it.
+    passage
+        What it was handed on for, if it only passes here.
     """
 
     __slots__ = (
         "attempts",
         "due_ns",
+        "hops",
+        "kept",
         "looked_ns",
         "message",
         "number",
         "parcel",
+        "passage",
         "posted_ns",
         "sent_ns",
     )
@@ -128,6 +138,9 @@ class Envelope:
         self.number = number
         self.message = message
         self.parcel = parcel
+        self.kept = True
+        self.hops = 1
+        self.passage: Passage | None = None
         self.attempts = 0
         self.posted_ns = 0
         self.sent_ns = 0
@@ -192,15 +205,15 @@ class Outbox:
         """The number of the message that is put next."""
         return self._next
 
-    def put(self, message: bytes, parcel: Parcel | None = None) -> tuple[Envelope, bool]:
-        """Add a message; return it with its number, and whether it may leave already."""
-        envelope = Envelope(self._next, message, parcel)
-        return envelope, self.take_back(envelope)
+    @property
+    def has_room(self) -> bool:
+        """Whether the message that is put next may leave at once."""
+        return not self._waiting and self._may_leave(self._next)
 
-    def take_back(self, envelope: Envelope) -> bool:
-        """Add a message that has its number already, and is younger than all others."""
+    def put(self, envelope: Envelope) -> bool:
+        """Add a message that is younger than all others; return whether it may leave already."""
         self._next = max(self._next, envelope.number + 1)
-        if self._waiting or not self._may_leave(envelope):
+        if self._waiting or not self._may_leave(envelope.number):
             if self._waiting is None:
                 self._waiting = deque()
             self._waiting.append(envelope)
@@ -233,7 +246,7 @@ class Outbox:
 
     def following(self) -> Envelope | None:
         """Return the next message that may leave, now that one has arrived."""
-        if not self._waiting or not self._may_leave(self._waiting[0]):
+        if not self._waiting or not self._may_leave(self._waiting[0].number):
             return None
         envelope = self._waiting.popleft()
         self.flight[envelope.number] = envelope
@@ -254,9 +267,9 @@ class Outbox:
             self._waiting = deque(one for one in self._waiting if one.number not in numbers)
         return before - len(self.flight)
 
-    def _may_leave(self, envelope: Envelope) -> bool:
+    def _may_leave(self, number: int) -> bool:
         flight = self.flight
-        return not flight or (len(flight) < _WINDOW and envelope.number - self.lowest < SPAN)
+        return not flight or (len(flight) < _WINDOW and number - self.lowest < SPAN)
 
     def _measure(self, taken_ns: int) -> None:
         if taken_ns < 0:

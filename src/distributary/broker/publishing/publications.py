@@ -27,6 +27,7 @@ __all__ = [
     "Kept",
     "KeptRecord",
     "Remembered",
+    "SettlementRecord",
     "State",
     "checked",
     "held_bytes",
@@ -101,10 +102,8 @@ class KeptRecord:
 
     Attributes
     ----------
-    settled_by
-        The root that has settled it, if one has.
-    served
-        The registrations that are known to have got it.
+    settled_by, served
+        As in `SettlementRecord`, when it was settled before it came to this home.
     session, number
         As in `Publish`.
     """
@@ -116,6 +115,26 @@ class KeptRecord:
     served: tuple[tuple[str, str], ...]
     session: str = ""
     number: int = 0
+
+
+@wire(604)
+@dataclass(frozen=True, slots=True)
+class SettlementRecord:
+    """That a root has settled a publication, as it is kept beside that.
+
+    The publication itself is written once. Nothing in it changes, and it is the larger by far.
+
+    Attributes
+    ----------
+    settled_by
+        The root.
+    served
+        The registrations that are known to have got it.
+    """
+
+    identity: ItemId
+    settled_by: str
+    served: tuple[tuple[str, str], ...]
 
 
 @wire(651)
@@ -153,8 +172,8 @@ class Kept:
         Whether some root has settled it, this one or an earlier one.
     served
         The registrations that are known to have got it.
-    repeats, offered_ns
-        How often it was offered without an answer, and when it was offered last.
+    repeats, offered_ns, offered_to
+        How often it was offered without an answer, and when and to which root it was last.
     """
 
     __slots__ = (
@@ -164,6 +183,7 @@ class Kept:
         "item",
         "number",
         "offered_ns",
+        "offered_to",
         "repeats",
         "served",
         "session",
@@ -185,14 +205,14 @@ class Kept:
         self.served: tuple[tuple[str, str], ...] = ()
         self.repeats = 0
         self.offered_ns = 0
+        self.offered_to: str | None = None
 
     @classmethod
     def from_record(cls, record: KeptRecord) -> Kept:
         """Return a publication as it was kept."""
         kept = cls(record.client, record.item, record.blob, record.session, record.number)
         if record.settled_by is not None:
-            kept.answered(record.settled_by, Event.SETTLED)
-            kept.served = record.served
+            kept.has_been_settled(record.settled_by, record.served)
         return kept
 
     def record(self) -> KeptRecord:
@@ -235,6 +255,11 @@ class Kept:
         self.state = following
         self.answered_by = root
         self.settled = self.settled or event is Event.SETTLED
+
+    def has_been_settled(self, root: str, served: tuple[tuple[str, str], ...]) -> None:
+        """Note that a root has settled it, and for whom."""
+        self.answered(root, Event.SETTLED)
+        self.served = served
 
     def root_is(self, root: str) -> None:
         """Offer it again if it was another root that has answered."""

@@ -30,6 +30,7 @@ from distributary.broker.publishing.publications import (
     Kept,
     KeptRecord,
     Remembered,
+    SettlementRecord,
     State,
     item_of,
 )
@@ -98,6 +99,8 @@ class Publishing(Part):
         elif isinstance(record, Remembered):
             self._remembered[record.key] = record
             self._intake.sessions.noted(record.client, record.session, record.number)
+        elif isinstance(record, SettlementRecord):
+            self._kept[record.identity].has_been_settled(record.settled_by, record.served)
         else:
             assert isinstance(record, KeptRecord)
             self._enter(Kept.from_record(record))
@@ -124,8 +127,10 @@ class Publishing(Part):
                 continue
             count.reviewed_for = root
             for number in sorted(count.kept):
-                if self._review(count.kept[number]):
-                    self.offer(count.kept[number], turn)
+                kept = count.kept[number]
+                self._review(kept)
+                if kept.state is State.OFFERED and kept.offered_to != root:
+                    self.offer(kept, turn)
 
     def snapshot(self) -> dict[str, Any]:
         """Return how many publications are kept, by how far they are, and how many remembered."""
@@ -190,16 +195,16 @@ class Publishing(Part):
         kept.offered_ns = turn.now_ns
         root = self._root_of(item.cell)
         offer = Offer(item, kept.blob, root, self._count_of(kept).first(kept, root), kept.served)
-        self.core.links.route(self.core.rendezvous.key_of(item.cell), offer, turn)
+        kept.offered_to = root
+        # It is kept here, and offered again after a crash.
+        self.core.links.route(self.core.rendezvous.key_of(item.cell), offer, turn, kept=False)
 
-    def _review(self, kept: Kept) -> bool:
-        """Whether it must be offered anew, as another root than now has answered."""
+    def _review(self, kept: Kept) -> None:
+        """See whether it must be offered anew, as another root than now has answered."""
         before = kept.state
         kept.root_is(self._root_of(kept.item.cell))
-        if kept.state is before:
-            return False
-        self._count_of(kept).reopen(kept)
-        return True
+        if kept.state is not before:
+            self._count_of(kept).reopen(kept)
 
     def _look_after(self, key: ItemId, turn: Turn) -> None:
         kept = self._kept.get(key)
@@ -228,9 +233,9 @@ class Publishing(Part):
             return
         if not kept.settled:
             self._releasing.keep(kept.key, turn.now_ns + self._kept_ns)
-        kept.answered(sender, Event.SETTLED)
-        kept.served = tuple(sorted({*kept.served, *message.served}))
-        turn.persist(_key(kept.key), kept.record())
+        kept.has_been_settled(sender, tuple(sorted({*kept.served, *message.served})))
+        record = SettlementRecord(kept.key, sender, kept.served)
+        turn.persist(_settlement_key(kept.key), record)
         self._review(kept)
         if kept.state is State.OFFERED:
             self._repeating.keep(kept.key, turn.now_ns + self._backoff.first_ns)
@@ -265,6 +270,7 @@ class Publishing(Part):
             self._releasing.keep(key, turn.now_ns + self._kept_ns)
             return
         self._remove(kept)
+        turn.erase(_settlement_key(kept.key))
         self._remember(kept.remembered(), turn)
         place = _place_of(kept)
         count = self._counts[place]
@@ -350,6 +356,8 @@ class Publishing(Part):
             if kept.client == client:
                 self._remove(kept)
                 turn.erase(_key(kept.key))
+                if kept.settled:
+                    turn.erase(_settlement_key(kept.key))
         for place in sorted(self._counts):
             if place.client == client:
                 self._drop_count(place, turn)
@@ -365,6 +373,10 @@ def _place_of(kept: Kept) -> Place:
 def _key(key: ItemId) -> str:
     """Where a publication is kept, and then that there was one."""
     return f"publishing/kept/{journal_key(*key)}"
+
+
+def _settlement_key(key: ItemId) -> str:
+    return f"publishing/settled/{journal_key(*key)}"
 
 
 def _count_key(place: Place) -> str:

@@ -73,6 +73,8 @@ class Job:
         Content by format; None for the one in the event.
     own
         Whether something is still to be handed to clients of this broker.
+    passes
+        Whether it is done with at once, as nothing is to be made here.
     children
         The parts that are still to be passed on.
     waiting
@@ -93,6 +95,7 @@ class Job:
         "making",
         "own",
         "part",
+        "passes",
         "portion",
         "seconds",
         "waiting",
@@ -110,6 +113,7 @@ class Job:
         self.own = first.after != RELAY
         self.children = part.children()
         self.waiting = [(names[origin], names[target]) for origin, target in first.made]
+        self.passes = not self.waiting
         self.making: set[str] = set()
         self.lost: list[tuple[str, str]] = []
         self.seconds = {

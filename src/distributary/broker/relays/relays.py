@@ -3,7 +3,8 @@
 A hop checks the plan against its own routing table, makes its conversions, hands to its own
 clients what is for them, and passes on to each child the part of the plan for its subtree,
 with the formats that the child is to receive. A portion without conversions is done with at
-once. One with conversions is kept until they are done; after a crash they are made again.
+once, and not stored: it passes, and is acknowledged when all children have theirs. One with
+conversions is kept until they are done; after a crash they are made again.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ class Relays(Part):
         super().__init__(core)
         self._kept_ns = ns(core.settings.content.retention_s)
         self._handled: dict[Attempt, set[str]] = {}
+        # Those of which there is a record: others were passed on at once.
+        self._recorded: set[Attempt] = set()
         self._forgetting = Retention(core.timers, self._forget)
         self._under_way: Counter[Attempt] = Counter()
         self._loaded: list[Portion] = []
@@ -75,6 +78,7 @@ class Relays(Part):
             assert isinstance(record, HandledRecord)
             attempt = (record.identity, record.root, record.attempt)
             self._handled[attempt] = set(record.homes)
+            self._recorded.add(attempt)
 
     def start(self, turn: Turn) -> None:
         """Make again what was not done."""
@@ -116,7 +120,7 @@ class Relays(Part):
                 self._forgetting.keep(job.attempt, turn.now_ns + self._kept_ns)
             handled.update(portion.plan.home_names())
         self._under_way[job.attempt] += 1
-        if job.waiting:
+        if not job.passes:
             turn.persist(f"relays/job/{job.key}", JobRecord(portion))
         self._go_on(job, turn)
 
@@ -166,15 +170,23 @@ class Relays(Part):
             )
         for child in job.ready_children():
             blobs = tuple(job.in_hand[child.formats[k]] for k in child.first.receives)
-            self.core.links.send(
-                child.first.broker,
-                Portion(
-                    portion.item, portion.root, portion.attempt, portion.original, child, blobs
-                ),
-                turn,
+            part = Portion(
+                portion.item, portion.root, portion.attempt, portion.original, child, blobs
             )
+            self._hand_on(job, part, turn)
         if not job.making:
             self._finish(job, turn)
+
+    def _hand_on(self, job: Job, portion: Portion, turn: Turn) -> None:
+        """Send a child its portion."""
+        links, child, hops = self.core.links, portion.plan.first.broker, portion.plan.height
+        if portion.root == self.core.identity:
+            # The root begins with an item anew after a crash, and when a child goes down.
+            links.send(child, portion, turn, kept=False, hops=hops)
+        elif job.passes:
+            links.pass_on(child, portion, turn, hops=hops)
+        else:
+            links.send(child, portion, turn, hops=hops)
 
     def _finish(self, job: Job, turn: Turn) -> None:
         portion = job.portion
@@ -189,18 +201,23 @@ class Relays(Part):
         self._under_way[job.attempt] -= 1
         if not self._under_way[job.attempt]:
             del self._under_way[job.attempt]
+        if job.passes:
+            return
         # Last: a crash before this repeats what was done, and others tell it from new.
         if len(portion.plan.nodes) > 1:
             homes = tuple(sorted(self._handled[job.attempt]))
+            self._recorded.add(job.attempt)
             turn.persist(_handled_key(job.attempt), HandledRecord(*job.attempt, homes))
-        if job.part.first.made:
-            turn.erase(f"relays/job/{job.key}")
+        turn.erase(f"relays/job/{job.key}")
 
     def _forget(self, attempt: Attempt, turn: Turn) -> None:
         if attempt in self._under_way:
             # Conversions may take longer than anything is kept.
             self._forgetting.keep(attempt, turn.now_ns + self._kept_ns)
-        elif self._handled.pop(attempt, None) is not None:
+            return
+        self._handled.pop(attempt, None)
+        if attempt in self._recorded:
+            self._recorded.remove(attempt)
             turn.erase(_handled_key(attempt))
 
     # Conversions.

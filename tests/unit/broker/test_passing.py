@@ -1,0 +1,285 @@
+"""Brokers that a message only passes store nothing, and acknowledge it when others have."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.broker_overlays import MS, Overlay
+from tests.letters_part import Letters, Note, Post
+
+from distributary.broker.effects import Turn
+from distributary.broker.encoding import encode
+from distributary.broker.links.messages import Gathered, Hop, HopAck, Routed, Step
+from distributary.broker.links.passing import Passage
+
+KEYS = [f"{digit:x}777" for digit in range(16)]
+
+
+def letters(overlay: Overlay, identity: str) -> Letters:
+    return cast("Letters", overlay.broker(identity).core.parts["letters"])
+
+
+class Way:
+    """An overlay with a message that passes one broker, or more, on its way to a root."""
+
+    def __init__(self, *, seed: int = 1, count: int = 24) -> None:
+        self.overlay = Overlay(count, seed=seed, parts={"letters": Letters})
+        walks = (
+            (key, self.overlay.walk(start, key)) for key in KEYS for start in self.overlay.members
+        )
+        self.key, self.walk = max(walks, key=lambda found: len(found[1]))
+        assert len(self.walk) >= 3
+        self.start, self.relay, *_, self.root = self.walk
+        self.hops: list[tuple[str, str]] = []
+        self.told: list[tuple[str, str]] = []
+        self.overlay.world.listeners.append(self._listen)
+
+    def _listen(self, sender: str, to: str, message: object, now_ns: int) -> None:
+        if isinstance(message, Hop):
+            self.hops.append((sender, to))
+        elif isinstance(message, HopAck) or (
+            isinstance(message, Gathered) and message.acknowledgements
+        ):
+            self.told.append((sender, to))
+
+    def post(self, *texts: str) -> None:
+        self.overlay.world.tell(self.start, Post(self.key, texts, routed=True), sender="!")
+
+    @property
+    def arrived(self) -> set[str]:
+        return {text for _, text in letters(self.overlay, self.root).received}
+
+    @property
+    def outstanding(self) -> bool:
+        return not self.overlay.broker(self.start).core.links.idle
+
+    def written(self, identity: str) -> list[str]:
+        return [key for key in self.overlay.world.nodes[identity].journal if key[:6] == "links/"]
+
+
+def test_a_broker_that_a_message_passes_writes_nothing() -> None:
+    way = Way()
+    before = {broker: dict(way.overlay.world.nodes[broker].journal) for broker in way.walk[1:-1]}
+    commits: list[str] = []
+    for broker in before:
+        way.overlay.world.nodes[broker].at_commit = lambda writes: commits.extend(writes)
+    way.post("hello")
+    way.overlay.run_s(0.4)
+    assert way.arrived == {"hello"}
+    assert not way.outstanding
+    assert [key for key in commits if key.startswith("links/")] == []
+    assert [way.written(broker) for broker in before] == [[] for _ in before]
+
+
+def test_nobody_on_the_way_acknowledges_before_the_last_has_stored_it() -> None:
+    way = Way()
+    way.overlay.network.apart = frozenset({way.root})
+    way.post("hello")
+    way.overlay.run_s(0.6)
+    assert way.told == []
+    assert way.outstanding
+    way.overlay.network.apart = frozenset()
+    way.overlay.run_s(3)
+    assert way.arrived == {"hello"}
+    assert not way.outstanding
+    # From the root back to where it began.
+    chain = list(zip(way.walk[:0:-1], way.walk[-2::-1], strict=True))
+    assert [told for told in way.told if told in chain][: len(chain)] == chain
+
+
+def test_what_is_passing_is_not_handed_on_again_when_it_comes_again() -> None:
+    way = Way()
+    assert len(way.walk) >= 3
+    way.overlay.network.apart = frozenset({way.root})
+    way.post("hello")
+    way.overlay.run_s(0.1)
+    (hop,) = (
+        Hop(number, number, envelope.message, 0, kept=envelope.kept)
+        for number, envelope in way.overlay.broker(way.start)
+        .core.links._outboxes[way.relay]
+        .flight.items()
+    )
+    handed_on = len([one for one in way.hops if one[0] == way.relay])
+    for _ in range(3):
+        way.overlay.world.tell(way.relay, hop, sender=way.start)
+    assert len([one for one in way.hops if one[0] == way.relay]) == handed_on
+    way.overlay.network.apart = frozenset()
+    way.overlay.run_s(3)
+    assert letters(way.overlay, way.root).received == {(way.start, "hello"): 1}
+    # Afterwards it is acknowledged at once: it has arrived.
+    told = len(way.told)
+    way.overlay.world.tell(way.relay, hop, sender=way.start)
+    way.overlay.run_s(0.1)
+    assert way.told[told:] == [(way.relay, way.start)]
+    assert letters(way.overlay, way.root).received == {(way.start, "hello"): 1}
+
+
+def test_what_passes_a_broker_that_crashes_is_sent_again() -> None:
+    way = Way()
+    way.overlay.network.apart = frozenset({way.root})
+    way.post("hello")
+    way.overlay.run_s(0.2)
+    way.overlay.world.crash(way.relay)
+    way.overlay.network.apart = frozenset()
+    way.overlay.restart(way.relay)
+    way.overlay.run_s(6)
+    assert way.arrived == {"hello"}
+    assert not way.outstanding
+
+
+def test_what_passes_takes_another_way_when_the_next_broker_goes_down() -> None:
+    way = Way()
+    way.overlay.world.crash(way.walk[2])
+    way.post("hello")
+    way.overlay.run_s(0.3)
+    assert way.outstanding
+    way.overlay.run_s(10)
+    root = way.overlay.walk(way.start, way.key)[-1]
+    assert (way.start, "hello") in letters(way.overlay, root).received
+    assert not way.outstanding
+
+
+def test_what_cannot_leave_at_once_is_stored_and_acknowledged() -> None:
+    """Windows that wait for each other in a circle would never move on."""
+    way = Way()
+    way.overlay.network.apart = frozenset({way.root})
+    relay = way.walk[-2]
+    way.overlay.world.tell(
+        relay, Post(way.root, tuple(f"full {number}" for number in range(256))), sender="!"
+    )
+    way.post("hello")
+    way.overlay.run_s(0.4)
+    assert len([key for key in way.written(relay) if "/out/" in key]) == 257
+    assert not way.outstanding
+    way.overlay.network.apart = frozenset()
+    way.overlay.run_s(5)
+    assert "hello" in way.arrived
+    assert not [key for key in way.written(relay) if "/out/" in key]
+
+
+def test_a_message_that_comes_round_again_is_stored() -> None:
+    way = Way()
+    relay = way.relay
+    own = Step(relay, 1.0, 1.0)
+    path = (Step(way.start, 0.0, 1.0), own, Step(way.start, 1.0, 1.0))
+    routed = Routed(way.key, way.start, encode(Note("round")), path)
+    way.overlay.network.apart = frozenset({way.walk[2]})
+    way.overlay.world.tell(relay, Hop(1 << 40, 1 << 40, encode(routed)), sender=way.start)
+    assert [key for key in way.written(relay) if "/out/" in key]
+    way.overlay.run_s(0.1)
+    assert (relay, way.start) in way.told
+
+
+def test_what_is_handed_on_to_several_is_acknowledged_when_all_have_it() -> None:
+    overlay = Overlay(4, parts={"letters": Letters})
+    one, relay, first, second = overlay.members
+    told: list[str] = []
+    overlay.world.listeners.append(
+        lambda sender, to, message, now_ns: (
+            told.append(to) if sender == relay and isinstance(message, Gathered) else None
+        )
+    )
+    links = overlay.broker(relay).core.links
+    passage = Passage(one, 7, 0, 7, 0)
+
+    def hand_on(turn: Turn) -> None:
+        links._passage = passage
+        for peer in (first, second):
+            links.pass_on(peer, Note("x"), turn)
+        links._passage = None
+        links._passages.add(passage)
+
+    overlay.network.apart = frozenset({second})
+    overlay.in_turn(relay, hand_on)
+    overlay.run_s(0.3)
+    assert (relay, "x") in letters(overlay, first).received
+    assert one not in told
+    overlay.network.apart = frozenset()
+    overlay.run_s(3)
+    assert one in told
+    assert 7 in links._seen[one]
+
+
+@given(
+    seed=st.integers(0, 50),
+    crashes=st.lists(st.tuples(st.integers(0, 3000), st.integers(1, 9)), max_size=5),
+    away_ms=st.sampled_from([0, 30, 700]),
+)
+@settings(max_examples=10)
+def test_what_passes_arrives_under_loss_repetition_overtaking_and_crashes(
+    seed: int, crashes: list[tuple[int, int]], away_ms: int
+) -> None:
+    way = Way(seed=seed, count=16) if seed % 2 else Way(seed=seed)
+    overlay, network = way.overlay, way.overlay.network
+    network.loss, network.repeats, network.spread_ns = 0.2, 0.2, 300 * MS
+
+    def crash(place: int) -> None:
+        broker = way.walk[1 + place % (len(way.walk) - 2)]
+        if overlay.world.nodes[broker].broker is not None:
+            overlay.world.crash(broker)
+            overlay.world.at(overlay.world.now_ns + away_ms * MS, overlay.restart, broker)
+
+    texts = [f"note {number}" for number in range(5)]
+    way.post(*texts)
+    for time_ms, place in crashes:
+        overlay.world.at(time_ms * MS, crash, place)
+    overlay.run_s(8)
+    network.loss = 0.0
+    overlay.run_s(16)
+    got = {text for broker in overlay.members for _, text in letters(overlay, broker).received}
+    assert got == set(texts)
+    assert not way.outstanding
+
+
+# What is gathered.
+
+
+def test_many_messages_are_acknowledged_by_one() -> None:
+    overlay = Overlay(2, parts={"letters": Letters})
+    one, other = overlay.members
+    told: list[object] = []
+    overlay.world.listeners.append(
+        lambda sender, to, message, now_ns: (
+            told.append(message) if isinstance(message, Gathered | HopAck) else None
+        )
+    )
+    overlay.world.tell(one, Post(other, tuple("abcdef")), sender="!")
+    overlay.run_s(1)
+    (message,) = told
+    assert isinstance(message, Gathered)
+    assert len(message.acknowledgements) == 6
+    assert all(held.held_ns >= 20 * MS for held in message.acknowledgements)
+    assert overlay.broker(one).core.links.idle
+
+
+def test_those_who_do_not_know_of_gathering_are_told_one_by_one() -> None:
+    overlay = Overlay(2, parts={"letters": Letters})
+    one, other = overlay.members
+    told: list[object] = []
+    overlay.world.listeners.append(
+        lambda sender, to, message, now_ns: (
+            told.append(message) if isinstance(message, Gathered | HopAck) else None
+        )
+    )
+    overlay.world.tell(one, Post(other, tuple("ab")), sender="!")
+    overlay.run_s((overlay.network.delay_ns(one, other) + 10 * MS) / 1e9)
+    # As if somebody of the version before had come while they wait.
+    overlay.broker(other).core.version = 1
+    overlay.world.tell(one, Post(other, tuple("cd")), sender="!")
+    overlay.run_s(1)
+    assert [type(message) for message in told] == [HopAck] * 4
+    assert overlay.broker(one).core.links.idle
+
+
+@pytest.mark.parametrize("inner", [Gathered((), ()), Hop(1, 1, b""), HopAck(1)])
+def test_nothing_that_carries_others_is_gathered(inner: object) -> None:
+    overlay = Overlay(2, parts={"letters": Letters})
+    one, other = overlay.members
+    refused = overlay.world.refused
+    overlay.world.send(one, other, Gathered((), (encode(inner), encode(Note("x")))))
+    overlay.run_s(1)
+    assert overlay.world.refused == refused + 1
+    assert letters(overlay, other).received == {(one, "x"): 1}
