@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import fidelity, filters, media, pipeline, placement, simulator, wiring
+from benchmarks import broker, fidelity, filters, media, pipeline, placement, simulator, wiring
 
 __all__ = ["STUDIES"]
 
@@ -13,5 +13,6 @@ STUDIES = (
     *filters.STUDIES,
     *media.STUDIES,
     *pipeline.STUDIES,
+    *broker.STUDIES,
     *simulator.STUDIES,
 )

@@ -1,0 +1,9 @@
+"""Studies of what brokers cost, in the order in which the report shows them."""
+
+from __future__ import annotations
+
+from benchmarks.study import Study
+
+__all__ = ["STUDIES"]
+
+STUDIES: tuple[Study, ...] = ()
