@@ -155,10 +155,13 @@ class Ended:
     ----------
     reason
         `expired`: when it should. `bytes` or `age`: too much waited for the client, or for too
-        long.
+        long. `missed`: its home was away for so long that others have given up what was for it.
     count, first, last
         How many deliveries were left that the client has not acknowledged, and their numbers.
         Some of them may have been on their way.
+    missed
+        How many more, at least, have not even come to the home. Of a subscription that is
+        covered by another it is how many that one has missed.
     """
 
     id: str
@@ -166,6 +169,7 @@ class Ended:
     count: int
     first: int
     last: int
+    missed: int = since(2, 0)
 
 
 class SubscriptionStatus(NamedTuple):

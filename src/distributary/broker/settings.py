@@ -73,11 +73,16 @@ class LinkSettings:
         How long a hop waits for an acknowledgement at first, and at most.
     gather_s
         How long acknowledgements and other small messages wait for more to go with them.
+    outbox_items, outbox_bytes
+        How many messages may wait for one peer, and how many bytes of them, until clients whose
+        publications would go there have to wait.
     """
 
     retry_s: float = 0.5
     retry_s_max: float = 8.0
     gather_s: float = 0.02
+    outbox_items: int = 16_384
+    outbox_bytes: int = 64 * 2**20
 
 
 @dataclass(frozen=True)
@@ -160,6 +165,18 @@ class ContentSettings:
         After how long a broker that its host has not answered asks again, at first.
     conversion_tries
         How often a conversion may fail for now before it counts as failed for good.
+    items_max, bytes_max
+        How many items a root keeps, and how many bytes of them, with those that are settled:
+        with more it takes no further ones.
+    absent_items, absent_bytes
+        How many of them it keeps for homes that are away until it gives up the one that is owed
+        most.
+    open_items, open_bytes
+        How many of them may be on their way to homes that are there, until the root says of no
+        more that it has taken them.
+    early_items, early_bytes
+        How many items wait at a root for one before them, or at a home, and how many bytes of
+        them; the rest is sent again.
     """
 
     tree: str = "estimated"
@@ -177,6 +194,14 @@ class ContentSettings:
     plan_size_max: int = 1_000
     ask_s: float = 10.0
     conversion_tries: int = 6
+    items_max: int = 500_000
+    bytes_max: int = 2**30
+    absent_items: int = 200_000
+    absent_bytes: int = 256 * 2**20
+    open_items: int = 4_096
+    open_bytes: int = 64 * 2**20
+    early_items: int = 4_096
+    early_bytes: int = 64 * 2**20
 
 
 @dataclass(frozen=True)
@@ -192,9 +217,13 @@ class PublishingSettings:
         How many publications a broker keeps for its clients, and how many bytes of them, until
         it is busy.
     identities_max
-        How many publications it knows, with those of which it keeps no content.
-    busy_s
-        How long clients are to wait then.
+        How many publications it knows, with those of which it keeps no content. Roots and
+        subscribers' homes, too, remember as many, and then take no more.
+    untaken_items, untaken_bytes
+        How many of them the root of a cell may not have taken, and how many bytes of them, until
+        the broker is busy for what goes to that root.
+    busy_s, busy_s_max
+        How long clients are to wait then, at least and at most.
     early_max
         How many publications of a session wait for one before them that has not come.
     sessions_max
@@ -205,7 +234,10 @@ class PublishingSettings:
     items_max: int = 500_000
     bytes_max: int = 2**30
     identities_max: int = 2_000_000
+    untaken_items: int = 256
+    untaken_bytes: int = 8 * 2**20
     busy_s: float = 1.0
+    busy_s_max: float = 60.0
     early_max: int = 64
     sessions_max: int = 16
 

@@ -23,6 +23,7 @@ from distributary.broker.dissemination.messages import (
     AskServed,
     Item,
     ItemId,
+    Missed,
     Owed,
     Served,
 )
@@ -33,6 +34,7 @@ from distributary.broker.host import ClientBack, ClientGone
 from distributary.broker.plan_part import Grant
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.listing import NOTHING_QUEUED, Depth
+from distributary.broker.subscriptions.notices import MISSED
 from distributary.broker.subscriptions.subscription import LocalSubscription
 from distributary.broker.timers import Retention
 from distributary.broker.validation import Rules
@@ -98,6 +100,7 @@ class Deliveries(Part):
             Acknowledge: self._queues.acknowledged,
             AskServed: self._asked,
             Owed: self._owed,
+            Missed: self._missed,
             ClientGone: self._gone,
             ClientBack: self._back,
         }
@@ -423,6 +426,25 @@ class Deliveries(Part):
         known = self._items.get(identity)
         if known is not None and known.root == sender and known.attempt >= message.attempt:
             turn.send(sender, _served(known))
+
+    # What roots have given up.
+
+    def _missed(self, message: Missed, sender: Address, turn: Turn) -> None:
+        """End the subscriptions that have missed something, and those that they cover.
+
+        Of a client that has left for another home that one is told as well: it goes on with
+        what this one has redirected, and would not know of the gap.
+        """
+        subscriptions, migration = self.core.subscriptions, self.core.migration
+        for name, count in message.registrations:
+            named = subscriptions.registered(name)
+            found = [*subscriptions.covered_by(name), *migration.ghosts(name)]
+            for local in found if named is None else (named, *found):
+                if not local.confirmed or local.since_ns > message.given_up_ns:
+                    continue
+                migration.missed(local, count, message.given_up_ns, turn)
+                if subscriptions.get(local.id) is not None:
+                    subscriptions.give_up(local, MISSED, turn, missed=count)
 
     # Forgetting.
 

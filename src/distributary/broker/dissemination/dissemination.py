@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
 from distributary.broker.core import Handler, Part
+from distributary.broker.dissemination.debts import Debts, Forgone, MissedRecord
 from distributary.broker.dissemination.known_plans import Prepared
 from distributary.broker.dissemination.messages import (
     AskOwed,
@@ -56,7 +57,7 @@ from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.messages import MOVES_MAX
 from distributary.broker.telemetry import Planned
-from distributary.broker.timers import Retention
+from distributary.broker.timers import Retention, Timer
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -70,6 +71,9 @@ _RECENT_MAX = 100
 
 # So many ways are turned round once.
 _WAYS_MAX = 65_536
+# So many items are given up in one turn, and this long after that the next ones.
+_GIVEN_UP_AT_ONCE = 64
+_GIVE_UP_NS = 1_000_000
 
 
 class Dissemination(Part):
@@ -89,6 +93,11 @@ class Dissemination(Part):
         self._ways: dict[tuple[str, str], tuple[tuple[Step, ...], Route]] = {}
         self._probes = Probes(core, self._found)
         self._planner = Planner(core)
+        self._debts = Debts(settings.content)
+        self._forgone = Forgone()
+        self._given_up: str | None = None
+        """The home that is being given up, which takes some turns."""
+        self._relief: Timer | None = None
         self._recent: deque[tuple[int, Planned, PlanPart]] = deque(maxlen=_RECENT_MAX)
         self._supervision = Supervision(core, self._try_anew)
         self._kept_ns = ns(settings.content.retention_s)
@@ -98,6 +107,7 @@ class Dissemination(Part):
         # that, which says enough.
         self._taken_ns = ns(settings.content.repeat_s) // 4
         self._telling = Retention(core.timers, self._still_open)
+        self._excusing = Retention(core.timers, self._forgone.forget)
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return who handles which kind of message."""
@@ -116,6 +126,9 @@ class Dissemination(Part):
             return
         if isinstance(record, SettledRecord):
             self._settled_items.load(record)
+            return
+        if isinstance(record, MissedRecord):
+            self._forgone.load(record)
             return
         assert isinstance(record, ProgressRecord)
         task = self._tasks[record.identity]
@@ -143,6 +156,8 @@ class Dissemination(Part):
             # The ways to homes were not kept; registrations that are still there tell them.
             self._match(task, turn)
             self._send(task, tuple(task.pending), turn)
+        for home in self._forgone:
+            self._tell_missed(home, turn)
 
     def snapshot(self, *, baselines: bool = False) -> dict[str, Any]:
         """Return what is not settled, and the plans that were made last, the newest first.
@@ -158,6 +173,8 @@ class Dissemination(Part):
             "kept": len(self._tasks),
             "owed": dict(sorted(pending.items())),
             "plans": {"made": self._planner.plans.made, "reused": self._planner.plans.reused},
+            "absent": {"items": self._debts.items, "bytes": self._debts.bytes},
+            "given_up": list(self._forgone),
             "recent": [
                 {
                     "at_ns": at_ns,
@@ -283,6 +300,9 @@ class Dissemination(Part):
                 continue
             if (home, name) in task.served or (home, name) in task.unknown:
                 continue
+            if self._forgone.skips(home, name, registration.since_ns):
+                task.unknown.add((home, name))
+                continue
             known = task.pending.get(home)
             if known is None:
                 if self.core.membership.status(home) in (Status.LOST, Status.LEFT):
@@ -359,6 +379,7 @@ class Dissemination(Part):
             # They are not sent what is being planned for them: this attempt takes its place.
             homes = {*homes, *(home for home in task.planned_for if home in task.pending)}
         there = tuple(home for home in sorted(homes) if membership.is_alive(home))
+        self._owe(task, turn)
         if not there:
             if not any(membership.is_alive(home) for home in task.pending):
                 task.step(Event.ALL_AWAY)
@@ -420,6 +441,67 @@ class Dissemination(Part):
         self.core.relays.carry_out(
             Portion(task.item, own, task.attempt, original, part, (task.blob,)), turn
         )
+
+    # Homes that are away.
+
+    def _owe(self, task: Task, turn: Turn) -> None:
+        """Note for whom an item is kept because they are away; it may be too much."""
+        for home in task.pending:
+            if not self.core.membership.is_alive(home):
+                self._debts.owe(home, task)
+        if self._relief is None and self._debts.owed_most() is not None:
+            self._relief = self.core.timers.at(turn.now_ns + _GIVE_UP_NS, self._relieve)
+
+    def _relieve(self, turn: Turn) -> None:
+        """Give up some of what the home is owed that is owed most; never all of it in a turn."""
+        self._relief = None
+        home = self._given_up or self._debts.owed_most()
+        if home is None:
+            return
+        for identity in self._debts.first_of(home, _GIVEN_UP_AT_ONCE):
+            task = self._open.get(identity)
+            if task is None or home not in task.pending:
+                self._debts.paid(home, identity)
+                continue
+            names = tuple(task.pending.pop(home).registrations)
+            task.unknown.update((home, name) for name in names)
+            self._forgone.miss(home, names, turn)
+            self._debts.paid(home, identity)
+            if task.pending:
+                self._keep(task, turn)
+            else:
+                self._settle(task, turn)
+        if home in self._forgone:
+            self._forgone.keep(home, turn)
+        self._given_up = home if self._debts.first_of(home, 1) else None
+        self._relief = self.core.timers.at(turn.now_ns + _GIVE_UP_NS, self._relieve)
+
+    def _forgo(self, task: Task, homes: Iterable[str]) -> None:
+        """Leave out of an item who has missed one before it, and is told so."""
+        for home in task.pending.keys() & self._forgone.homes(homes):
+            registrations = task.pending[home].registrations
+            skipped = [name for name in registrations if self._forgone.skips(home, name, 0)]
+            task.confirmed(home, (), skipped)
+
+    def _tell_missed(self, home: str, turn: Turn) -> None:
+        """Tell a home that is back what it has missed, which ends those subscriptions."""
+        if self.core.membership.is_alive(home):
+            self.core.links.send(home, self._forgone.message(home), turn)
+            # By then it has withdrawn them. What it registers anew is in force later.
+            self._excusing.keep(home, turn.now_ns + self._kept_ns)
+
+    def _homes_changed(self, came: set[str], gone: set[str], turn: Turn) -> None:
+        """Note which homes are owed nothing any more for being away."""
+        for home in sorted(came | gone):
+            self._debts.clear(home)
+            if home == self._given_up:
+                self._given_up = None
+            if home not in self._forgone:
+                continue
+            if home in gone:
+                self._forgone.forget(home, turn)
+            else:
+                self._tell_missed(home, turn)
 
     def _try_anew(self, task: Task, turn: Turn) -> None:
         self._send(task, tuple(task.pending), turn)
@@ -492,9 +574,11 @@ class Dissemination(Part):
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
         """Serve homes that have come back, find ways around brokers that are away."""
         came, down, gone = set(change.came), set(change.down), set(change.gone)
+        self._homes_changed(came, gone, turn)
         for task in self._in_order(self._open):
             for home in sorted(gone & task.pending.keys()):
                 del task.pending[home]
+            self._forgo(task, came)
             again: set[str] = set()
             if gone:
                 # Their clients may be elsewhere by now.
@@ -514,6 +598,7 @@ class Dissemination(Part):
         task.step(Event.ALL_SERVED)
         self._supervision.end(task)
         self._open.remove(task)
+        self._debts.settled(task)
         self._keep(task, turn)
         self._forgetting.keep(item.identity, turn.now_ns + self._kept_ns)
         self._tell_settled(item, tuple(sorted(task.served)), turn)

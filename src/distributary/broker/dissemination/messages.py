@@ -21,6 +21,7 @@ __all__ = [
     "ConversionLost",
     "Item",
     "ItemId",
+    "Missed",
     "Offer",
     "Owed",
     "Portion",
@@ -266,3 +267,20 @@ class ConversionLost:
     attempt: int
     lost: tuple[tuple[str, str], ...]
     homes: tuple[str, ...]
+
+
+@wire(430, Speaker.BROKER, since=2)
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A root has given up what was for a home, which was away: it kept too much for it.
+
+    Attributes
+    ----------
+    registrations
+        Those that have missed something, each with how many items at least.
+    given_up_ns
+        When. What is in force since later has missed nothing.
+    """
+
+    registrations: tuple[tuple[str, int], ...]
+    given_up_ns: int

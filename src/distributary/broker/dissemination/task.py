@@ -18,6 +18,7 @@ from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
 from distributary.broker.membership.messages import Status
 from distributary.broker.plan_part import Route
+from distributary.broker.publishing.publications import held_bytes
 from distributary.broker.settings import ns
 from distributary.broker.timers import Backoff, Timer
 from distributary.broker.transitions import Transitions
@@ -170,6 +171,8 @@ class Task:
     ----------
     item, blob
         The item and its content.
+    size_bytes
+        What it takes to keep them.
     attempt
         How often it was planned.
     pending
@@ -177,7 +180,7 @@ class Task:
     served
         The registrations, (home, id), whose homes have.
     unknown
-        Those that their homes do not have any more.
+        Those that their homes do not have any more, or that the root has given up.
     lost
         Formats that could not be made, and why.
     repeats
@@ -199,6 +202,7 @@ class Task:
         "planned_for",
         "repeats",
         "served",
+        "size_bytes",
         "state",
         "timer",
         "unknown",
@@ -208,6 +212,7 @@ class Task:
     def __init__(self, item: Item, blob: Blob | None) -> None:
         self.item = item
         self.blob = blob
+        self.size_bytes = held_bytes(item.event, blob)
         self.state = TASK.initial
         self.attempt = 0
         self.pending: dict[str, Pending] = {}

@@ -13,6 +13,7 @@ from distributary.broker.blob import Blob
 from distributary.broker.dissemination.messages import (
     ConversionLost,
     Item,
+    Missed,
     Offer,
     Portion,
     Probe,
@@ -133,6 +134,12 @@ def _check_conversion_lost(message: ConversionLost, rules: Rules) -> None:
     rules.brokers(message.homes)
 
 
+def _check_missed(message: Missed, rules: Rules) -> None:
+    """Refuse counts and times that are none."""
+    rules.numbers(count for _, count in message.registrations)
+    rules.times((message.given_up_ns,))
+
+
 def _check_size(size_bytes: int) -> None:
     if not 0 <= size_bytes <= CONTENT_BYTES_MAX:
         raise PeerMisbehaved(f"content of {size_bytes} bytes")
@@ -221,5 +228,6 @@ CHECKS: Mapping[type, Check] = {
     Probe: _check_probe,
     ProbeAnswer: _check_probe_answer,
     ConversionLost: _check_conversion_lost,
+    Missed: _check_missed,
 }
 """What must hold of messages beyond the types of their fields."""

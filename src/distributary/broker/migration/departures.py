@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
 from distributary.broker.deliveries.queues import Queued
+from distributary.broker.dissemination.messages import Missed
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key
 from distributary.broker.migration.choice import Summary
@@ -145,6 +146,12 @@ class Departures:
         if departure.state is not Leaving.REPLICATING:
             origin = (local.registration, published_ns)
             self._pass_on(departure, local.id, parcel, place, turn, origin)
+
+    def missed(self, local: LocalSubscription, count: int, given_up_ns: int, turn: Turn) -> None:
+        """Tell a client's new home what this one has missed and cannot redirect."""
+        if self.has_left(local.client):
+            told = Missed(((local.registration, count),), given_up_ns)
+            self._core.links.send(self._by_client[local.client].target, told, turn)
 
     def _pass_on(
         self,

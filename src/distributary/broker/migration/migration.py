@@ -175,6 +175,10 @@ class Migration(Part):
         """Return what clients that have left may still be sent on account of a registration."""
         return self._departures.ghosts(registration)
 
+    def missed(self, local: LocalSubscription, count: int, given_up_ns: int, turn: Turn) -> None:
+        """Tell the new home of a client that has left what will not come by way of this one."""
+        self._departures.missed(local, count, given_up_ns, turn)
+
     def published(self, client: Address, cell: int, size_bytes: int) -> None:
         """Note that a client has published something."""
         if self.core.settings.migration.enabled:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from distributary.broker.addresses import Address
 from distributary.broker.client import Ended
 from distributary.broker.effects import Turn
-from distributary.broker.encoding import journal_key, wire
+from distributary.broker.encoding import journal_key, since, wire
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.subscription import scoped_id
 from distributary.broker.timers import Backoff
@@ -20,11 +20,12 @@ from distributary.broker.timers import Backoff
 if TYPE_CHECKING:
     from distributary.broker.core import Core
 
-__all__ = ["EXPIRED", "TOO_MANY_BYTES", "TOO_OLD", "NoticeRecord", "Notices"]
+__all__ = ["EXPIRED", "MISSED", "TOO_MANY_BYTES", "TOO_OLD", "NoticeRecord", "Notices"]
 
 EXPIRED = "expired"
 TOO_MANY_BYTES = "bytes"
 TOO_OLD = "age"
+MISSED = "missed"
 
 
 @wire(664)
@@ -39,6 +40,7 @@ class NoticeRecord:
     first: int
     last: int
     ended_ns: int
+    missed: int = since(2, 0)
 
     @property
     def name(self) -> str:
@@ -47,7 +49,7 @@ class NoticeRecord:
 
     def message(self) -> Ended:
         """Return it as the client is told."""
-        return Ended(self.id, self.reason, self.count, self.first, self.last)
+        return Ended(self.id, self.reason, self.count, self.first, self.last, self.missed)
 
 
 class Notices:

@@ -282,11 +282,14 @@ class Subscriptions(Part):
     def _status(self, local: LocalSubscription, turn: Turn) -> SubscriptionStatus:
         return status_of(local, self.core.deliveries.depth(local.id, turn.now_ns))
 
-    def give_up(self, local: LocalSubscription, reason: str, turn: Turn) -> None:
+    def give_up(
+        self, local: LocalSubscription, reason: str, turn: Turn, *, missed: int = 0
+    ) -> None:
         """End a subscription that its client has not ended, and tell it why."""
         left = self.core.deliveries.left(local.id)
         own = local.subscription.id
-        self._notices.add(NoticeRecord(local.client, own, reason, *left, turn.now_ns), turn)
+        notice = NoticeRecord(local.client, own, reason, *left, turn.now_ns, missed)
+        self._notices.add(notice, turn)
         self._end(local.id, turn)
 
     def _end(self, name: str, turn: Turn) -> None:
