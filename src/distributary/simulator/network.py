@@ -49,7 +49,9 @@ class SimulatedNetwork:
 
     Messages on one link are sent one after the other, each taking the time that its size
     takes; then they travel. So they stay in order unless something disturbs them. A link that
-    costs twice as much has half the bandwidth: that is why it is dear.
+    costs twice as much has half the bandwidth: that is why it is dear. Messages of membership
+    go ahead of all others: they are few, and a link is as long as it is when nothing stands in
+    line on it.
 
     Attributes
     ----------
@@ -82,6 +84,17 @@ class SimulatedNetwork:
         self, sender: Address, to: Address, size_bytes: int, now_ns: int
     ) -> tuple[int, ...]:
         """Return when a message arrives: nothing when it is lost, twice when it is repeated."""
+        return self._arrivals(sender, to, size_bytes, now_ns, ahead=False)
+
+    def arrivals_ahead(
+        self, sender: Address, to: Address, size_bytes: int, now_ns: int
+    ) -> tuple[int, ...]:
+        """Return when a message arrives that does not stand in line."""
+        return self._arrivals(sender, to, size_bytes, now_ns, ahead=True)
+
+    def _arrivals(
+        self, sender: Address, to: Address, size_bytes: int, now_ns: int, *, ahead: bool
+    ) -> tuple[int, ...]:
         one, other = self._index.get(sender), self._index.get(to)
         if one is not None and other is not None:
             delay_ns = self._delays[one][other]
@@ -95,7 +108,9 @@ class SimulatedNetwork:
                 delays_ns, bytes_ns = self._access[client]
                 delay_ns, byte_ns = delays_ns[broker], bytes_ns[broker]
         sent_ns = now_ns
-        if byte_ns > 0.0:
+        if byte_ns > 0.0 and ahead:
+            sent_ns += round(size_bytes * byte_ns)
+        elif byte_ns > 0.0:
             free_ns = self._free_ns.get((sender, to), 0)
             sent_ns = max(now_ns, free_ns) + round(size_bytes * byte_ns)
             self._free_ns[sender, to] = sent_ns

@@ -11,11 +11,12 @@ import heapq
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from distributary.broker.addresses import Address, is_client
 from distributary.broker.blob import Blob
 from distributary.broker.core import Part
+from distributary.broker.driver import LANE
 from distributary.broker.effects import Effect, Erase, Persist
 from distributary.broker.encoding import MESSAGE_BYTES_MAX, VERSION, encode, kind_name
 from distributary.broker.settings import Settings
@@ -26,7 +27,7 @@ from distributary.simulator.message_sizes import weigh
 from distributary.simulator.node import CommitFailed, Node, Torn, TurnFailed
 from distributary.simulator.older_versions import read_by
 
-__all__ = ["Client", "LinkModel", "Node", "World"]
+__all__ = ["Client", "LaneModel", "LinkModel", "Node", "World"]
 
 # How often a broker that is torn down at a commit has not made it, and how many messages leave
 # it otherwise: none, some, or all that there are.
@@ -48,6 +49,16 @@ class LinkModel(Protocol):
         self, sender: Address, to: Address, size_bytes: int, now_ns: int
     ) -> tuple[int, ...]:
         """Return when it arrives: nothing when it is lost, twice when it is repeated."""
+
+
+@runtime_checkable
+class LaneModel(LinkModel, Protocol):
+    """Links on which messages stand in line, and some go ahead."""
+
+    def arrivals_ahead(
+        self, sender: Address, to: Address, size_bytes: int, now_ns: int
+    ) -> tuple[int, ...]:
+        """Return when a message of membership arrives, however many others stand in line."""
 
 
 class World:
@@ -103,6 +114,9 @@ class World:
         self.settings = settings
         self.settings_of: dict[str, Settings] = {}
         self.network = network
+        self._arrivals_ahead = (
+            network.arrivals_ahead if isinstance(network, LaneModel) else network.arrivals
+        )
         self.seed = seed
         self.parts = parts
         if convert is None:
@@ -205,13 +219,15 @@ class World:
     def send(self, sender: Address, to: Address, message: object) -> None:
         """Put a message on its way."""
         version = self._version_of(sender, to)
+        ahead = type(message) in LANE
         size = self._record(sender, to, message, version) if self._recorded else 0
         for listen in self.listeners:
             listen(sender, to, message, self.now_ns)
         if version != VERSION:
             # As bytes, so that those who know less read no more than there is.
             message = encode(message, version)
-        for at_ns in self.network.arrivals(sender, to, size, self.now_ns):
+        arrivals = self._arrivals_ahead if ahead else self.network.arrivals
+        for at_ns in arrivals(sender, to, size, self.now_ns):
             self.at(at_ns, self._arrive, sender, to, message)
 
     def _version_of(self, sender: Address, to: Address) -> int:

@@ -228,7 +228,7 @@ def test_what_passes_arrives_under_loss_repetition_overtaking_and_crashes(
         overlay.world.at(time_ms * MS, crash, place)
     overlay.run_s(8)
     network.loss = 0.0
-    overlay.run_s(16)
+    overlay.run_s(12)
     got = {text for broker in overlay.members for _, text in letters(overlay, broker).received}
     assert got == set(texts)
     assert not way.outstanding

@@ -192,7 +192,8 @@ class Queues:
             if timer is not None:
                 timer.cancel()
         for number in sorted(queue.waiting):
-            self._release(subscription, number, turn, ended=True)
+            self._release(subscription, number, turn)
+        self._together.end(subscription, turn)
         turn.erase(_cursor_key(subscription))
 
     def sweep(self, turn: Turn) -> None:
@@ -207,9 +208,9 @@ class Queues:
             queue = self._queues[subscription] = Queue(client)
         return queue
 
-    def _release(self, subscription: str, number: int, turn: Turn, *, ended: bool = False) -> None:
+    def _release(self, subscription: str, number: int, turn: Turn) -> None:
         """Keep an entry no longer."""
-        if not self._together.release(subscription, number, turn, ended=ended):
+        if not self._together.release(subscription, number, turn):
             turn.erase(_entry_key(subscription, number))
 
     def _enter(self, subscription: str, queue: Queue, entry: Queued, turn: Turn) -> None:

@@ -70,6 +70,10 @@ class QueuedTogether:
                     self.queued_ns,
                 )
 
+    def subscriptions(self) -> list[str]:
+        """Return who stands in it."""
+        return [place[1] for content in self.contents for place in content.places]
+
     def without(self, subscription: str) -> QueuedTogether:
         """Return what is left when one of them has ended."""
         contents = [
@@ -94,13 +98,17 @@ class Together:
     """The records for several subscriptions that one broker keeps."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, int], _Kept] = {}
+        self._waiting: dict[tuple[str, int], _Kept] = {}
+        # Also those in which it has acknowledged its entry, and others have not.
+        self._named: dict[str, dict[str, _Kept]] = {}
 
     def load(self, key: str, record: QueuedTogether, waiting: Iterable[Queued]) -> None:
         """Take back a record, with those of its entries that were not acknowledged."""
         kept = _Kept(key, record)
+        for subscription in record.subscriptions():
+            self._named.setdefault(subscription, {})[key] = kept
         for entry in waiting:
-            self._kept[entry.subscription, entry.number] = kept
+            self._waiting[entry.subscription, entry.number] = kept
             kept.left += 1
 
     def keep(self, entries: list[Queued], turn: Turn) -> None:
@@ -113,22 +121,30 @@ class Together:
         self.load(key, record, entries)
         turn.persist(key, record)
 
-    def release(self, subscription: str, number: int, turn: Turn, *, ended: bool = False) -> bool:
-        """Note that an entry need not be kept; return whether it was in a record of several.
-
-        Parameters
-        ----------
-        ended
-            Whether the subscription has ended. Another one of the same name would take what is
-            in the record for its own after a crash.
-        """
-        kept = self._kept.pop((subscription, number), None)
+    def release(self, subscription: str, number: int, turn: Turn) -> bool:
+        """Note that an entry need not be kept; return whether it was in a record of several."""
+        kept = self._waiting.pop((subscription, number), None)
         if kept is None:
             return False
         kept.left -= 1
         if not kept.left:
             turn.erase(kept.key)
-        elif ended:
+            for name in kept.record.subscriptions():
+                self._unname(name, kept)
+        return True
+
+    def end(self, subscription: str, turn: Turn) -> None:
+        """Strike out a subscription that has ended, all of whose entries are released.
+
+        Another one of the same name would take them for its own after a crash: that these were
+        acknowledged is forgotten with the first.
+        """
+        for kept in self._named.pop(subscription, {}).values():
             kept.record = kept.record.without(subscription)
             turn.persist(kept.key, kept.record)
-        return True
+
+    def _unname(self, subscription: str, kept: _Kept) -> None:
+        named = self._named[subscription]
+        del named[kept.key]
+        if not named:
+            del self._named[subscription]
