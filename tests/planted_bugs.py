@@ -516,16 +516,16 @@ class DrainsAtOnce(Subscriptions):
 class TakesNoMemories(Deliveries):
     """Does not take over what a client that comes has had."""
 
-    def adopt_client(self, record: Any, turn: Turn) -> None:
-        super().adopt_client(replace(record, finished=()), turn)
+    def adopt_client(self, record: Any, home: str, turn: Turn) -> None:
+        super().adopt_client(replace(record, finished=()), home, turn)
 
 
 class TakesNoQueues(Deliveries):
     """Does not take over what a client that comes has not acknowledged."""
 
-    def adopt_client(self, record: Any, turn: Turn) -> None:
+    def adopt_client(self, record: Any, home: str, turn: Turn) -> None:
         queues = tuple((name, last, last, ()) for name, last, *_ in record.queues)
-        super().adopt_client(replace(record, queues=queues), turn)
+        super().adopt_client(replace(record, queues=queues), home, turn)
 
 
 # Streams.

@@ -14,8 +14,10 @@ from typing import NamedTuple
 
 from distributary.content import AdaptationGraph, ContentSpace
 from distributary.content.calibrated_graph import graph_for
+from distributary.errors import BadInput
 
 __all__ = [
+    "CONTENT_BYTES_LIMIT",
     "AdaptationSettings",
     "ContentSettings",
     "Digests",
@@ -29,6 +31,9 @@ __all__ = [
     "graph_of",
     "ns",
 ]
+
+CONTENT_BYTES_LIMIT = 4 * 2**30
+"""How large content may ever be, whatever the settings say."""
 
 _NS_PER_SECOND = 1_000_000_000
 
@@ -177,6 +182,11 @@ class ContentSettings:
     early_items, early_bytes
         How many items wait at a root for one before them, or at a home, and how many bytes of
         them; the rest is sent again.
+    content_bytes_max
+        How large content may be, as it is published and after every conversion; at most
+        `CONTENT_BYTES_LIMIT`.
+    put_s
+        After how long content that a client has put, and nobody has published, is forgotten.
     """
 
     tree: str = "estimated"
@@ -202,6 +212,16 @@ class ContentSettings:
     open_bytes: int = 64 * 2**20
     early_items: int = 4_096
     early_bytes: int = 64 * 2**20
+    content_bytes_max: int = 64 * 2**20
+    put_s: float = 600.0
+
+    def __post_init__(self) -> None:
+        """Refuse a limit that is none, by `BadInput`."""
+        if not 0 < self.content_bytes_max <= CONTENT_BYTES_LIMIT:
+            raise BadInput(
+                "content_bytes_max",
+                f"is {self.content_bytes_max:,}; it must be from 1 to {CONTENT_BYTES_LIMIT:,}",
+            )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from distributary.broker.addresses import Address
+from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Acknowledge
 from distributary.broker.deliveries.queue import Acknowledged, Queue, Queued
 from distributary.broker.deliveries.together import QueuedTogether, Together
@@ -69,14 +69,17 @@ class Queues:
             queue.acknowledge(record.number)
         else:
             queue.put(record)
+            self._core.content.refer(tenant_of(record.client), record.blob)
 
     def _load_together(self, key: str, record: QueuedTogether) -> None:
         waiting = []
         for entry in record:
             queue = self._queue(entry.subscription, entry.client)
-            # How far it was acknowledged has been loaded before: keys are in order.
-            if entry.number > queue.acknowledged:
+            # How far it was acknowledged, and what else is in its place, has been loaded before:
+            # keys are in order.
+            if entry.number > queue.acknowledged and entry.number not in queue.waiting:
                 queue.put(entry)
+                self._core.content.refer(tenant_of(entry.client), entry.blob)
                 waiting.append(entry)
         self._together.load(key, record, waiting)
 
@@ -153,9 +156,10 @@ class Queues:
         last: int,
         acknowledged: int,
         waiting: tuple[Queued, ...],
+        home: str,
         turn: Turn,
     ) -> None:
-        """Take over the queue of a subscription that has come from elsewhere."""
+        """Take over the queue of a subscription that has come from elsewhere, from a home."""
         if subscription in self._queues:
             # Of an earlier subscription of this id, which has ended.
             self.drop(subscription, turn)
@@ -167,6 +171,9 @@ class Queues:
             if entry.number > queue.acknowledged:
                 self._enter(subscription, queue, entry, turn)
                 self.keep([entry], turn)
+                self._core.content.borrow(entry.blob, home, turn)
+            else:
+                self._core.content.decline(entry.blob, home, turn)
         queue.last = max(queue.last, last)
         if queue.waiting:
             self._arm(subscription, queue, turn)
@@ -191,8 +198,7 @@ class Queues:
         for timer in (queue.timer, queue.watch):
             if timer is not None:
                 timer.cancel()
-        for number in sorted(queue.waiting):
-            self._release(subscription, number, turn)
+        self._release(subscription, list(queue.waiting.values()), turn)
         self._together.end(subscription, turn)
         turn.erase(_cursor_key(subscription))
 
@@ -208,13 +214,16 @@ class Queues:
             queue = self._queues[subscription] = Queue(client)
         return queue
 
-    def _release(self, subscription: str, number: int, turn: Turn) -> None:
-        """Keep an entry no longer."""
-        if not self._together.release(subscription, number, turn):
-            turn.erase(_entry_key(subscription, number))
+    def _release(self, subscription: str, entries: list[Queued], turn: Turn) -> None:
+        """Keep entries no longer."""
+        for entry in entries:
+            if not self._together.release(subscription, entry.number, turn):
+                turn.erase(_entry_key(subscription, entry.number))
+            self._core.content.release(tenant_of(entry.client), entry.blob, turn)
 
     def _enter(self, subscription: str, queue: Queue, entry: Queued, turn: Turn) -> None:
         queue.put(entry)
+        self._core.content.refer(tenant_of(entry.client), entry.blob)
         local = self._core.subscriptions.get(subscription)
         if local is not None:
             bytes_max, age_ns = self._limits(local)
@@ -269,8 +278,7 @@ class Queues:
         if number <= queue.acknowledged:
             return
         turn.persist(_cursor_key(subscription), Acknowledged(queue.client, subscription, number))
-        for done in queue.acknowledge(number):
-            self._release(subscription, done, turn)
+        self._release(subscription, queue.acknowledge(number), turn)
         queue.attempts = 0
         # Whoever goes on sending sets it anew: a client that answers is not slow.
         self._disarm(queue)
@@ -285,10 +293,32 @@ class Queues:
         if not self._reaches(queue.client):
             return
         while (entry := queue.next_within(*self._window)) is not None:
+            if entry.blob is not None and not self._core.content.has(entry.blob):
+                # It came by way of another home, and so does its content.
+                name = ("queue", subscription)
+                self._core.content.fetch(
+                    entry.blob, None, turn, name, self._fetched, subscription, entry.blob.digest
+                )
+                break
             turn.send(queue.client, entry.message())
             queue.sent(entry)
         if queue.waiting:
             self._arm(subscription, queue, turn)
+
+    def _fetched(self, turn: Turn, failure: str, subscription: str, digest: str) -> None:
+        """Go on with a queue whose content is here, or tell the client that it is lost."""
+        queue = self._queues.get(subscription)
+        if queue is None:
+            return
+        for entry in [*queue.waiting.values()] if failure else ():
+            if entry.blob is not None and entry.blob.digest == digest:
+                reason = f"its content could not be fetched: {failure}"
+                told = replace(entry, event="", blob=None, media_type="", reason=reason)
+                queue.replace(told)
+                self._together.release(subscription, told.number, turn)
+                turn.persist(_entry_key(subscription, told.number), told)
+                self._core.content.release(tenant_of(entry.client), entry.blob, turn)
+        self._fill(subscription, queue, turn)
 
     def _reaches(self, client: Address) -> bool:
         """Whether a client is to be sent what is in its queues, by this broker."""

@@ -1,4 +1,4 @@
-"""One portion that a broker carries out: conversions first, then what they were for.
+"""One portion that a broker carries out: content first, then conversions, then what they are for.
 
 Refinement: a broker whose next hops are not the plan's plans its own subtree anew.
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from distributary.broker.blob import Blob
 from distributary.broker.dissemination.messages import ItemId, Portion
-from distributary.broker.encoding import journal_key, wire
+from distributary.broker.encoding import journal_key, since, wire
 from distributary.broker.formats import formats_in
 from distributary.broker.plan_part import RELAY, PlanPart, Route
 from distributary.broker.planning import Planning, along_hop, plan_tree, tree_along
@@ -35,9 +35,16 @@ __all__ = [
 @wire(580)
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """A portion whose conversions are not done, as it is kept."""
+    """A portion of which something is to be fetched or converted, as it is kept.
+
+    Attributes
+    ----------
+    sender
+        Who has sent it, and has its content; empty when it is the own broker.
+    """
 
     portion: Portion
+    sender: str = since(2, "")
 
 
 @wire(581)
@@ -70,19 +77,25 @@ class Job:
     attempt
         Which attempt at which item of which root it belongs to.
     in_hand
-        Content by format; None for the one in the event.
+        Content by format whose bytes are here; None for the one in the event.
+    coming
+        The formats whose bytes are not.
+    referred
+        What it keeps from being freed.
     own
         Whether something is still to be handed to clients of this broker.
     passes
         Whether it is done with at once, as nothing is to be made here.
+    passes
+        Whether it is done with at once, as nothing is to be fetched or made here.
     children
         The parts that are still to be passed on.
     waiting
         Conversions whose input is not there yet.
     making
         Formats that are being made.
-    lost
-        (format, reason): what could not be made.
+    lost, unfetched
+        (format, reason): what could not be made, and what could not be fetched.
     seconds
         How long conversions take, by (from, to), as whoever planned expects.
     """
@@ -90,6 +103,7 @@ class Job:
     __slots__ = (
         "attempt",
         "children",
+        "coming",
         "in_hand",
         "lost",
         "making",
@@ -97,7 +111,9 @@ class Job:
         "part",
         "passes",
         "portion",
+        "referred",
         "seconds",
+        "unfetched",
         "waiting",
     )
 
@@ -114,8 +130,12 @@ class Job:
         self.children = part.children()
         self.waiting = [(names[origin], names[target]) for origin, target in first.made]
         self.passes = not self.waiting
+        self.passes = not self.waiting
         self.making: set[str] = set()
         self.lost: list[tuple[str, str]] = []
+        self.coming: dict[str, Blob] = {}
+        self.unfetched: list[tuple[str, str]] = []
+        self.referred: list[Blob] = []
         self.seconds = {
             (names[origin], names[target]): seconds for origin, target, seconds in part.conversions
         }
@@ -127,6 +147,19 @@ class Job:
         identity, root, number = self.attempt
         first = min(self.portion.plan.home_names())
         return f"{journal_key(*identity)}/{root}/{number}/{first}"
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is something to fetch or to convert; otherwise it is done at once."""
+        return bool(self.part.first.made or self.referred)
+
+    def lack(self, has: Callable[[Blob], bool]) -> dict[str, Blob]:
+        """Return the content by format that is not here, which counts as coming."""
+        came = self.in_hand.items()
+        self.coming = {name: blob for name, blob in came if blob is not None and not has(blob)}
+        for name in self.coming:
+            del self.in_hand[name]
+        return dict(self.coming)
 
     def startable(self) -> list[tuple[str, str]]:
         """Return the conversions that can begin, (from, to), which count as begun."""
