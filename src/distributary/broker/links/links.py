@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
+from distributary.broker.backlog import Backlog
 from distributary.broker.core import Handler, Part
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, encode
@@ -87,6 +88,7 @@ class Links(Part):
         self._loaded: dict[str, list[Envelope]] = {}
         self._retries = Retries(core.timers, wanted=self._is_due, again=self._again)
         self._flying = 0
+        self._backlog = Backlog(core.timers)
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return who handles which kind of message."""
@@ -120,7 +122,7 @@ class Links(Part):
     @property
     def idle(self) -> bool:
         """Whether every message has been acknowledged."""
-        return not any(self._outboxes.values())
+        return not self._backlog and not any(self._outboxes.values())
 
     def send(self, peer: str, message: object, turn: Turn) -> None:
         """Send a message that arrives once, if it can ever arrive.
@@ -426,19 +428,22 @@ class Links(Part):
         outbox = self._outboxes[peer]
         self._flying -= outbox.take(envelopes)
         self._leave_following(peer, outbox, turn)
-        returned: set[int] = set()
-        for envelope in envelopes:
+
+        def give_back(envelope: Envelope, turn: Turn) -> None:
             parcel = envelope.parcel
-            if parcel is not None and parcel.numbers[0] in returned:
-                continue
             message = decode(envelope.message if parcel is None else parcel.message)
             self.core.part_of(message).undeliverable(message, peer, turn)
             # Last: a crash in between must leave one of the two on the disk.
             if parcel is None:
                 turn.erase(_key(peer, envelope.number))
             else:
-                returned.add(parcel.numbers[0])
                 self._erase_parcel(peer, parcel, turn)
+
+        wholes = {
+            envelope.number if envelope.parcel is None else envelope.parcel.numbers[0]: envelope
+            for envelope in reversed(envelopes)
+        }
+        self._backlog.each(give_back, reversed(wholes.values()), turn)
 
     def _erase_parcel(self, peer: str, parcel: Parcel, turn: Turn) -> None:
         for number in parcel.numbers:
