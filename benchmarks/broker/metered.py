@@ -28,7 +28,15 @@ from distributary.broker.settings import Settings
 from distributary.simulator.world import World
 from distributary.topology import random_identifiers
 
-__all__ = ["Client", "Counts", "MeteredWorld", "event_of", "metered", "route_of_three_hops"]
+__all__ = [
+    "Client",
+    "Counts",
+    "Meter",
+    "MeteredWorld",
+    "event_of",
+    "metered",
+    "route_of_three_hops",
+]
 
 _DELAY_NS = 1_000_000
 _NS = 1_000_000_000
@@ -37,7 +45,20 @@ _MEMBERSHIP = {cls for cls in vars(membership).values() if isinstance(cls, type)
 
 @dataclass
 class Counts:
-    """What brokers have done since they were last asked."""
+    """What brokers have done since they were last asked.
+
+    Attributes
+    ----------
+    sends
+        Messages to other brokers by kind, without those of membership.
+    persisted, persisted_bytes, erased
+        Records that were written, what they take, and records that were erased.
+    turn_ns
+        By broker, how long its turns took together. Reading the clock is part of it, which
+        takes long on some machines; see `replay`.
+    longest_ns, most_effects
+        Of all turns.
+    """
 
     sends: Counter[str] = field(default_factory=Counter)
     persisted: int = 0
@@ -45,13 +66,18 @@ class Counts:
     erased: int = 0
     turn_ns: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     longest_ns: int = 0
+    most_effects: int = 0
 
 
-class _Meter:
+class Meter:
+    """Counts what brokers do; `counts` is to be replaced to count anew."""
+
     def __init__(self) -> None:
         self.counts = Counts()
 
     def wrap(self, method: Callable[..., list[Effect]]) -> Callable[..., list[Effect]]:
+        """Return a method of a broker that counts what it does."""
+
         def turn(broker: Broker, *args: Any, **kwargs: Any) -> list[Effect]:
             start = time.process_time_ns()
             effects = method(broker, *args, **kwargs)
@@ -59,6 +85,7 @@ class _Meter:
             counts = self.counts
             counts.turn_ns[broker.identity] += spent
             counts.longest_ns = max(counts.longest_ns, spent)
+            counts.most_effects = max(counts.most_effects, len(effects))
             for effect in effects:
                 if isinstance(effect, Send):
                     if not is_client(effect.to) and type(effect.message) not in _MEMBERSHIP:
@@ -77,9 +104,9 @@ class _Meter:
 
 
 @contextmanager
-def metered() -> Iterator[_Meter]:
+def metered() -> Iterator[Meter]:
     """Count what all brokers of this process do."""
-    meter = _Meter()
+    meter = Meter()
     names = ("receive", "wake", "serve", "start")
     before = {name: getattr(Broker, name) for name in names}
     for name, method in before.items():
@@ -108,6 +135,7 @@ class Client:
         self.answers: Counter[str] = Counter()
         self._world = world.world
         self._every = every
+        self._names: set[tuple[str, int]] = set()
         self._world.clients[self.address] = self
 
     def say(self, message: object) -> None:
@@ -122,8 +150,13 @@ class Client:
         """Take what the home says."""
         self.answers[type(message).__name__] += 1
         if isinstance(message, Delivery):
-            self.got.append(message)
-            if len(self.got) % self._every == 0:
+            name = (message.subscription, message.number)
+            again = name in self._names
+            if not again:
+                self._names.add(name)
+                self.got.append(message)
+            # What comes again waits for an acknowledgement that was not due yet.
+            if again or len(self.got) % self._every == 0:
                 self.say(Acknowledge(message.subscription, message.number))
 
 

@@ -25,6 +25,7 @@ from distributary.broker.formats import Formats, useful
 from distributary.broker.links import messages as messages
 from distributary.broker.plan_part import Home, PlanPart, Route, Step
 from distributary.broker.settings import ContentSettings
+from distributary.content import AdaptationGraph
 from distributary.placement import PlacementProblem, Plan, place
 from distributary.placement.baselines import BASELINES
 from distributary.placement.conversions import Converter
@@ -256,10 +257,16 @@ def longest_work(planning: Planning, before_s: Mapping[str, float] | None = None
 
 
 @lru_cache(maxsize=1024)
+def _converter(graph: AdaptationGraph) -> Converter:
+    """Return what finds conversions in a graph, of which there are few: `useful` has them all."""
+    return Converter(graph.costs)
+
+
+@lru_cache(maxsize=8192)
 def _candidates(shape: _Shape) -> tuple[PlacementProblem, Mapping[str, Plan]]:
     """Return a problem without names, and the plans for it that do not depend on load."""
     problem = _problem(shape)
-    converter = Converter(problem.graph.costs)
+    converter = _converter(problem.graph)
     simple = {name: made(problem, converter) for name, made in BASELINES.items()}
     if shape.method in BASELINES:
         return problem, simple

@@ -14,6 +14,15 @@ from distributary.broker.effects import Turn
 __all__ = ["Backoff", "Retention", "Timer", "Timers"]
 
 
+# A turn does not do more than this, so that it does not take long: what a timer calls may plan and
+# send an item, and what is forgotten is erased.
+_CALLS_MAX = 32
+_FORGOTTEN_MAX = 256
+
+# What is kept for a time is kept until the end of such a span.
+_TICK_NS = 50_000_000
+
+
 class Timer:
     """One thing to be done at some time, unless it is cancelled."""
 
@@ -52,11 +61,13 @@ class Timers:
         return heap[0][0] if heap else None
 
     def run(self, turn: Turn) -> None:
-        """Do everything that is due."""
+        """Do what is due, so much of it that a turn does not take long; the rest is due next."""
         heap = self._heap
-        while heap and heap[0][0] <= turn.now_ns:
+        left = _CALLS_MAX
+        while left and heap and heap[0][0] <= turn.now_ns:
             timer = heapq.heappop(heap)[2]
             if timer.call is not None:
+                left -= 1
                 call, timer.call = timer.call, None
                 call(turn, *timer.arguments)
 
@@ -93,7 +104,7 @@ class Retention(Generic[_Key]):
     timers
         The broker's.
     forget
-        Called with `(key, turn)` when the time has come.
+        Called with `(key, turn)` when the time has come, or a little later.
     """
 
     def __init__(self, timers: Timers, forget: Callable[[_Key, Turn], None]) -> None:
@@ -107,19 +118,29 @@ class Retention(Generic[_Key]):
         """Have a key forgotten at a time; one that is kept twice is forgotten twice."""
         self._count += 1
         heapq.heappush(self._heap, (until_ns, self._count, key))
-        if self._timer is None or until_ns < self._timer.at_ns:
-            self._arm()
-
-    def _arm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self._timers.at(self._heap[0][0], self._due)
+        at_ns = _rounded(until_ns)
+        if self._timer is None or at_ns < self._timer.at_ns:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self._timers.at(at_ns, self._due)
 
     def _due(self, turn: Turn) -> None:
         heap = self._heap
-        while heap and heap[0][0] <= turn.now_ns:
+        left = _FORGOTTEN_MAX
+        while left and heap and heap[0][0] <= turn.now_ns:
+            left -= 1
             _, _, key = heapq.heappop(heap)
             self._forget(key, turn)
         self._timer = None
         if heap:
-            self._arm()
+            # What is left over is forgotten in another turn, not later in this one.
+            at_ns = max(_rounded(heap[0][0]), turn.now_ns + 1)
+            self._timer = self._timers.at(at_ns, self._due)
+
+
+def _rounded(until_ns: int) -> int:
+    """Return when something is forgotten that is kept until a time.
+
+    Not to the nanosecond: what came one after the other is forgotten together, in one turn.
+    """
+    return -(-until_ns // _TICK_NS) * _TICK_NS

@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
+from distributary.broker.backlog import Backlog
 from distributary.broker.core import Handler, Part
 from distributary.broker.dissemination.debts import Debts, Forgone, MissedRecord
 from distributary.broker.dissemination.known_plans import Prepared
@@ -103,6 +104,7 @@ class Dissemination(Part):
         """The home that is being given up, which takes some turns."""
         self._relief: Timer | None = None
         self._recent: deque[tuple[int, Planned, PlanPart]] = deque(maxlen=_RECENT_MAX)
+        self._backlog = Backlog(core.timers)
         self._supervision = Supervision(core, self._try_anew)
         self._kept_ns = ns(settings.content.retention_s)
         self._skew_ns = ns(settings.subscriptions.clock_skew_s)
@@ -159,11 +161,17 @@ class Dissemination(Part):
             self._open.add(task)
             for pending in task.pending.values():
                 pending.since_ns = turn.now_ns
+        self._backlog.each(self._resume, [task.item.identity for task in self._open], turn)
+        for home in self._forgone:
+            self._tell_missed(home, turn)
+
+    def _resume(self, identity: ItemId, turn: Turn) -> None:
+        """Go on with an item after a restart."""
+        task = self._open.get(identity)
+        if task is not None:
             # The ways to homes were not kept; registrations that are still there tell them.
             self._match(task, turn)
             self._send(task, tuple(task.pending), turn)
-        for home in self._forgone:
-            self._tell_missed(home, turn)
 
     def snapshot(self, *, baselines: bool = False) -> dict[str, Any]:
         """Return what is not settled, and the plans that were made last, the newest first.
@@ -202,6 +210,14 @@ class Dissemination(Part):
     # What publishers' homes offer.
 
     def _offered(self, offer: Offer, sender: Address, turn: Turn) -> None:
+        if self._backlog:
+            # Earlier items of its source may be about to get further homes, which must have
+            # those first.
+            self._backlog.each(self._consider, (offer,), turn)
+        else:
+            self._consider(offer, turn)
+
+    def _consider(self, offer: Offer, turn: Turn) -> None:
         item = offer.item
         if offer.root != self.core.identity:
             # It says what another root has heard of. To take it for what this one has would
@@ -212,10 +228,7 @@ class Dissemination(Part):
             offer = replace(offer, first=min(offer.first, known.following))
         sequence = self._sequence(item)
         if sequence.is_new(offer):
-            while (following := sequence.ready()) is not None:
-                self._take(following, sequence, turn)
-            if sequence.is_idle:
-                del self._sequences[item.sequence]
+            self._backlog.each(self._take_ready, (item.sequence,), turn)
             return
         task = self._tasks.get(item.identity)
         if task is None:
@@ -224,7 +237,18 @@ class Dissemination(Part):
             return
         self._offered_again(task, offer, turn)
 
-    def _take(self, offer: Offer, sequence: Sequence, turn: Turn) -> None:
+    def _take_ready(self, key: tuple[str, str, int, int], turn: Turn) -> None:
+        """Take the next item of a series, if it is there, and go on with the one after it."""
+        sequence = self._sequences.get(key)
+        following = None if sequence is None else sequence.ready()
+        if following is not None:
+            self._take(following, turn)
+            # It may be the one for which many others have waited.
+            self._backlog.each(self._take_ready, (key,), turn)
+        elif sequence is not None and sequence.is_idle:
+            del self._sequences[key]
+
+    def _take(self, offer: Offer, turn: Turn) -> None:
         item = offer.item
         if item.identity in self._tasks:
             # The same publication in another series: its home had forgotten it.
@@ -256,11 +280,16 @@ class Dissemination(Part):
 
     def registered_late(self, cell: int, registration: Registration, turn: Turn) -> None:
         """Serve a registration that others have confirmed and that is new here."""
-        concerned = [task for task in self._tasks.values() if task.item.cell == cell]
-        for task in self._in_order(concerned):
-            homes = self._match(task, turn, only=registration)
-            if homes:
+
+        def serve(identity: ItemId, turn: Turn) -> None:
+            task = self._tasks.get(identity)
+            homes = () if task is None else self._match(task, turn, only=registration)
+            if task is not None and homes:
                 self._send(task, homes, turn)
+
+        concerned = [task for task in self._tasks.values() if task.item.cell == cell]
+        keys = [task.item.identity for task in self._in_order(concerned)]
+        self._backlog.each(serve, keys, turn)
 
     def owes(self, home: str, cell: int) -> bool:
         """Whether a home has yet to confirm something in a cell."""
@@ -642,23 +671,36 @@ class Dissemination(Part):
 
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
         """Serve homes that have come back, find ways around brokers that are away."""
-        came, down, gone = set(change.came), set(change.down), set(change.gone)
-        self._homes_changed(came, gone, turn)
-        for task in self._in_order(self._open):
-            for home in sorted(gone & task.pending.keys()):
-                del task.pending[home]
+        came, away = set(change.came), {*change.down, *change.gone}
+        gone = bool(change.gone)
+        self._homes_changed(came, set(change.gone), turn)
+
+        def concerned(task: Task) -> set[str]:
+            return {
+                home
+                for home, pending in task.pending.items()
+                if home in came or not pending.above.isdisjoint(away)
+            }
+
+        def reconsider(identity: ItemId, turn: Turn) -> None:
+            task = self._open.get(identity)
+            if task is None:
+                return
             self._forgo(task, came)
             again: set[str] = set()
             if gone:
+                for home in sorted(task.pending):
+                    # By now it may be back, as a new one with the same name.
+                    if self.core.membership.status(home) in (Status.LOST, Status.LEFT):
+                        del task.pending[home]
                 # Their clients may be elsewhere by now.
                 again.update(self._match(task, turn, anew=True))
-            again |= {
-                home
-                for home, pending in task.pending.items()
-                if home in came or pending.above & (down | gone)
-            }
+            again |= concerned(task)
             if again or not task.pending:
                 self._send(task, again, turn)
+
+        tasks = self._in_order(task for task in self._open if gone or concerned(task))
+        self._backlog.each(reconsider, [task.item.identity for task in tasks], turn)
 
     # Ending.
 

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
+from distributary.broker.backlog import Backlog
 from distributary.broker.core import Handler, Part
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, encode
@@ -101,6 +102,7 @@ class Links(Part):
         self._passages = Passages()
         # What is being handled, or sent another way, if it may pass.
         self._passage: Passage | None = None
+        self._backlog = Backlog(core.timers)
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return who handles which kind of message."""
@@ -139,7 +141,7 @@ class Links(Part):
     @property
     def idle(self) -> bool:
         """Whether every message has been acknowledged, and nothing waits to be said."""
-        return not any(self._outboxes.values()) and not self._gathering
+        return not (self._backlog or any(self._outboxes.values()) or self._gathering)
 
     def send(
         self, peer: str, message: object, turn: Turn, *, kept: bool = True, hops: int = 1
@@ -555,12 +557,10 @@ class Links(Part):
         outbox = self._outboxes[peer]
         self._flying -= outbox.take(envelopes)
         self._leave_following(peer, outbox, turn)
-        returned: set[int] = set()
-        passed: set[str] = set()
-        for envelope in envelopes:
+
+        def give_back(envelope: Envelope, turn: Turn) -> None:
+            passed: set[str] = set()
             parcel = envelope.parcel
-            if parcel is not None and parcel.numbers[0] in returned:
-                continue
             message = decode(envelope.message if parcel is None else parcel.message)
             before, self._passage = self._passage, envelope.passage
             try:
@@ -578,9 +578,14 @@ class Links(Part):
                 if envelope.kept:
                     turn.erase(_key(peer, envelope.number))
             else:
-                returned.add(parcel.numbers[0])
                 self._erase_parcel(peer, parcel, turn)
-        self._tell_passed(passed, turn)
+            self._tell_passed(passed, turn)
+
+        wholes = {
+            envelope.number if envelope.parcel is None else envelope.parcel.numbers[0]: envelope
+            for envelope in reversed(envelopes)
+        }
+        self._backlog.each(give_back, reversed(wholes.values()), turn)
 
     def _erase_parcel(self, peer: str, parcel: Parcel, turn: Turn) -> None:
         for number in parcel.numbers:

@@ -35,6 +35,9 @@ __all__ = [
 # has to remember, and what a peer that comes back is flooded with.
 _WINDOW = 256
 
+# So many messages are sent again in one turn, at most.
+_AGAIN_MAX = 1024
+
 SPAN = 16 * _WINDOW
 """Numbers on their way to one peer at once differ by less than this.
 
@@ -330,12 +333,21 @@ class Retries:
 
     def _run(self, turn: Turn) -> None:
         self._timer = None
+        left = _AGAIN_MAX
         while self._due:
             at_ns, peer, number = self._due[0]
             wanted = self._wanted(peer, number, at_ns)
             if wanted and at_ns > turn.now_ns:
                 self._arm()
                 return
+            if not left:
+                # Later than now, so that it is in another turn; what was sent again may have set
+                # the timer to what is due already.
+                if self._timer is not None:
+                    self._timer.cancel()
+                self._timer = self._timers.at(turn.now_ns + 1, self._run)
+                return
+            left -= 1
             heapq.heappop(self._due)
             if wanted:
                 self._again(peer, number, turn)

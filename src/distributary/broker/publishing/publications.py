@@ -160,6 +160,8 @@ class Kept:
 
     Attributes
     ----------
+    key
+        What it is known by.
     client, session, number
         Whose it is, and which one in its session.
     item, blob
@@ -179,6 +181,7 @@ class Kept:
         "blob",
         "client",
         "item",
+        "key",
         "number",
         "offered_ns",
         "offered_to",
@@ -192,6 +195,7 @@ class Kept:
     def __init__(
         self, client: str, item: Item, blob: Blob | None, session: str = "", number: int = 0
     ) -> None:
+        self.key = key_of(client, item.source, item.id)
         self.client = client
         self.session = session
         self.number = number
@@ -225,11 +229,6 @@ class Kept:
             self.session,
             self.number,
         )
-
-    @property
-    def key(self) -> ItemId:
-        """What it is known by."""
-        return key_of(self.client, self.item.source, self.item.id)
 
     @property
     def size_bytes(self) -> int:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address, tenant_of
+from distributary.broker.backlog import Backlog
 from distributary.broker.client import Publish
 from distributary.broker.core import Handler, Part
 from distributary.broker.dissemination.messages import ItemId, Offer, Settled, Taken
@@ -75,6 +76,7 @@ class Publishing(Part):
         self._backoff = Backoff(repeat_ns, 8 * repeat_ns)
         self._kept_ns = ns(settings.content.retention_s)
         self._dedupe_ns = ns(settings.publishing.dedupe_s)
+        self._backlog = Backlog(core.timers)
         self._repeating = Retention(core.timers, self._look_after)
         self._releasing = Retention(core.timers, self._release)
         self._forgetting = Retention(core.timers, self._forget)
@@ -111,9 +113,16 @@ class Publishing(Part):
         self._intake.sessions.start(turn)
         for key in sorted(self._remembered):
             self._forgetting.keep(key, turn.now_ns + self._dedupe_ns)
-        for kept in self._in_order():
+        in_order = self._in_order()
+        for kept in in_order:
             if kept.settled:
                 self._releasing.keep(kept.key, turn.now_ns + self._kept_ns)
+        self._backlog.each(self._resume, [kept.key for kept in in_order], turn)
+
+    def _resume(self, key: ItemId, turn: Turn) -> None:
+        """Offer something again after a restart, or after it has come with its client."""
+        kept = self._kept.get(key)
+        if kept is not None:
             self._review(kept)
             if kept.state is State.OFFERED:
                 self.offer(kept, turn)
@@ -126,11 +135,17 @@ class Publishing(Part):
             if count.reviewed_for == root:
                 continue
             count.reviewed_for = root
-            for number in sorted(count.kept):
-                kept = count.kept[number]
-                self._review(kept)
-                if kept.state is State.OFFERED and kept.offered_to != root:
-                    self.offer(kept, turn)
+            keys = [count.kept[number].key for number in sorted(count.kept)]
+            self._backlog.each(self._reconsider, keys, turn)
+
+    def _reconsider(self, key: ItemId, turn: Turn) -> None:
+        """Offer something anew if another root than now has answered, or was asked."""
+        kept = self._kept.get(key)
+        if kept is None:
+            return
+        self._review(kept)
+        if kept.state is State.OFFERED and kept.offered_to != self._root_of(kept.item.cell):
+            self.offer(kept, turn)
 
     def snapshot(self) -> dict[str, Any]:
         """Return how many publications are kept, by how far they are, and how many remembered."""
@@ -274,6 +289,8 @@ class Publishing(Part):
         kept = self._kept.get(key)
         if kept is None:
             return
+        # There may be another root, and it is in the backlog to be offered to that.
+        self._reconsider(key, turn)
         if kept.state is not State.SETTLED:
             # Another root has settled it, and the one there is now has not, which alone may
             # know of a subscriber.
@@ -307,9 +324,10 @@ class Publishing(Part):
             turn.erase(_count_key(place))
 
     def _remember(self, record: Remembered, turn: Turn) -> None:
-        self._remembered[record.key] = record
-        turn.persist(_key(record.key), record)
-        self._forgetting.keep(record.key, turn.now_ns + self._dedupe_ns)
+        key = record.key
+        self._remembered[key] = record
+        turn.persist(_key(key), record)
+        self._forgetting.keep(key, turn.now_ns + self._dedupe_ns)
 
     def _forget(self, key: ItemId, turn: Turn) -> None:
         if self._remembered.pop(key, None) is not None:
@@ -356,11 +374,8 @@ class Publishing(Part):
         for remembered in record.remembered:
             if remembered.key not in self._kept:
                 self._remember(remembered, turn)
-        for kept in self._in_order():
-            if kept.client == record.client:
-                self._review(kept)
-                if kept.state is State.OFFERED:
-                    self.offer(kept, turn)
+        moved_keys = [kept.key for kept in self._in_order() if kept.client == record.client]
+        self._backlog.each(self._resume, moved_keys, turn)
 
     def drop_client(self, client: Address, turn: Turn) -> None:
         """Forget all that is kept for a client, which has moved."""
