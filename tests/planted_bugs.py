@@ -155,10 +155,23 @@ class SendsAstray(Links):
         super().__init__(core)
         self._other: str | None = None
 
-    def send(self, peer: str, message: object, turn: Turn) -> None:
+    def _astray(self, peer: str, message: object) -> str:
         if isinstance(message, Portion):
             peer, self._other = self._other or peer, peer
-        super().send(peer, message, turn)
+        return peer
+
+    def send(self, peer: str, message: object, turn: Turn, **how: Any) -> None:
+        super().send(self._astray(peer, message), message, turn, **how)
+
+    def pass_on(self, peer: str, message: object, turn: Turn, **how: Any) -> None:
+        super().pass_on(self._astray(peer, message), message, turn, **how)
+
+
+class AcknowledgesEarly(Links):
+    """Acknowledges what only passes before those who get it next have stored it."""
+
+    def _post(self, *args: Any, kept: bool = True, passing: bool = False, **how: Any) -> None:
+        super()._post(*args, kept=kept and not passing, **how)
 
 
 # Relays.
@@ -590,6 +603,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("migration-torn", ONCE, node=SendsFirst),
     Bug("migration-torn", ONCE, node=KeepsHalf),
     Bug("map-small", ONCE, SendsAstray),
+    Bug("relays", ONCE, AcknowledgesEarly),
     Bug("converters", "selection", AnswersAnotherLife),
     Bug("crash-restart", ONCE, forgets(Membership, Known), rare=True),
     Bug("pipeline-crash", ONCE, CountsFromOne),

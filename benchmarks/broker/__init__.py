@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from benchmarks.broker import (
+    durable_operations,
     idle_subscriptions,
     long_turns,
     relay_turns,
     root_turns,
     steady_home,
+    three_hops,
 )
 
 __all__ = ["STUDIES"]
@@ -18,4 +20,6 @@ STUDIES = (
     relay_turns.STUDY,
     long_turns.STUDY,
     idle_subscriptions.STUDY,
+    three_hops.STUDY,
+    durable_operations.STUDY,
 )
