@@ -20,7 +20,10 @@ from distributary.broker.settings import ns
 if TYPE_CHECKING:
     from distributary.simulator.world import World
 
-__all__ = ["FetchFault", "Obstacle", "Transfers"]
+__all__ = ["FETCH", "FetchFault", "Obstacle", "Transfers"]
+
+FETCH = "Fetch"
+"""What a fault may come after, though it is no message: a host begins to fetch."""
 
 # After how long a host gives up one that does not answer.
 _SILENCE_NS = ns(2.0)
@@ -48,6 +51,8 @@ class Transfers:
         Asked at every fetch what becomes of it.
     fetched_bytes
         How many bytes of what went from which broker to which: by (holder, broker, digest).
+    listeners
+        Called with (broker, time) when its host begins to fetch something.
     missing
         (time, what): what a broker counted on its host to have, which had not got it.
     """
@@ -56,6 +61,7 @@ class Transfers:
         self._world = world
         self.obstacles: list[Obstacle] = []
         self.fetched_bytes: Counter[tuple[str, str, str]] = Counter()
+        self.listeners: list[Callable[[str, int], None]] = []
         self.missing: list[tuple[int, str]] = []
 
     def put(self, client: Address, home: str, blob: Blob) -> None:
@@ -73,6 +79,8 @@ class Transfers:
         """Have the host of a broker get content from another one."""
         world = self._world
         world.log(f"{world.now_ns} {broker} fetches {blob.digest} of {holder}")
+        for listen in self.listeners:
+            listen(broker, world.now_ns)
         life = world.nodes[broker].life
         asked = world.network.arrivals(broker, holder, 0, world.now_ns)
         if asked:

@@ -56,6 +56,9 @@ FAULT_KINDS = (
     "handler",
     "conversion",
     "converters",
+    "oversize",
+    "fetch",
+    "content",
     "upgrade",
     "mix",
 )

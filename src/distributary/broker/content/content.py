@@ -110,12 +110,8 @@ class Content(Part):
         """Go on fetching, and free what nothing refers to any more."""
         for key, put in sorted(self._puts.items()):
             self._expiring.keep(key, put.put_ns + self._put_ns)
-        for digest in sorted(self._known):
-            known = self._known[digest]
-            known.used_ns = turn.now_ns
-            if not any(known.references.values()):
-                self._aging.keep(digest, turn.now_ns + self._kept_ns)
-            if known.size_bytes is not None:
+        for digest in list(self._fetches):
+            if self.has_digest(digest):
                 self._fetches.arrived(digest, turn)
         self._fetches.start(turn)
 
@@ -276,7 +272,10 @@ class Content(Part):
 
     def _told(self, message: ContentHeld, sender: Address, turn: Turn) -> None:
         for digest, size_bytes in message.contents:
-            self._known_of(digest).size_bytes = size_bytes
+            known = self._known_of(digest)
+            known.size_bytes, known.used_ns = size_bytes, turn.now_ns
+            if not any(known.references.values()):
+                self._aging.keep(digest, turn.now_ns + self._kept_ns)
 
     def _put(self, message: ContentPut, sender: Address, turn: Turn) -> None:
         tenant, blob = tenant_of(message.client), message.blob

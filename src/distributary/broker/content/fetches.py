@@ -94,6 +94,7 @@ class Fetches:
         self._ended = ended
         self._fetches: dict[str, _Fetch] = {}
         self._backoff = Backoff(_RETRY_NS, _RETRY_NS_MAX)
+        self._most = core.settings.content.content_bytes_max
 
     def __contains__(self, digest: str) -> bool:
         """Whether content is being fetched."""
@@ -150,8 +151,11 @@ class Fetches:
         if fetch.kept:
             turn.persist(_key(blob.digest), fetch.record())
         if fetch.ticket is None and fetch.timer is None:
-            # Not at once: who asks has not finished what it is at.
-            self._later(fetch, turn.now_ns)
+            if fetch.holders and blob.size_bytes <= self._most:
+                self._ask(turn, blob.digest)
+            else:
+                # Not at once: who waits has not finished what it is at.
+                self._later(fetch, turn.now_ns)
         elif new and self._is_stuck(fetch):
             assert holder is not None
             self._turn_to(fetch, holder, turn)
@@ -209,9 +213,9 @@ class Fetches:
     def _ask(self, turn: Turn, digest: str) -> None:
         fetch = self._fetches[digest]
         fetch.timer = None
-        most = self._core.settings.content.content_bytes_max
-        if fetch.blob.size_bytes > most:
-            fetch.reason = f"it has {fetch.blob.size_bytes:,} bytes; at most {most:,} are taken"
+        if fetch.blob.size_bytes > self._most:
+            too_much = f"it has {fetch.blob.size_bytes:,} bytes; at most {self._most:,} are taken"
+            fetch.reason = too_much
             fetch.holders.clear()
         if not fetch.holders:
             self._end(digest, fetch.reason, turn)
