@@ -9,7 +9,7 @@ settled, and for a while after that.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ from distributary.broker.dissemination.task import (
     Supervision,
     Task,
 )
-from distributary.broker.dissemination.unsettled import Unsettled
+from distributary.broker.dissemination.unsettled import Unsettled, stream_of
 from distributary.broker.dissemination.validation import CHECKS
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key
@@ -127,9 +127,12 @@ class Dissemination(Part):
             self._open.add(task)
             for pending in task.pending.values():
                 pending.since_ns = turn.now_ns
+
+        def find(task: Task) -> tuple[set[str], set[str]]:
             # The ways to homes were not kept; registrations that are still there tell them.
-            self._match(task, turn)
-            self._send(task, tuple(task.pending), turn)
+            return self._match(task, turn), set(task.pending)
+
+        self._send_in_order(self._open, find, turn)
 
     def snapshot(self) -> dict[str, Any]:
         """Return what is not settled, and the plans that were made last, the newest first."""
@@ -192,15 +195,15 @@ class Dissemination(Part):
         self._enter(task)
         self._open.add(task)
         turn.persist(_key("content", item), ContentRecord(item, offer.blob))
-        self._send(task, self._match(task, turn), turn)
+        self._send_new(task, self._match(task, turn), turn)
+        if not task.pending and not task.settled:
+            self._settle(task, turn)
         self._tell_taken(task, turn)
 
     def _offered_again(self, task: Task, offer: Offer, turn: Turn) -> None:
         task.item = task.item._replace(home=offer.item.home)
         task.served.update(offer.served)
-        homes = self._match(task, turn)
-        if homes:
-            self._send(task, homes, turn)
+        self._send_new(task, self._match(task, turn), turn)
         if task.settled:
             self._tell_settled(task.item, tuple(sorted(task.served)), turn)
         else:
@@ -208,11 +211,12 @@ class Dissemination(Part):
 
     def registered_late(self, cell: int, registration: Registration, turn: Turn) -> None:
         """Serve a registration that others have confirmed and that is new here."""
+
+        def find(task: Task) -> tuple[set[str], set[str]]:
+            return self._match(task, turn, only=registration), set()
+
         concerned = [task for task in self._tasks.values() if task.item.cell == cell]
-        for task in self._in_order(concerned):
-            homes = self._match(task, turn, only=registration)
-            if homes:
-                self._send(task, homes, turn)
+        self._send_in_order(concerned, find, turn)
 
     def owes(self, home: str, cell: int) -> bool:
         """Whether a home has yet to confirm something in a cell."""
@@ -225,8 +229,8 @@ class Dissemination(Part):
         *,
         only: Registration | None = None,
         anew: bool = False,
-    ) -> tuple[str, ...]:
-        """Enter who is to get an item and has not, and return the homes concerned.
+    ) -> set[str]:
+        """Enter who is to get an item and has not, and return the homes that this is new to.
 
         Parameters
         ----------
@@ -272,7 +276,7 @@ class Dissemination(Part):
         if homes and task.settled:
             task.step(Event.WANTED)
             self._open.add(task)
-        return tuple(sorted(homes))
+        return homes
 
     def _server(self, task: Task, registration: Registration) -> tuple[str, Route]:
         """Return the home that is to get an item for a registration, and the way there.
@@ -313,6 +317,39 @@ class Dissemination(Part):
         return not gone and (home, name) not in task.unknown
 
     # Sending.
+
+    def _send_new(self, task: Task, homes: set[str], turn: Turn) -> None:
+        """Send an item to homes to which it is new."""
+
+        def find(one: Task) -> tuple[set[str], set[str]]:
+            return (homes if one is task else set()), set()
+
+        if homes:
+            self._send_in_order((task, *self._open.later(task)), find, turn)
+
+    def _send_in_order(
+        self, tasks: Iterable[Task], find: Callable[[Task], tuple[set[str], set[str]]], turn: Turn
+    ) -> None:
+        """Send items to the homes that `find` names: those to which they are new, and others.
+
+        A home that is sent an item for one more subscription is also sent again what follows and
+        it has not confirmed. It has been sent 1 and 2. Then 1 is for one more, and so is 3. It is
+        told that 3 comes after 2, and would not wait, having 2, although 1 is still on its way;
+        so it is told anew that 2 comes after 1.
+        """
+        stream: tuple[str, str, int] | None = None
+        behind: set[str] = set()
+        for task in self._in_order(tasks):
+            if stream != stream_of(task.item):
+                stream, behind = stream_of(task.item), set()
+            new, others = find(task)
+            again = (behind & task.pending.keys()) - new
+            for home in again:
+                task.pending[home].attempt = task.attempt + 1
+            behind |= new
+            homes = {*new, *others, *again}
+            if homes or not (task.pending or task.settled):
+                self._send(task, homes, turn)
 
     def _send(self, task: Task, homes: Iterable[str], turn: Turn) -> None:
         """Plan and send an item to some homes, as far as they are there."""
@@ -411,11 +448,10 @@ class Dissemination(Part):
         # What it does not name is sent again when its time is up: at once would be no better.
         task.confirmed(sender, message.served, unknown)
         # Where their clients are now, another home may have registered them.
-        elsewhere = self._match(task, turn) if unknown else ()
-        if elsewhere:
-            self._send(task, elsewhere, turn)
-        elif not task.pending:
+        elsewhere = self._match(task, turn) if unknown else set()
+        if not task.pending:
             self._settle(task, turn)
+        self._send_new(task, elsewhere, turn)
 
     def _asked_owed(self, message: AskOwed, sender: Address, turn: Turn) -> None:
         task = self._open.get(message.identity)
@@ -454,20 +490,19 @@ class Dissemination(Part):
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
         """Serve homes that have come back, find ways around brokers that are away."""
         came, down, gone = set(change.came), set(change.down), set(change.gone)
-        for task in self._in_order(self._open):
+
+        def find(task: Task) -> tuple[set[str], set[str]]:
             for home in sorted(gone & task.pending.keys()):
                 del task.pending[home]
-            again: set[str] = set()
-            if gone:
-                # Their clients may be elsewhere by now.
-                again.update(self._match(task, turn, anew=True))
-            again |= {
+            # Their clients may be elsewhere by now.
+            new = self._match(task, turn, anew=True) if gone else set()
+            return new, {
                 home
                 for home, pending in task.pending.items()
                 if home in came or pending.above & (down | gone)
             }
-            if again or not task.pending:
-                self._send(task, again, turn)
+
+        self._send_in_order(self._open, find, turn)
 
     # Ending.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 
 from distributary.broker.dissemination.messages import Item, ItemId
@@ -10,7 +10,7 @@ from distributary.broker.dissemination.task import Task
 from distributary.broker.plan_part import NOTHING_BEFORE, After
 from distributary.broker.subscriptions.subscription import subscription_of
 
-__all__ = ["Unsettled"]
+__all__ = ["Unsettled", "stream_of"]
 
 _Place = tuple[int, int, str]
 """(series, number, id) among what a source publishes in a cell."""
@@ -41,16 +41,16 @@ class Unsettled:
         item = task.item
         if item.identity not in self._tasks:
             self._tasks[item.identity] = task
-            insort(self._places.setdefault(_stream(item), []), _place(task))
+            insort(self._places.setdefault(stream_of(item), []), _place(task))
 
     def remove(self, task: Task) -> None:
         """Note that an item is settled."""
         item = task.item
         del self._tasks[item.identity]
-        places = self._places[_stream(item)]
+        places = self._places[stream_of(item)]
         del places[bisect_left(places, _place(task))]
         if not places:
-            del self._places[_stream(item)]
+            del self._places[stream_of(item)]
 
     def before(self, task: Task, home: str) -> After:
         """Return the last earlier item that a home has not confirmed, if there is one."""
@@ -77,15 +77,23 @@ class Unsettled:
                 return homes
         return frozenset()
 
+    def later(self, task: Task) -> list[Task]:
+        """Return what its source has published since in the same cell, in order."""
+        item = task.item
+        places = self._places.get(stream_of(item), [])
+        following = places[bisect_right(places, _place(task)) :]
+        return [self._tasks[item.identity._replace(id=name)] for _, _, name in following]
+
     def _earlier(self, task: Task) -> Iterator[Task]:
         """Go through what its source has published before in the same cell, the last first."""
         item = task.item
-        places = self._places.get(_stream(item), [])
+        places = self._places.get(stream_of(item), [])
         for _, _, identifier in reversed(places[: bisect_left(places, _place(task))]):
             yield self._tasks[item.identity._replace(id=identifier)]
 
 
-def _stream(item: Item) -> tuple[str, str, int]:
+def stream_of(item: Item) -> tuple[str, str, int]:
+    """Return what an item has its place in: tenant, source and cell."""
     return item.tenant, item.source, item.cell
 
 
