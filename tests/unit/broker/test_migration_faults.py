@@ -9,6 +9,7 @@ import pytest
 from tests.broker_overlays import MS, SECOND
 from tests.content_worlds import SETTINGS
 from tests.migration_worlds import MoveWorld
+from tests.planted_bugs import forgets
 
 from distributary.broker.addresses import HOST
 from distributary.broker.client import Subscribe
@@ -32,7 +33,10 @@ from distributary.broker.migration.messages import (
     Reserved,
 )
 from distributary.broker.migration.transfers import Arrival, HeldRecord
+from distributary.broker.subscriptions.ledger import WithdrawalRecord
+from distributary.broker.subscriptions.messages import Withdraw
 from distributary.broker.subscriptions.subscription import scoped_id
+from distributary.broker.subscriptions.subscriptions import Subscriptions
 from distributary.simulator.workload.subscriber import Subscriber
 
 STEPS = (
@@ -127,6 +131,35 @@ def test_the_new_home_does_not_wait_for_an_old_one_that_is_lost(step: type) -> N
     assert len(world.got("s")) == 16
     assert world.violations() == []
     assert world.leftovers() == []
+
+
+@pytest.mark.parametrize("forgetful", [False, True])
+def test_a_home_goes_on_redirecting_after_a_crash_until_roots_have_heard_of_it(
+    forgetful: bool,
+) -> None:
+    """Which it would not if it did not keep what it withdraws."""
+    parts = {"subscriptions": forgets(Subscriptions, WithdrawalRecord)} if forgetful else None
+    world = MoveWorld(parts=parts)
+    device = world.customer("s", world.old, near=world.new)
+    world.run_s(3)
+    network, ended = world.overlay.network, world.sent(RedirectEnd)
+
+    def separate() -> None:
+        network.apart = frozenset({world.root})
+        world.crash_for(world.old, 0.5)
+
+    world.on_first(Withdraw, separate)
+    while not network.apart:
+        world.publish_for(0.25)
+    # Not so long that there is another root.
+    world.run_s(1.25)
+    assert device.home == world.new
+    assert bool(ended) is forgetful
+    network.apart = frozenset()
+    world.publish_for(2)
+    world.run_s(8)
+    assert ended
+    assert world.violations() == []
 
 
 def disturbed(seed: int, *, loss: float, crashes: int) -> MoveWorld:
