@@ -250,6 +250,30 @@ def test_what_was_redirected_early_is_taken_when_a_crash_has_come_in_between() -
     assert turn.effects[-1] == Erase(f"migration/early/{journal_key('@s')}/000000002")
 
 
+def test_what_waits_for_a_client_that_comes_is_kept_once_however_often_it_is_sent() -> None:
+    world, _ = moving()
+    arrivals, turn = Arrivals(world.core(world.new)), Turn(world.world.now_ns)
+    arrivals.load("arriving/@s", Arrival("@s", world.old).record())
+    one, other = (
+        Queued("@s", "s", 0, "/s", name, "{}", None, "", None) for name in ("one", "other")
+    )
+    for parcel, subscription in ((one, "s"), (other, "s"), (one, "t"), (one, "s"), (other, "s")):
+        arrivals.hold(subscription, parcel, (0, 1, 1), turn, doubtful=False)
+    kept = [effect for effect in turn.effects if isinstance(effect, Persist)]
+    told = [(one.key.split("/")[-1], one.record.subscription, one.record.parcel.id) for one in kept]
+    assert told == [
+        ("000000001", "s", "one"),
+        ("000000002", "s", "other"),
+        ("000000003", "t", "one"),
+    ]
+    restored, again = Arrivals(world.core(world.new)), Turn(world.world.now_ns)
+    restored.load("arriving/@s", Arrival("@s", world.old).record())
+    for effect in kept:
+        restored.load(effect.key.removeprefix("migration/"), effect.record)
+    restored.hold("s", one, (0, 1, 1), again, doubtful=False)
+    assert again.effects == []
+
+
 @pytest.mark.parametrize("way", ["lost", "lost and crashed", "moved"])
 def test_a_home_that_a_client_comes_back_to_forgets_what_had_waited_there(way: str) -> None:
     """The client has got newer things elsewhere, where it had subscribed anew."""

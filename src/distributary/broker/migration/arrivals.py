@@ -57,8 +57,11 @@ class Arrivals:
             return
         arrival = self._by_client[record.client]
         kind, _, number = key.rpartition("/")
-        waiting = arrival.early if kind.startswith("early/") else arrival.held
-        waiting[int(number)] = record
+        if kind.startswith("early/"):
+            arrival.early[int(number)] = record
+        else:
+            arrival.held[int(number)] = record
+            arrival.names.add(record.name)
 
     def start(self, turn: Turn) -> None:
         """Go on where a crash has stopped it."""
@@ -92,9 +95,13 @@ class Arrivals:
         """Keep what a root has sent for a client until its old home has sent the last."""
         client = parcel.client
         arrival = self._by_client[client]
-        number = max(arrival.held, default=0) + 1
         held = HeldRecord(client, subscription, parcel, *place, doubtful)
+        if held.name in arrival.names:
+            # Whoever restarts a root has everything sent again, and content may be large.
+            return
+        number = max(arrival.held, default=0) + 1
         arrival.held[number] = held
+        arrival.names.add(held.name)
         turn.persist(f"migration/held/{journal_key(client)}/{number:09d}", held)
 
     # The steps.
@@ -206,7 +213,9 @@ class Arrivals:
         turn.erase(f"migration/early/{journal_key(arrival.client)}/{number:09d}")
 
     def _take_held(self, arrival: Arrival, number: int, turn: Turn) -> None:
-        self._hand(arrival.held.pop(number), turn)
+        record = arrival.held.pop(number)
+        arrival.names.discard(record.name)
+        self._hand(record, turn)
         turn.erase(f"migration/held/{journal_key(arrival.client)}/{number:09d}")
 
     def ended(self, client: Address, count: int, turn: Turn) -> None:
