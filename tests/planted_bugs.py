@@ -48,7 +48,7 @@ from distributary.broker.streams.flow import Demands, Flow
 from distributary.broker.streams.messages import Ask
 from distributary.broker.streams.stream import rules_between
 from distributary.broker.streams.streams import Streams
-from distributary.broker.subscriptions.ledger import VersionRecord, WithdrawalRecord
+from distributary.broker.subscriptions.ledger import VersionRecord
 from distributary.broker.subscriptions.lifecycle import Lifecycle
 from distributary.broker.subscriptions.matching import Covering, _alike
 from distributary.broker.subscriptions.subscription import LocalSubscription, SubscriptionRecord
@@ -630,7 +630,6 @@ BUGS: tuple[Bug, ...] = (
     Bug("lossy", "order", HandsOutAtOnce),
     Bug("reboot", ONCE, forgets(Subscriptions, SubscriptionRecord)),
     Bug("migration-torn", "order", forgets(Subscriptions, VersionRecord)),
-    Bug("migration-torn", "order", forgets(Subscriptions, WithdrawalRecord)),
     Bug("churn", ONCE, CoversTooEagerly),
     Bug("covering", ONCE, ForgetsCovered),
     Bug("churn", "ends", LivesForEver),
@@ -642,7 +641,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("away", ONCE, WaitsForMore),
     Bug("mass-migration", ONCE, RedirectsNothing),
     Bug("migration-torn", ONCE, PassesOnNothingKept),
-    Bug("migration-torn", "order", KnowsNoGhosts),
+    Bug("migration-torn", "order", KnowsNoGhosts, rare=True),
     Bug("migration-torn", "order", NeverHolds),
     Bug("migration-torn", "order", DrainsAtOnce, rare=True),
     Bug("migration-lost", "order", TakesNoMemories, rare=True),

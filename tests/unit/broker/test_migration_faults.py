@@ -9,6 +9,7 @@ import pytest
 from tests.broker_overlays import MS, SECOND
 from tests.content_worlds import SETTINGS
 from tests.migration_worlds import MoveWorld
+from tests.planted_bugs import forgets
 
 from distributary.broker.addresses import HOST
 from distributary.broker.client import Subscribe
@@ -32,7 +33,10 @@ from distributary.broker.migration.messages import (
     Reserved,
 )
 from distributary.broker.migration.transfers import Arrival, HeldRecord
+from distributary.broker.subscriptions.ledger import WithdrawalRecord
+from distributary.broker.subscriptions.messages import Withdraw
 from distributary.broker.subscriptions.subscription import scoped_id
+from distributary.broker.subscriptions.subscriptions import Subscriptions
 from distributary.simulator.workload.subscriber import Subscriber
 
 STEPS = (
@@ -129,6 +133,35 @@ def test_the_new_home_does_not_wait_for_an_old_one_that_is_lost(step: type) -> N
     assert world.leftovers() == []
 
 
+@pytest.mark.parametrize("forgetful", [False, True])
+def test_a_home_goes_on_redirecting_after_a_crash_until_roots_have_heard_of_it(
+    forgetful: bool,
+) -> None:
+    """Which it would not if it did not keep what it withdraws."""
+    parts = {"subscriptions": forgets(Subscriptions, WithdrawalRecord)} if forgetful else None
+    world = MoveWorld(parts=parts)
+    device = world.customer("s", world.old, near=world.new)
+    world.run_s(3)
+    network, ended = world.overlay.network, world.sent(RedirectEnd)
+
+    def separate() -> None:
+        network.apart = frozenset({world.root})
+        world.crash_for(world.old, 0.5)
+
+    world.on_first(Withdraw, separate)
+    while not network.apart:
+        world.publish_for(0.25)
+    # Not so long that there is another root.
+    world.run_s(1.25)
+    assert device.home == world.new
+    assert bool(ended) is forgetful
+    network.apart = frozenset()
+    world.publish_for(2)
+    world.run_s(8)
+    assert ended
+    assert world.violations() == []
+
+
 def disturbed(seed: int, *, loss: float, crashes: int) -> MoveWorld:
     """Two clients that move to two brokers in a bad network, with crashes within turns."""
     world = MoveWorld(seed=seed)
@@ -215,6 +248,30 @@ def test_what_was_redirected_early_is_taken_when_a_crash_has_come_in_between() -
     kept = [one.record for one in turn.effects if isinstance(one, Persist)]
     assert kept == [replace(record, taken=2)]
     assert turn.effects[-1] == Erase(f"migration/early/{journal_key('@s')}/000000002")
+
+
+def test_what_waits_for_a_client_that_comes_is_kept_once_however_often_it_is_sent() -> None:
+    world, _ = moving()
+    arrivals, turn = Arrivals(world.core(world.new)), Turn(world.world.now_ns)
+    arrivals.load("arriving/@s", Arrival("@s", world.old).record())
+    one, other = (
+        Queued("@s", "s", 0, "/s", name, "{}", None, "", None) for name in ("one", "other")
+    )
+    for parcel, subscription in ((one, "s"), (other, "s"), (one, "t"), (one, "s"), (other, "s")):
+        arrivals.hold(subscription, parcel, (0, 1, 1), turn, doubtful=False)
+    kept = [effect for effect in turn.effects if isinstance(effect, Persist)]
+    told = [(one.key.split("/")[-1], one.record.subscription, one.record.parcel.id) for one in kept]
+    assert told == [
+        ("000000001", "s", "one"),
+        ("000000002", "s", "other"),
+        ("000000003", "t", "one"),
+    ]
+    restored, again = Arrivals(world.core(world.new)), Turn(world.world.now_ns)
+    restored.load("arriving/@s", Arrival("@s", world.old).record())
+    for effect in kept:
+        restored.load(effect.key.removeprefix("migration/"), effect.record)
+    restored.hold("s", one, (0, 1, 1), again, doubtful=False)
+    assert again.effects == []
 
 
 @pytest.mark.parametrize("way", ["lost", "lost and crashed", "moved"])

@@ -202,6 +202,53 @@ def test_what_a_home_waits_for_is_found_as_if_all_were_looked_through(
     assert len(unsettled) == len(list(unsettled))
 
 
+def test_what_a_home_is_owed_for_one_more_subscription_comes_before_what_follows() -> None:
+    """A client's last home does not know it any more, and the next has had what lies between."""
+    world = ContentWorld(5)
+    root = world.root_of()
+    last, home, far, _ = (one for one in world.members if one != root)
+    both = {"all": [*MAPS, {"prefix": {"id": "both"}}]}
+    world.subscribe("s", home, [both], accept=[JPEG])
+    world.subscribe("t", home, MAPS)
+    world.run_s(3)
+    world.world.crash(last)
+    core = world.overlay.broker(root).core
+    entry = core.rendezvous._table.get((home, scoped_id("@s", "s")))
+    assert entry is not None
+    kept = entry.registration
+    assert kept is not None
+    claimed = replace(kept, home=last, claim=kept.claim + 1)
+    copy = Copy(Held(last, kept.id, 1, tuple(entry.cells)), claimed)
+    world.overlay.in_turn(root, lambda turn: core.rendezvous._registry.take(copy, turn, late=False))
+    network, lost = world.overlay.network, {(home, root)}
+    arrivals = network.arrivals
+
+    def lossy(sender: str, to: str, size_bytes: int, now_ns: int) -> tuple[int, ...]:
+        return () if (sender, to) in lost else arrivals(sender, to, size_bytes, now_ns)
+
+    network.arrivals = lossy  # type: ignore[method-assign]
+    names = ("both 1", "2", "both 3")
+    for name in names:
+        world.publish(name, far, media_type=JPEG)
+        world.run_s(0.1)
+    tasks = {task.item.id: task for task in core.dissemination._open}
+    assert all(home in tasks[name].pending for name in names), "it has all of them"
+    assert world.got("t") == [(name, JPEG) for name in names]
+
+    def say(name: str) -> None:
+        message = Served(tasks[name].item.identity, tasks[name].attempt, (), (kept.id,))
+        world.world.tell(root, message, sender=last)
+
+    lost.add((root, home))
+    say("both 1")
+    world.run_s(0.1)
+    lost.clear()
+    say("both 3")
+    world.run_s(5)
+    assert world.got("s") == [("both 1", JPEG), ("both 3", JPEG)]
+    assert world.violations() == []
+
+
 def test_a_root_hears_that_a_home_has_lost_a_client_in_the_order_of_items() -> None:
     """What the home has said of the first got lost; the second must not go elsewhere before it."""
     world = ContentWorld(5)

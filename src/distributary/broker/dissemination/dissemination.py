@@ -9,7 +9,7 @@ settled, and for a while after that.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -45,7 +45,7 @@ from distributary.broker.dissemination.task import (
     Supervision,
     Task,
 )
-from distributary.broker.dissemination.unsettled import Unsettled
+from distributary.broker.dissemination.unsettled import Stream, Unsettled, stream_of
 from distributary.broker.dissemination.validation import CHECKS
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key
@@ -161,17 +161,16 @@ class Dissemination(Part):
             self._open.add(task)
             for pending in task.pending.values():
                 pending.since_ns = turn.now_ns
-        self._backlog.each(self._resume, [task.item.identity for task in self._open], turn)
         for home in self._forgone:
             self._tell_missed(home, turn)
 
-    def _resume(self, identity: ItemId, turn: Turn) -> None:
-        """Go on with an item after a restart."""
-        task = self._open.get(identity)
-        if task is not None:
+        def find(task: Task, turn: Turn) -> tuple[set[str], set[str]]:
+            if task.settled:
+                return set(), set()
             # The ways to homes were not kept; registrations that are still there tell them.
-            self._match(task, turn)
-            self._send(task, tuple(task.pending), turn)
+            return self._match(task, turn), set(task.pending)
+
+        self._send_in_order(self._open, find, turn)
 
     def snapshot(self, *, baselines: bool = False) -> dict[str, Any]:
         """Return what is not settled, and the plans that were made last, the newest first.
@@ -262,7 +261,9 @@ class Dissemination(Part):
         self._enter(task)
         self._open.add(task)
         turn.persist(_key("content", item), ContentRecord(item, offer.blob))
-        self._send(task, self._match(task, turn), turn)
+        self._send_new(task, self._match(task, turn), turn)
+        if not task.pending and not task.settled:
+            self._settle(task, turn)
         if not task.settled:
             self._telling.keep(item.identity, turn.now_ns + self._taken_ns)
 
@@ -270,9 +271,10 @@ class Dissemination(Part):
         task.item = task.item._replace(home=offer.item.home)
         task.served.update(offer.served)
         homes = self._match(task, turn)
-        if homes or task.state is State.FETCHING:
+        if not homes and task.state is State.FETCHING:
             # Its home may be another one by now, which has the content.
-            self._send(task, homes or tuple(task.pending), turn)
+            self._send(task, tuple(task.pending), turn)
+        self._send_new(task, homes, turn)
         if task.settled:
             self._tell_settled(task.item, tuple(sorted(task.served)), turn)
         else:
@@ -281,15 +283,11 @@ class Dissemination(Part):
     def registered_late(self, cell: int, registration: Registration, turn: Turn) -> None:
         """Serve a registration that others have confirmed and that is new here."""
 
-        def serve(identity: ItemId, turn: Turn) -> None:
-            task = self._tasks.get(identity)
-            homes = () if task is None else self._match(task, turn, only=registration)
-            if task is not None and homes:
-                self._send(task, homes, turn)
+        def find(task: Task, turn: Turn) -> tuple[set[str], set[str]]:
+            return self._match(task, turn, only=registration), set()
 
         concerned = [task for task in self._tasks.values() if task.item.cell == cell]
-        keys = [task.item.identity for task in self._in_order(concerned)]
-        self._backlog.each(serve, keys, turn)
+        self._send_in_order(concerned, find, turn)
 
     def owes(self, home: str, cell: int) -> bool:
         """Whether a home has yet to confirm something in a cell."""
@@ -302,8 +300,8 @@ class Dissemination(Part):
         *,
         only: Registration | None = None,
         anew: bool = False,
-    ) -> tuple[str, ...]:
-        """Enter who is to get an item and has not, and return the homes concerned.
+    ) -> set[str]:
+        """Enter who is to get an item and has not, and return the homes that this is new to.
 
         Parameters
         ----------
@@ -353,7 +351,7 @@ class Dissemination(Part):
         if homes and task.settled:
             task.step(Event.WANTED)
             self._open.add(task)
-        return tuple(sorted(homes))
+        return homes
 
     def _server(self, task: Task, registration: Registration) -> tuple[str, Route]:
         """Return the home that is to get an item for a registration, and the way there.
@@ -404,6 +402,58 @@ class Dissemination(Part):
         return known[1]
 
     # Sending.
+
+    def _send_new(self, task: Task, homes: set[str], turn: Turn) -> None:
+        """Send an item to homes to which it is new, and again what they wait for behind it."""
+        if not homes:
+            return
+
+        def find(_: Task, __: Turn) -> tuple[set[str], set[str]]:
+            return set(), set()
+
+        self._send(task, homes, turn)
+        self._send_in_order(self._open.later(task, homes), find, turn, behind=homes)
+
+    def _send_in_order(
+        self,
+        tasks: Iterable[Task],
+        find: Callable[[Task, Turn], tuple[set[str], set[str]]],
+        turn: Turn,
+        *,
+        behind: Iterable[str] = (),
+    ) -> None:
+        """Send items to the homes that `find` names: those to which they are new, and others.
+
+        A home that is sent an item for one more subscription is also sent again what follows and
+        it has not confirmed. It has been sent 1 and 2. Then 1 is for one more, and so is 3. It is
+        told that 3 comes after 2, and would not wait, having 2, although 1 is still on its way;
+        so it is told anew that 2 comes after 1.
+
+        Parameters
+        ----------
+        behind
+            The homes to which one before all of these is new, which are then of one stream.
+        """
+        in_order = self._in_order(tasks)
+        news: dict[Stream, set[str]] = {}
+        if behind and in_order:
+            news[stream_of(in_order[0].item)] = set(behind)
+
+        def send(identity: ItemId, turn: Turn) -> None:
+            task = self._tasks.get(identity)
+            if task is None:
+                return
+            new, others = find(task, turn)
+            before = news.setdefault(stream_of(task.item), set())
+            again = (before & task.pending.keys()) - new
+            for home in again:
+                task.pending[home].attempt = task.attempt + 1
+            before |= new
+            homes = {*new, *others, *again}
+            if homes or not (task.pending or task.settled):
+                self._send(task, homes, turn)
+
+        self._backlog.each(send, [task.item.identity for task in in_order], turn)
 
     def _send(self, task: Task, homes: Iterable[str], turn: Turn) -> None:
         """Plan and send an item to some homes, as far as they are there."""
@@ -595,11 +645,10 @@ class Dissemination(Part):
         # What it does not name is sent again when its time is up: at once would be no better.
         task.confirmed(sender, message.served, unknown)
         # Where their clients are now, another home may have registered them.
-        elsewhere = self._match(task, turn) if unknown else ()
-        if elsewhere:
-            self._send(task, elsewhere, turn)
-        elif not task.pending:
+        elsewhere = self._match(task, turn) if unknown else set()
+        if not task.pending:
             self._settle(task, turn)
+        self._send_new(task, elsewhere, turn)
 
     def _asked_owed(self, message: AskOwed, sender: Address, turn: Turn) -> None:
         task = self._open.get(message.identity)
@@ -682,25 +731,20 @@ class Dissemination(Part):
                 if home in came or not pending.above.isdisjoint(away)
             }
 
-        def reconsider(identity: ItemId, turn: Turn) -> None:
-            task = self._open.get(identity)
-            if task is None:
-                return
+        def find(task: Task, turn: Turn) -> tuple[set[str], set[str]]:
             self._forgo(task, came)
-            again: set[str] = set()
-            if gone:
+            new: set[str] = set()
+            if gone and not task.settled:
                 for home in sorted(task.pending):
                     # By now it may be back, as a new one with the same name.
                     if self.core.membership.status(home) in (Status.LOST, Status.LEFT):
                         del task.pending[home]
                 # Their clients may be elsewhere by now.
-                again.update(self._match(task, turn, anew=True))
-            again |= concerned(task)
-            if again or not task.pending:
-                self._send(task, again, turn)
+                new = self._match(task, turn, anew=True)
+            return new, concerned(task)
 
-        tasks = self._in_order(task for task in self._open if gone or concerned(task))
-        self._backlog.each(reconsider, [task.item.identity for task in tasks], turn)
+        tasks = [task for task in self._open if gone or concerned(task)]
+        self._send_in_order(tasks, find, turn)
 
     # Ending.
 

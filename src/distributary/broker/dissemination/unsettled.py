@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from distributary.broker.dissemination.messages import Item, ItemId
 from distributary.broker.dissemination.task import Task
 from distributary.broker.plan_part import NOTHING_BEFORE, After
 from distributary.broker.subscriptions.subscription import subscription_of
 
-__all__ = ["Unsettled"]
+__all__ = ["Stream", "Unsettled", "stream_of"]
 
 _Place = tuple[int, int, str]
 """(series, number, id) among what a source publishes in a cell."""
 
-_Stream = tuple[str, str, int]
+Stream = tuple[str, str, int]
 """(tenant, source, cell): what a source publishes in a cell."""
 
 
@@ -30,11 +30,11 @@ class Unsettled:
 
     def __init__(self) -> None:
         self._tasks: dict[ItemId, Task] = {}
-        self._counts: Counter[_Stream] = Counter()
+        self._counts: Counter[Stream] = Counter()
         # By stream and home, in order: whatever the home has not confirmed, and some that it
         # has. Most homes have confirmed all while one is away for which a thousand items wait;
         # to look through those for every home and item would take most of a root's time.
-        self._owed: dict[_Stream, dict[str, list[_Place]]] = {}
+        self._owed: dict[Stream, dict[str, list[_Place]]] = {}
 
     def __iter__(self) -> Iterator[Task]:
         """Go through all of them, in the order in which they came."""
@@ -52,7 +52,7 @@ class Unsettled:
         item = task.item
         if item.identity not in self._tasks:
             self._tasks[item.identity] = task
-            self._counts[_stream(item)] += 1
+            self._counts[stream_of(item)] += 1
             for home in task.pending:
                 self.owe(task, home)
 
@@ -60,7 +60,7 @@ class Unsettled:
         """Note that a home has not confirmed an item, whenever it begins to be waited for."""
         item = task.item
         if item.identity in self._tasks:
-            owed = self._owed.setdefault(_stream(item), {}).setdefault(home, [])
+            owed = self._owed.setdefault(stream_of(item), {}).setdefault(home, [])
             place = _place(task)
             at = bisect_left(owed, place)
             if at == len(owed) or owed[at] != place:
@@ -69,7 +69,7 @@ class Unsettled:
     def remove(self, task: Task) -> None:
         """Note that an item is settled."""
         item = task.item
-        stream = _stream(item)
+        stream = stream_of(item)
         del self._tasks[item.identity]
         self._counts[stream] -= 1
         if not self._counts[stream]:
@@ -90,7 +90,7 @@ class Unsettled:
         """
         subscription = subscription_of(registration)
         last: dict[str, _Place] = {}
-        for home in self._owed.get(_stream(task.item), {}):
+        for home in self._owed.get(stream_of(task.item), {}):
             for earlier in self._owed_before(task, home):
                 registrations = earlier.pending[home].registrations
                 if subscription in map(subscription_of, registrations):
@@ -99,10 +99,21 @@ class Unsettled:
         latest = max(last.values(), default=None)
         return frozenset(home for home, place in last.items() if place == latest)
 
+    def later(self, task: Task, homes: Iterable[str]) -> list[Task]:
+        """Return what its source has published since and some homes have not confirmed."""
+        owed, place = self._owed.get(stream_of(task.item), {}), _place(task)
+        places: set[_Place] = set()
+        for home in homes:
+            of_home = owed.get(home, [])
+            places.update(of_home[bisect_right(of_home, place) :])
+        identity = task.item.identity
+        later = [self._tasks.get(identity._replace(id=name)) for _, _, name in sorted(places)]
+        return [one for one in later if one is not None]
+
     def _owed_before(self, task: Task, home: str) -> Iterator[Task]:
         """Go through what its source has published before and a home waits for, the last first."""
         item = task.item
-        owed = self._owed.get(_stream(item), {}).get(home)
+        owed = self._owed.get(stream_of(item), {}).get(home)
         if not owed:
             return
         identity = item.identity
@@ -115,7 +126,8 @@ class Unsettled:
                 del owed[at]
 
 
-def _stream(item: Item) -> _Stream:
+def stream_of(item: Item) -> Stream:
+    """Return what an item has its place in."""
     return item.tenant, item.source, item.cell
 
 

@@ -59,8 +59,11 @@ class Arrivals:
             return
         arrival = self._by_client[record.client]
         kind, _, number = key.rpartition("/")
-        waiting = arrival.early if kind.startswith("early/") else arrival.held
-        waiting[int(number)] = record
+        if kind.startswith("early/"):
+            arrival.early[int(number)] = record
+        else:
+            arrival.held[int(number)] = record
+            arrival.names.add(record.name)
         self._core.content.refer(tenant_of(record.client), record.parcel.blob)
 
     def start(self, turn: Turn) -> None:
@@ -95,10 +98,14 @@ class Arrivals:
         """Keep what a root has sent for a client until its old home has sent the last."""
         client = parcel.client
         arrival = self._by_client[client]
-        number = max(arrival.held, default=0) + 1
         held = HeldRecord(client, subscription, parcel, *place, doubtful)
+        if held.name in arrival.names:
+            # Whoever restarts a root has everything sent again, and content may be large.
+            return
+        number = max(arrival.held, default=0) + 1
         arrival.held[number] = held
         self._core.content.refer(tenant_of(client), parcel.blob)
+        arrival.names.add(held.name)
         turn.persist(f"migration/held/{journal_key(client)}/{number:09d}", held)
 
     # The steps.
@@ -223,6 +230,7 @@ class Arrivals:
 
     def _take_held(self, arrival: Arrival, number: int, turn: Turn) -> None:
         record = arrival.held.pop(number)
+        arrival.names.discard(record.name)
         self._hand(record, turn)
         self._release(record, turn)
         turn.erase(f"migration/held/{journal_key(arrival.client)}/{number:09d}")

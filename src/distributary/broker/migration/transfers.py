@@ -10,6 +10,7 @@ from distributary.broker.addresses import Address
 from distributary.broker.blob import Blob
 from distributary.broker.deliveries.deliveries import ClientDeliveries
 from distributary.broker.deliveries.queues import Queued
+from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.encoding import since, wire
 from distributary.broker.publishing.publishing import ClientPublications
 from distributary.broker.subscriptions.subscription import LocalSubscription, SubscriptionRecord
@@ -296,6 +297,11 @@ class HeldRecord:
     registration: str = since(2, "")
     published_ns: int = since(2, 0)
 
+    @property
+    def name(self) -> tuple[str, ItemId]:
+        """What tells it from others that wait: the subscription, and the item."""
+        return self.subscription, self.parcel.identity
+
     def precedes(self, other: HeldRecord) -> bool:
         """Whether it is for the same subscription, and was published before."""
         return (
@@ -315,8 +321,8 @@ class Arrival:
         For how many bytes per second room is kept.
     early
         What was redirected before its turn, by number.
-    held
-        What roots have sent meanwhile, in order.
+    held, names
+        What roots have sent meanwhile, in order, and what tells that from others.
     client, home, state, taken, count, stored, connected
         As in `ArrivalRecord`.
     """
@@ -332,6 +338,7 @@ class Arrival:
         self.connected = False
         self.early: dict[int, HeldRecord] = {}
         self.held: dict[int, HeldRecord] = {}
+        self.names: set[tuple[str, ItemId]] = set()
 
     def record(self) -> ArrivalRecord:
         """Return it as it is kept."""
