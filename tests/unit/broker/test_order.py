@@ -208,7 +208,7 @@ def test_what_a_home_is_owed_for_one_more_subscription_comes_before_what_follows
     root = world.root_of()
     last, home, far, _ = (one for one in world.members if one != root)
     both = {"all": [*MAPS, {"prefix": {"id": "both"}}]}
-    world.subscribe("s", home, [both], accept=[JPEG])
+    world.subscribe("s", home, [both])
     world.subscribe("t", home, MAPS)
     world.run_s(3)
     world.world.crash(last)
@@ -229,11 +229,11 @@ def test_what_a_home_is_owed_for_one_more_subscription_comes_before_what_follows
     network.arrivals = lossy  # type: ignore[method-assign]
     names = ("both 1", "2", "both 3")
     for name in names:
-        world.publish(name, far, media_type=JPEG)
+        world.publish(name, far, media_type=None)
         world.run_s(0.1)
     tasks = {task.item.id: task for task in core.dissemination._open}
     assert all(home in tasks[name].pending for name in names), "it has all of them"
-    assert world.got("t") == [(name, JPEG) for name in names]
+    assert world.got("t") == [(name, "application/json") for name in names]
 
     def say(name: str) -> None:
         message = Served(tasks[name].item.identity, tasks[name].attempt, (), (kept.id,))
@@ -245,7 +245,7 @@ def test_what_a_home_is_owed_for_one_more_subscription_comes_before_what_follows
     lost.clear()
     say("both 3")
     world.run_s(5)
-    assert world.got("s") == [("both 1", JPEG), ("both 3", JPEG)]
+    assert world.got("s") == [("both 1", "application/json"), ("both 3", "application/json")]
     assert world.violations() == []
 
 

@@ -75,7 +75,15 @@ class Planner:
         key = (
             formats,
             tuple(task.lost.items()),
-            tuple((home, routes.get(home), *pending[home].registrations.items()) for home in after),
+            tuple(
+                (
+                    home,
+                    routes.get(home),
+                    pending[home].without,
+                    *pending[home].registrations.items(),
+                )
+                for home in after
+            ),
         )
         known = self.plans.get(key, self._core.membership.routes)
         if known is None or (known.converts and self._is_busy(known, now_ns)):
