@@ -105,9 +105,18 @@ class Retention(Generic[_Key]):
         The broker's.
     forget
         Called with `(key, turn)` when the time has come, or a little later.
+    tick_ns
+        At most so much later: what came one after the other is forgotten together, in one turn.
     """
 
-    def __init__(self, timers: Timers, forget: Callable[[_Key, Turn], None]) -> None:
+    def __init__(
+        self,
+        timers: Timers,
+        forget: Callable[[_Key, Turn], None],
+        *,
+        tick_ns: int = _TICK_NS,
+    ) -> None:
+        self._tick_ns = tick_ns
         self._timers = timers
         self._forget = forget
         self._heap: list[tuple[int, int, _Key]] = []
@@ -118,7 +127,7 @@ class Retention(Generic[_Key]):
         """Have a key forgotten at a time; one that is kept twice is forgotten twice."""
         self._count += 1
         heapq.heappush(self._heap, (until_ns, self._count, key))
-        at_ns = _rounded(until_ns)
+        at_ns = self._rounded(until_ns)
         if self._timer is None or at_ns < self._timer.at_ns:
             if self._timer is not None:
                 self._timer.cancel()
@@ -134,13 +143,8 @@ class Retention(Generic[_Key]):
         self._timer = None
         if heap:
             # What is left over is forgotten in another turn, not later in this one.
-            at_ns = max(_rounded(heap[0][0]), turn.now_ns + 1)
+            at_ns = max(self._rounded(heap[0][0]), turn.now_ns + 1)
             self._timer = self._timers.at(at_ns, self._due)
 
-
-def _rounded(until_ns: int) -> int:
-    """Return when something is forgotten that is kept until a time.
-
-    Not to the nanosecond: what came one after the other is forgotten together, in one turn.
-    """
-    return -(-until_ns // _TICK_NS) * _TICK_NS
+    def _rounded(self, until_ns: int) -> int:
+        return -(-until_ns // self._tick_ns) * self._tick_ns

@@ -39,7 +39,7 @@ class Gathering:
         self._acknowledgements: dict[str, list[tuple[int, int, int]]] = {}
         self._messages: dict[str, list[tuple[object, bytes]]] = {}
         self._bytes: Counter[str] = Counter()
-        self._leaving = Retention(core.timers, self._leave)
+        self._leaving = Retention(core.timers, self._leave, tick_ns=1)
 
     def __len__(self) -> int:
         return len(self._acknowledgements) + len(self._messages)
