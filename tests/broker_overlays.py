@@ -115,7 +115,7 @@ class Overlay:
     def run_s(self, seconds: float) -> None:
         self.world.run_until(self.world.now_ns + round(seconds * SECOND))
 
-    def in_turn(self, identity: str, call: Callable[[Turn], None]) -> None:
+    def in_turn(self, identity: str, call: Callable[[Turn], object]) -> None:
         """Have a broker do something that no message makes it do."""
         node = self.world.nodes[identity]
         assert node.driver is not None
