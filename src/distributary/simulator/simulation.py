@@ -243,12 +243,10 @@ class Simulation:
 
     def _is_settled(self) -> bool:
         """Whether everything owed has arrived, so that waiting on shows nothing new."""
-        got = self.ledger.got
-        return all(
-            entry.accepted_ns is not None
-            and all((name, entry.identity) in got for name in entry.owed)
-            for entry in self.ledger.published.values()
-        ) and not (self.streams.at_clients.without_copy() or self.streams.at_clients.outside_now())
+        at_clients = self.streams.at_clients
+        return self.ledger.is_complete() and not (
+            at_clients.without_copy() or at_clients.outside_now()
+        )
 
     def _keys(self) -> list[str]:
         space = self.scenario.settings.space

@@ -13,6 +13,7 @@ from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.dissemination.messages import ItemId, ProbeAnswer
 from distributary.broker.dissemination.task import TASK, Event, State
 from distributary.broker.settings import Settings
+from distributary.broker.subscriptions.matching import Matcher
 from distributary.broker.telemetry import Planned, Refined, Worth
 from distributary.errors import PeerMisbehaved
 
@@ -252,6 +253,30 @@ def test_a_registration_that_comes_late_gets_what_it_is_owed_in_order() -> None:
     world.run_s(40)
     assert world.violations() == []
     assert world.once.made == 5 * 12
+
+
+def test_a_registration_that_comes_late_is_looked_at_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A root that all homes tell anew would else match all that it keeps with all of them."""
+    world = populated(6)
+    root = world.root_of()
+    publisher = next(m for m in world.members if m != root)
+    for number in range(3):
+        world.publish(f"map {number}", publisher, media_type=None)
+    world.run_s(3)
+    part = part_of(world, root)
+    kept = list(part._tasks.values())
+    assert len(kept) == 3
+    cell = kept[0].item.cell
+    entry = world.overlay.broker(root).core.rendezvous._table.in_cell(cell)[0]
+    registration = entry.registration
+    assert registration is not None
+    for task in kept:
+        task.served.discard((registration.home, registration.id))
+    asked: list[object] = []
+    monkeypatch.setattr(Matcher, "match", lambda _self, event: asked.append(event))
+    world.overlay.in_turn(root, lambda turn: part.registered_late(cell, registration, turn))
+    assert [list(task.pending) for task in kept] == [[registration.home]] * 3
+    assert asked == []
 
 
 def test_a_broker_that_joins_and_becomes_the_root_misses_nothing() -> None:

@@ -28,6 +28,23 @@ def test_what_is_owed_and_made_once_is_all_right() -> None:
     assert (checker.owed, checker.made, checker.duplicates, checker.extra) == (1, 1, 0, 0)
 
 
+def test_a_ledger_is_complete_when_all_was_taken_and_all_that_is_owed_has_come() -> None:
+    book = Book()
+    book.subscribe("s")
+    assert book.ledger.is_complete()
+    for name in ("1", "2"):
+        book.publish(name)
+    book.deliver("s", "2")
+    assert not book.ledger.is_complete()
+    book.deliver("s", "1")
+    assert book.ledger.is_complete()
+    book.publish("3", accepted=False)
+    book.deliver("s", "3")
+    assert not book.ledger.is_complete()
+    book.ledger.accepted(ItemId("", "/p", "3"), book.now_ns)
+    assert book.ledger.is_complete()
+
+
 def test_what_was_published_after_a_confirmation_and_never_came_is_missing() -> None:
     book = Book()
     checker = ExactlyOnceCheck(book.ledger)

@@ -58,6 +58,7 @@ from distributary.broker.planning import Planning, reversed_route
 from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.messages import MOVES_MAX
+from distributary.broker.subscriptions.subscription import filter_of
 from distributary.broker.telemetry import Planned
 from distributary.broker.timers import Backoff, Retention, Timer
 
@@ -320,13 +321,16 @@ class Dissemination(Part):
         taken = {name: home for home, name in task.served}
         for home, waiting in task.pending.items():
             taken.update(dict.fromkeys(waiting.registrations, home))
-        matches = self.core.rendezvous.matches(item.cell, publication, item.tenant)
+        if only is None:
+            matches = self.core.rendezvous.matches(item.cell, publication, item.tenant)
+        else:
+            # One may come late to many items, among many others.
+            meant = only.tenant == item.tenant and filter_of(only.filters).matches(publication)
+            matches = [only] if meant else []
         # The higher claim counts. One that has subscribed anew elsewhere, as its home is
         # lost, is served there.
         for registration in sorted(matches, key=_CLAIM, reverse=True):
             name = registration.id
-            if only is not None and (registration.home, name) != (only.home, only.id):
-                continue
             if anew and registration.claim > item.published_ns:
                 continue
             home, route = self._server(task, registration)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from distributary.broker.addresses import tenant_of
 from distributary.broker.client import Ended
@@ -138,7 +139,7 @@ class PublishedEvent:
     tenant: str = ""
     lost: bool = False
 
-    @property
+    @cached_property
     def identity(self) -> ItemId:
         """What tells it from others."""
         return ItemId(self.tenant, *self.publication.identity)
@@ -192,6 +193,7 @@ class Ledger:
         self._orders: dict[str, int] = {}
         self.wishes: dict[str, Wish] = {}
         self.published: dict[ItemId, PublishedEvent] = {}
+        self._open: dict[ItemId, PublishedEvent] = {}
         self.got: dict[tuple[str, ItemId], Receipt] = {}
         self.progress_ns = 0
         self.readers: list[Callable[[Receipt], None]] = []
@@ -298,16 +300,36 @@ class Ledger:
         order = self._orders.get(session, 0) + 1
         self._orders[session] = order
         cell = self._cell_of(publication)
-        entry = PublishedEvent(publication, cell, size_bytes, session, order, now_ns, home, digest)
-        entry.tenant = tenant
-        entry.twin = identity in self._twins
+        entry = PublishedEvent(
+            publication,
+            cell,
+            size_bytes,
+            session,
+            order,
+            now_ns,
+            home,
+            digest,
+            twin=identity in self._twins,
+            tenant=tenant,
+        )
         entry.owed.update(
             name
             for name in self._index.match(publication)
             if self._is_registered(self.wishes[name], publication)
             and tenant_of(self.wishes[name].client) == tenant
         )
-        self.published[identity] = entry
+        self.published[identity] = self._open[identity] = entry
+
+    def is_complete(self) -> bool:
+        """Whether everything was taken, and all that is owed has arrived; asked again and again."""
+        while self._open:
+            identity, entry = next(iter(self._open.items()))
+            arrived = all((name, identity) in self.got for name in entry.owed)
+            if entry.accepted_ns is None or not arrived:
+                return False
+            # What has arrived stays so, and less may be owed later, but never more.
+            del self._open[identity]
+        return True
 
     def accepted(self, identity: ItemId, now_ns: int) -> None:
         """A publisher learns that its publication was taken."""
