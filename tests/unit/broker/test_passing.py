@@ -274,6 +274,27 @@ def test_those_who_do_not_know_of_gathering_are_told_one_by_one() -> None:
     assert overlay.broker(one).core.links.idle
 
 
+def test_what_is_too_large_to_be_gathered_goes_over_the_link() -> None:
+    overlay = Overlay(2, parts={"letters": Letters})
+    one, other = overlay.members
+    note = Note("x" * 100_000)
+    overlay.in_turn(one, lambda turn: overlay.broker(one).core.links.tell_soon(other, note, turn))
+    assert [key for key in overlay.world.nodes[one].journal if key.startswith("links/out/")]
+    overlay.run_s(1)
+    assert letters(overlay, other).received == {(one, note.text): 1}
+
+
+def test_a_sender_learns_how_long_the_way_is_and_sends_nothing_twice() -> None:
+    way = Way()
+    way.overlay.network.byte_ns = 100_000
+    for number in range(40):
+        way.post(f"{number} {'x' * 2000}")
+        way.overlay.run_s(2)
+    assert len(way.arrived) == 40
+    hops = [hop for hop in way.hops if hop == (way.start, way.relay)]
+    assert len(hops) <= 42
+
+
 @pytest.mark.parametrize("inner", [Gathered((), ()), Hop(1, 1, b""), HopAck(1)])
 def test_nothing_that_carries_others_is_gathered(inner: object) -> None:
     overlay = Overlay(2, parts={"letters": Letters})

@@ -68,6 +68,8 @@ if TYPE_CHECKING:
 __all__ = ["Dissemination"]
 
 _CLAIM = attrgetter("claim")
+# A home that counts what it has offered and nobody has taken does not wait for longer.
+_TAKEN_NS_MAX = 1_000_000_000
 
 # As many plans are kept to be looked at.
 _RECENT_MAX = 100
@@ -112,7 +114,7 @@ class Dissemination(Part):
         self._forgetting = Retention(core.timers, self._forget)
         # Offers are repeated until they are answered. Nearly every item is settled long before
         # that, which says enough.
-        self._taken_ns = ns(settings.content.repeat_s) // 4
+        self._taken_ns = min(ns(settings.content.repeat_s) // 4, _TAKEN_NS_MAX)
         self._telling = Retention(core.timers, self._still_open)
         self._excusing = Retention(core.timers, self._forgone.forget)
         self._fetching = Backoff(_FETCHING_NS, 8 * _FETCHING_NS)

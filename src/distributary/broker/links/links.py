@@ -424,7 +424,7 @@ class Links(Part):
         if seen is None:
             seen = self._seen[sender] = Deduplication()
         if number not in seen:
-            if self._passages.comes_again(sender, number, message.sent_ns):
+            if (sender, number) in self._passages:
                 return
             if message.message[_KIND] == _FRAGMENT:
                 if not self._take_part(message, sender, turn):

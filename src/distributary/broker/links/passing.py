@@ -63,13 +63,13 @@ class Passages:
         """Note that a message is passing."""
         self._passing[passage.sender, passage.number] = passage
 
-    def comes_again(self, sender: str, number: int, sent_ns: int) -> bool:
-        """Whether a message is passing; if so the last sending of it is acknowledged."""
-        passage = self._passing.get((sender, number))
-        if passage is None:
-            return False
-        passage.sent_ns = max(passage.sent_ns, sent_ns)
-        return True
+    def __contains__(self, sending: tuple[str, int]) -> bool:
+        """Whether the message of a sender with a number is passing.
+
+        That it comes again changes nothing. It was the first sending that arrived, and its
+        sender learns by that how long the way is.
+        """
+        return sending in self._passing
 
     def is_over(self, passage: Passage) -> bool:
         """Note that one more has a message; return whether that was the last."""

@@ -85,9 +85,10 @@ class Job:
     own
         Whether something is still to be handed to clients of this broker.
     passes
-        Whether it is done with at once, as nothing is to be made here.
-    passes
         Whether it is done with at once, as nothing is to be fetched or made here.
+    kept
+        Whether it is on disk until it is done with. A root has the item on its disk already, and
+        begins anew with it.
     children
         The parts that are still to be passed on.
     waiting
@@ -105,6 +106,7 @@ class Job:
         "children",
         "coming",
         "in_hand",
+        "kept",
         "lost",
         "making",
         "own",
@@ -130,7 +132,7 @@ class Job:
         self.children = part.children()
         self.waiting = [(names[origin], names[target]) for origin, target in first.made]
         self.passes = not self.waiting
-        self.passes = not self.waiting
+        self.kept = not self.passes and portion.root != first.broker
         self.making: set[str] = set()
         self.lost: list[tuple[str, str]] = []
         self.coming: dict[str, Blob] = {}

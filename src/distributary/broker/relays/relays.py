@@ -4,8 +4,8 @@ A hop checks the plan against its own routing table, fetches the content from wh
 the portion, makes its conversions, hands to its own clients what is for them, and passes on to
 each child the part of the plan for its subtree, with the formats that the child is to receive. A
 portion with nothing to fetch or to convert is done with at once, and not stored: it passes, and
-is acknowledged when all children have theirs. Any other is a job, which is kept until it is done;
-after a crash it begins anew.
+is acknowledged when all children have theirs. Any other is a job, which is kept until it is done,
+unless this is the root, which has it anyway; after a crash it begins anew.
 """
 
 from __future__ import annotations
@@ -133,6 +133,7 @@ class Relays(Part):
         if not job.passes:
             for blob in portion.blobs:
                 self._refer(job, blob)
+        if job.kept:
             turn.persist(f"relays/job/{job.key}", JobRecord(portion, sender))
         for name, blob in coming.items():
             self.core.content.fetch(blob, sender, turn, job.key, self._fetched, job, name)
@@ -214,7 +215,9 @@ class Relays(Part):
         self._under_way[job.attempt] -= 1
         if not self._under_way[job.attempt]:
             del self._under_way[job.attempt]
-        if job.passes:
+        for blob in job.referred:
+            self.core.content.release(portion.item.tenant, blob, turn)
+        if not job.kept:
             return
         # Last: a crash before this repeats what was done, and others tell it from new.
         if len(portion.plan.nodes) > 1:
@@ -222,8 +225,6 @@ class Relays(Part):
             self._recorded.add(job.attempt)
             turn.persist(_handled_key(job.attempt), HandledRecord(*job.attempt, homes))
         turn.erase(f"relays/job/{job.key}")
-        for blob in job.referred:
-            self.core.content.release(portion.item.tenant, blob, turn)
 
     def _forget(self, attempt: Attempt, turn: Turn) -> None:
         if attempt in self._under_way:
