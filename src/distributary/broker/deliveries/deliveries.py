@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address, is_client, tenant_of
+from distributary.broker.backlog import Backlog
 from distributary.broker.client import Acknowledge
 from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
@@ -85,6 +86,7 @@ class Deliveries(Part):
         # which a publisher's home offers what it could not while it was away. Each of the two
         # keeps an item for so long after that.
         self._kept_ns = ns(settings.membership.lost_s) + 2 * ns(settings.content.retention_s)
+        self._backlog = Backlog(core.timers)
         self._forgetting = Retention(core.timers, self._forget)
         self._abandoning = Retention(core.timers, self._abandon)
         # What has come so late that it may have been had and forgotten: by item.
@@ -158,15 +160,14 @@ class Deliveries(Part):
             self._take(arrival, turn)
 
     def _take(self, arrival: Arrival, turn: Turn) -> None:
-        ready = [arrival]
-        while ready:
-            following = ready.pop()
-            item = following.item
-            if self._items.holds_back(following):
-                self._abandoning.keep(following.awaited, turn.now_ns + self._kept_ns)
-                continue
-            self._store(following, turn)
-            ready.extend(reversed(self._items.released(item)))
+        if self._items.holds_back(arrival):
+            self._abandoning.keep(arrival.awaited, turn.now_ns + self._kept_ns)
+            return
+        self._store(arrival, turn)
+        released = self._items.released(arrival.item)
+        if released:
+            # Each of them may be the one for which the next has waited, and so on.
+            self._backlog.each(self._take, released, turn)
 
     def _is_doubtful(self, item: Item, now_ns: int) -> bool:
         """Whether an item is so old that it may have been handed out and forgotten."""

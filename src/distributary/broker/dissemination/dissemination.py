@@ -501,16 +501,13 @@ class Dissemination(Part):
         came, away = set(change.came), {*change.down, *change.gone}
         gone = bool(change.gone)
 
-        def concerned(task: Task) -> set[str]:
-            return {
-                home
-                for home, pending in task.pending.items()
-                if home in came or not pending.above.isdisjoint(away)
-            }
+        def is_concerned(task: Task) -> bool:
+            return not came.isdisjoint(task.pending) or any(
+                not pending.above.isdisjoint(away) for pending in task.pending.values()
+            )
 
-        def reconsider(identity: ItemId, turn: Turn) -> None:
-            task = self._open.get(identity)
-            if task is None:
+        def reconsider(task: Task, turn: Turn) -> None:
+            if self._open.get(task.item.identity) is not task:
                 return
             again: set[str] = set()
             if gone:
@@ -520,12 +517,16 @@ class Dissemination(Part):
                         del task.pending[home]
                 # Their clients may be elsewhere by now.
                 again.update(self._match(task, turn, anew=True))
-            again |= concerned(task)
+            again |= {
+                home
+                for home, pending in task.pending.items()
+                if home in came or not pending.above.isdisjoint(away)
+            }
             if again or not task.pending:
                 self._send(task, again, turn)
 
-        tasks = self._in_order(task for task in self._open if gone or concerned(task))
-        self._backlog.each(reconsider, [task.item.identity for task in tasks], turn)
+        tasks = self._in_order(task for task in self._open if gone or is_concerned(task))
+        self._backlog.each(reconsider, tasks, turn)
 
     # Ending.
 

@@ -27,6 +27,7 @@ __all__ = [
     "Job",
     "JobRecord",
     "attempt_of",
+    "in_hand_of",
     "other_hops",
     "refined",
 ]
@@ -58,6 +59,13 @@ Attempt = tuple[ItemId, str, int]
 def attempt_of(portion: Portion) -> Attempt:
     """Return the attempt to which a portion belongs."""
     return portion.item.identity, portion.root, portion.attempt
+
+
+def in_hand_of(portion: Portion) -> dict[str, Blob | None]:
+    """Return the content that a portion brings, by format; None for the one in the event."""
+    names = portion.plan.formats
+    receives = portion.plan.first.receives
+    return {names[k]: blob for k, blob in zip(receives, portion.blobs, strict=True)}
 
 
 class Job:
@@ -102,11 +110,7 @@ class Job:
         self.portion = portion
         self.part = part
         first, names = part.first, part.formats
-        came = portion.plan
-        self.in_hand: dict[str, Blob | None] = {
-            came.formats[k]: blob
-            for k, blob in zip(came.first.receives, portion.blobs, strict=True)
-        }
+        self.in_hand = in_hand_of(portion)
         self.own = first.after != RELAY
         self.children = part.children()
         self.waiting = [(names[origin], names[target]) for origin, target in first.made]

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
+from distributary.broker.blob import Blob
 from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.finished import Arrival
 from distributary.broker.dissemination.messages import (
@@ -25,13 +26,14 @@ from distributary.broker.dissemination.messages import (
 from distributary.broker.effects import ConversionRefused, Converted, Turn
 from distributary.broker.encoding import encode, journal_key
 from distributary.broker.formats import inline_blob
-from distributary.broker.plan_part import PlanPart
+from distributary.broker.plan_part import RELAY, PlanPart
 from distributary.broker.relays.job import (
     Attempt,
     HandledRecord,
     Job,
     JobRecord,
     attempt_of,
+    in_hand_of,
     other_hops,
     refined,
 )
@@ -108,17 +110,29 @@ class Relays(Part):
     def carry_out(self, portion: Portion, turn: Turn) -> None:
         """Do what a plan says from this broker on."""
         part = self._along_hops(portion, turn)
-        job = Job(portion, part)
         if len(portion.plan.nodes) > 1:
-            handled = self._handled.get(job.attempt)
+            attempt = attempt_of(portion)
+            handled = self._handled.get(attempt)
             if handled is None:
-                handled = self._handled[job.attempt] = set()
-                self._forgetting.keep(job.attempt, turn.now_ns + self._kept_ns)
+                handled = self._handled[attempt] = set()
+                self._forgetting.keep(attempt, turn.now_ns + self._kept_ns)
             handled.update(portion.plan.home_names())
+        if not part.first.made:
+            self._pass_on(portion, part, turn)
+            return
+        job = Job(portion, part)
         self._under_way[job.attempt] += 1
-        if job.waiting:
-            turn.persist(f"relays/job/{job.key}", JobRecord(portion))
+        turn.persist(f"relays/job/{job.key}", JobRecord(portion))
         self._go_on(job, turn)
+
+    def _pass_on(self, portion: Portion, part: PlanPart, turn: Turn) -> None:
+        """Do all at once that a plan without conversions says, as most do."""
+        in_hand = in_hand_of(portion)
+        if part.first.after != RELAY:
+            self._deliver(portion, part, in_hand, turn)
+        for child in part.children():
+            self._send(portion, child, in_hand, turn)
+        self._note_handled(portion, turn)
 
     def _along_hops(self, portion: Portion, turn: Turn) -> PlanPart:
         """Return the plan, or another one where the next hops are not the plan's."""
@@ -151,30 +165,47 @@ class Relays(Part):
         portion = job.portion
         if job.own_ready():
             job.own = False
-            first = job.part.first
-            self.core.deliveries.receive(
-                Arrival(
-                    portion.item,
-                    portion.root,
-                    portion.attempt,
-                    portion.original,
-                    first.after,
-                    job.part.grants_of(first),
-                    job.in_hand,
-                ),
-                turn,
-            )
+            self._deliver(portion, job.part, job.in_hand, turn)
         for child in job.ready_children():
-            blobs = tuple(job.in_hand[child.formats[k]] for k in child.first.receives)
-            self.core.links.send(
-                child.first.broker,
-                Portion(
-                    portion.item, portion.root, portion.attempt, portion.original, child, blobs
-                ),
-                turn,
-            )
+            self._send(portion, child, job.in_hand, turn)
         if not job.making:
             self._finish(job, turn)
+
+    def _deliver(
+        self, portion: Portion, part: PlanPart, in_hand: Mapping[str, Blob | None], turn: Turn
+    ) -> None:
+        """Hand to clients of this broker what is for them."""
+        first = part.first
+        self.core.deliveries.receive(
+            Arrival(
+                portion.item,
+                portion.root,
+                portion.attempt,
+                portion.original,
+                first.after,
+                part.grants_of(first),
+                in_hand,
+            ),
+            turn,
+        )
+
+    def _send(
+        self, portion: Portion, child: PlanPart, in_hand: Mapping[str, Blob | None], turn: Turn
+    ) -> None:
+        """Pass on to a child its part of the plan, with the formats that it is to receive."""
+        first, formats = child.first, child.formats
+        blobs = tuple([in_hand[formats[k]] for k in first.receives])
+        passed_on = Portion(
+            portion.item, portion.root, portion.attempt, portion.original, child, blobs
+        )
+        self.core.links.send(first.broker, passed_on, turn)
+
+    def _note_handled(self, portion: Portion, turn: Turn) -> None:
+        # Last: a crash before this repeats what was done, and others tell it from new.
+        if len(portion.plan.nodes) > 1:
+            attempt = attempt_of(portion)
+            homes = tuple(sorted(self._handled[attempt]))
+            turn.persist(_handled_key(attempt), HandledRecord(*attempt, homes))
 
     def _finish(self, job: Job, turn: Turn) -> None:
         portion = job.portion
@@ -189,12 +220,8 @@ class Relays(Part):
         self._under_way[job.attempt] -= 1
         if not self._under_way[job.attempt]:
             del self._under_way[job.attempt]
-        # Last: a crash before this repeats what was done, and others tell it from new.
-        if len(portion.plan.nodes) > 1:
-            homes = tuple(sorted(self._handled[job.attempt]))
-            turn.persist(_handled_key(job.attempt), HandledRecord(*job.attempt, homes))
-        if job.part.first.made:
-            turn.erase(f"relays/job/{job.key}")
+        self._note_handled(portion, turn)
+        turn.erase(f"relays/job/{job.key}")
 
     def _forget(self, attempt: Attempt, turn: Turn) -> None:
         if attempt in self._under_way:
