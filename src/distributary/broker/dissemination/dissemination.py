@@ -109,7 +109,9 @@ class Dissemination(Part):
     def load(self, key: str, record: Any) -> None:
         """Take back an item, or how far it was."""
         if isinstance(record, ContentRecord):
-            self._enter(Task(record.item, record.blob))
+            task = Task(record.item, record.blob)
+            self._enter(task)
+            self._open.add(task)
             return
         if isinstance(record, SettledRecord):
             self._settled_items.load(record)
@@ -124,25 +126,24 @@ class Dissemination(Part):
             pending = task.pending[kept.home] = Pending(0)
             pending.attempt = kept.attempt
             pending.registrations = {name: (profile, ()) for name, profile in kept.registrations}
+            self._open.owe(task, kept.home)
         if record.settled:
             task.step(Event.ALL_SERVED)
+            self._open.remove(task)
 
     def start(self, turn: Turn) -> None:
         """Go on with what was not settled."""
         self._settled_items.start(turn)
-        for task in self._in_order(self._tasks.values()):
+        for identity, task in sorted(self._tasks.items()):
             if task.settled:
-                self._forgetting.keep(task.item.identity, turn.now_ns + self._kept_ns)
-                continue
-            self._open.add(task)
+                self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
+        self._backlog.each(self._resume, self._in_order(self._open), turn)
+
+    def _resume(self, task: Task, turn: Turn) -> None:
+        """Go on with an item after a restart."""
+        if self._open.get(task.item.identity) is task:
             for pending in task.pending.values():
                 pending.since_ns = turn.now_ns
-        self._backlog.each(self._resume, [task.item.identity for task in self._open], turn)
-
-    def _resume(self, identity: ItemId, turn: Turn) -> None:
-        """Go on with an item after a restart."""
-        task = self._open.get(identity)
-        if task is not None:
             # The ways to homes were not kept; registrations that are still there tell them.
             self._match(task, turn)
             self._send(task, tuple(task.pending), turn)
