@@ -302,7 +302,11 @@ class Dissemination(Part):
                 continue
             if anew and registration.claim > item.published_ns:
                 continue
-            home, route = self._server(task, registration)
+            rivals = self.core.rendezvous.rivals(item.cell, registration)
+            if rivals is None:
+                home, route = registration.home, self._way_to(registration)
+            else:
+                home, route = self._server(task, registration, *rivals)
             if taken.get(name, home) != home or registration.since_ns > owed_ns:
                 continue
             if (home, name) in task.served or (home, name) in task.unknown:
@@ -323,7 +327,13 @@ class Dissemination(Part):
             self._open.add(task)
         return tuple(sorted(homes))
 
-    def _server(self, task: Task, registration: Registration) -> tuple[str, Route]:
+    def _server(
+        self,
+        task: Task,
+        registration: Registration,
+        higher: list[Registration],
+        withdrawn: list[str],
+    ) -> tuple[str, Route]:
         """Return the home that is to get an item for a registration, and the way there.
 
         All generations of a subscription are served at one home at a time. A client moves from A
@@ -335,7 +345,6 @@ class Dissemination(Part):
         here.
         """
         name = registration.id
-        higher, withdrawn = self.core.rendezvous.rivals(task.item.cell, registration)
         for rival in higher:
             gone = self.core.membership.status(rival.home) in (Status.LOST, Status.LEFT)
             if not gone and (rival.home, name) not in task.unknown:

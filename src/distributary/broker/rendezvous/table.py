@@ -120,17 +120,19 @@ class Table:
             found.append(registration)
         return found
 
-    def rivals(self, cell: int, registration: Registration) -> tuple[list[Registration], list[str]]:
+    def rivals(
+        self, cell: int, registration: Registration
+    ) -> tuple[list[Registration], list[str]] | None:
         """Return who else has registered a subscription in a cell, in whichever generation.
 
         Returns
         -------
             Registrations with a higher claim, the highest first, and other homes that have
-            withdrawn theirs.
+            withdrawn theirs; None when nobody has registered it but its home, once.
         """
         entries = self._by_subscription.get(subscription_of(registration.id), {})
         if len(entries) < 2:
-            return [], []
+            return None
         higher: list[Registration] = []
         withdrawn: list[str] = []
         for entry in entries.values():
