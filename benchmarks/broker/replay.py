@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from statistics import median
 from types import FrameType
 from typing import Any
 
@@ -22,7 +23,7 @@ from distributary.broker.effects import Effect
 from distributary.broker.formats import publication_of
 from distributary.broker.settings import Settings
 
-__all__ = ["Recording", "Replayed", "calibration_s", "recorded", "replay"]
+__all__ = ["Recording", "Replayed", "recorded", "replay"]
 
 _METHODS = ("receive", "wake", "serve", "start")
 
@@ -84,6 +85,10 @@ class Replayed:
     ----------
     seconds
         Of the processor; for each portion the least of all repeats.
+    loops
+        The same for all portions, in loops of a fixed piece of work that was done before and
+        after: times on two machines, or on one that others use too, can be compared by it. The
+        median of all repeats.
     calls
         Of functions, in the interpreter and in what it calls.
     parsed
@@ -91,6 +96,7 @@ class Replayed:
     """
 
     seconds: tuple[float, ...]
+    loops: float
     calls: int
     parsed: int
 
@@ -98,17 +104,23 @@ class Replayed:
 def replay(recording: Recording, *, portions: int = 1, repeats: int = 3) -> Replayed:
     """Tell it all again, and measure from its mark on, in so many portions of equal length."""
     best = [float("inf")] * portions
+    loops: list[float] = []
     parsed = 0
     for _ in range(repeats):
         broker = _warm(recording)
+        loop_s = _loop_s()
+        spent_s = 0.0
         parsed_before = publication_of.cache_info().misses
         for at, portion in enumerate(_portions(recording, portions)):
             began = time.process_time()
             _tell(broker, portion)
-            best[at] = min(best[at], time.process_time() - began)
+            portion_s = time.process_time() - began
+            best[at] = min(best[at], portion_s)
+            spent_s += portion_s
+        loops.append(2.0 * spent_s / (loop_s + _loop_s()))
         parsed = publication_of.cache_info().misses - parsed_before
         gc.enable()
-    return Replayed(tuple(best), _count_calls(recording), parsed)
+    return Replayed(tuple(best), median(loops), _count_calls(recording), parsed)
 
 
 def _portions(
@@ -161,11 +173,8 @@ def _count_calls(recording: Recording) -> int:
     return count
 
 
-def calibration_s(repeats: int = 5) -> float:
-    """Return what this machine takes for work of the same kind: small objects, texts, tables.
-
-    Times in multiples of it can be compared with those of another machine, roughly.
-    """
+def _loop_s(repeats: int = 3) -> float:
+    """Return what this machine takes for work of the same kind: small objects, texts, tables."""
     best = float("inf")
     for _ in range(repeats):
         began = time.process_time()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchmarks.broker.metered import Client, MeteredWorld, event_of, route_of_three_hops
-from benchmarks.broker.replay import Replayed, calibration_s, recorded, replay
+from benchmarks.broker.replay import Replayed, recorded, replay
 from benchmarks.study import Claim, Column, Findings, Progress, Size, Study, Table, result_hash
 from distributary.broker.client import Publish
 from distributary.broker.settings import Settings
@@ -21,8 +21,8 @@ _RATE = 100
 _RATIO_MAX = 0.4
 _PLANNED = 12
 
-# What a publication took the root of the first version, by this study: in loops of
-# `calibration_s`, and in calls of functions.
+# What a publication took the root of the first version, by this study: in loops of a fixed
+# piece of work, and in calls of functions.
 _FIRST_LOOPS = 0.0507
 _FIRST_CALLS = 2002.4
 
@@ -42,7 +42,7 @@ def _run(size: Size, progress: Progress) -> Findings:
     parameters = _SIZES[size]
     progress(f"{parameters.publications:,} publications")
     replayed, delivered = _root_of(parameters)
-    loops = replayed.seconds[0] / parameters.publications / calibration_s(parameters.repeats)
+    loops = replayed.loops / parameters.publications
     calls = replayed.calls / parameters.publications
     progress(f"{_PLANNED} publications with sizes of their own")
     plans = _plans()
@@ -112,7 +112,7 @@ def _subscribed(world: MeteredWorld, root: str) -> list[Client]:
     clients = []
     for number in range(_SUBSCRIBERS):
         client = Client(world, f"s{number}", homes[number % _HOMES], every=16)
-        client.subscribe("s", [{"exact": {"type": "load"}}])
+        client.subscribe(f"s{number}", [{"exact": {"type": "load"}}])
         clients.append(client)
     return clients
 

@@ -173,25 +173,25 @@ class Broker:
 
     def receive(self, message: object, *, sender: Address, now_ns: int) -> list[Effect]:
         """Take a message from a broker or a client, or an event from the host."""
+        core = self.core
         turn = self._turn(now_ns)
-        kind = type(message)
         if isinstance(message, PlanMade):
             if sender != HOST:
                 raise PeerMisbehaved("only a host makes plans for its broker")
-            self.core.plan_made(message, turn)
-            return self._effects(turn)
-        if kind is Converted or kind is ConversionRefused:
+            core.plan_made(message, turn)
+        elif isinstance(message, Converted | ConversionRefused):
             if sender != HOST:
                 raise PeerMisbehaved("only a host says what became of a conversion")
-            assert isinstance(message, Converted | ConversionRefused)
-            self.core.converted(message, turn)
-            return self._effects(turn)
-        if not (is_client(sender) and self.core.migration.turns_away(message, sender, turn)):
-            self.core.handle(message, sender, turn)
-        # Whoever says something is there; not before it is known that it makes sense.
-        self.core.client_back(sender, turn)
-        if kind is Leave:
-            self._leaving = True
+            core.converted(message, turn)
+        elif is_client(sender):
+            if not core.migration.turns_away(message, sender, turn):
+                core.handle(message, sender, turn)
+            # Whoever says something is there; not before it is known that it makes sense.
+            core.client_back(sender, turn)
+        else:
+            core.handle(message, sender, turn)
+            if isinstance(message, Leave):
+                self._leaving = True
         return self._effects(turn)
 
     def serve(self, ticket: int, *, now_ns: int) -> list[Effect]:

@@ -217,7 +217,7 @@ class PlanPart:
 
     def _of_nodes(self, nodes: tuple[PlanNode, ...]) -> PlanPart:
         conversions = self.conversions
-        if len(nodes) == 1:
+        if conversions and len(nodes) == 1:
             made = set(nodes[0].made)
             conversions = tuple(one for one in conversions if one[:2] in made)
         return PlanPart(self.formats, self.sizes, conversions, nodes)

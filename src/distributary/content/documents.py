@@ -78,6 +78,14 @@ def parse_document(data: bytes | str) -> object:
     """
     if len(data) > DOCUMENT_BYTES_MAX:
         raise BadInput("document", f"is larger than {DOCUMENT_BYTES_MAX // 2**20} MiB")
+    if isinstance(data, str):
+        try:
+            plain: object = _PLAIN.decode(data)
+        except (ValueError, RecursionError, MemoryError):
+            # Something is wrong with it, and is to be named.
+            pass
+        else:
+            return plain
     literals: list[_NotJson] = []
     repeated: dict[int, str] = {}
 
@@ -147,6 +155,24 @@ def document_text(document: dict[str, object], *, ascii_only: bool = False) -> s
 
 def _integer(text: str) -> int | float:
     return int(text) if len(text) <= _INTEGER_DIGITS_MAX else float(text)
+
+
+def _plain_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("a key is repeated")
+    return fields
+
+
+def _no_literal(literal: str) -> object:
+    raise ValueError(f"{literal} is not JSON")
+
+
+# For what is as it should be, as nearly everything is: a decoder takes longer to make than
+# to read an event.
+_PLAIN = json.JSONDecoder(
+    object_pairs_hook=_plain_object, parse_constant=_no_literal, parse_int=_integer
+)
 
 
 def _first_fault(document: object, repeated: dict[int, str]) -> BadInput:

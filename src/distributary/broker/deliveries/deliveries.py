@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address, is_client, tenant_of
+from distributary.broker.backlog import Backlog
 from distributary.broker.client import Acknowledge
 from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
@@ -87,6 +88,7 @@ class Deliveries(Part):
         # which a publisher's home offers what it could not while it was away. Each of the two
         # keeps an item for so long after that.
         self._kept_ns = ns(settings.membership.lost_s) + 2 * ns(settings.content.retention_s)
+        self._backlog = Backlog(core.timers)
         self._forgetting = Retention(core.timers, self._forget)
         self._abandoning = Retention(core.timers, self._abandon)
         # What has come so late that it may have been had and forgotten: by item.
@@ -163,21 +165,20 @@ class Deliveries(Part):
             self._take(arrival, turn)
 
     def _take(self, arrival: Arrival, turn: Turn) -> None:
-        ready = [arrival]
-        released: list[Arrival] = []
-        while ready:
-            following = ready.pop()
-            item = following.item
-            if self._items.holds_back(following):
-                if self._items.hold(following):
-                    self._refer(following)
-                self._abandoning.keep(following.awaited, turn.now_ns + self._kept_ns)
-                continue
-            self._store(following, turn)
-            held = self._items.released(item)
-            released.extend(held)
-            ready.extend(reversed(held))
-        self._release(released, turn)
+        if self._items.holds_back(arrival):
+            if self._items.hold(arrival):
+                self._refer(arrival)
+            self._abandoning.keep(arrival.awaited, turn.now_ns + self._kept_ns)
+            return
+        self._store(arrival, turn)
+        released = self._items.released(arrival.item)
+        if released:
+            # Each of them may be the one for which the next has waited, and so on.
+            self._backlog.each(self._take_released, released, turn)
+
+    def _take_released(self, arrival: Arrival, turn: Turn) -> None:
+        self._take(arrival, turn)
+        self._release((arrival,), turn)
 
     def _refer(self, arrival: Arrival) -> None:
         """Have the content of an item that waits here not be freed."""

@@ -133,7 +133,9 @@ class Dissemination(Part):
     def load(self, key: str, record: Any) -> None:
         """Take back an item, or how far it was."""
         if isinstance(record, ContentRecord):
-            self._enter(Task(record.item, record.blob))
+            task = Task(record.item, record.blob)
+            self._enter(task)
+            self._open.add(task)
             return
         if isinstance(record, SettledRecord):
             self._settled_items.load(record)
@@ -151,25 +153,25 @@ class Dissemination(Part):
             pending = task.pending[kept.home] = Pending(0)
             pending.attempt = kept.attempt
             pending.registrations = {name: (profile, ()) for name, profile in kept.registrations}
+            self._open.owe(task, kept.home)
         if record.settled:
             task.step(Event.ALL_SERVED)
+            self._open.remove(task)
 
     def start(self, turn: Turn) -> None:
         """Go on with what was not settled."""
         self._settled_items.start(turn)
-        for task in self._in_order(self._tasks.values()):
+        for identity, task in sorted(self._tasks.items()):
             if task.settled:
-                self._forgetting.keep(task.item.identity, turn.now_ns + self._kept_ns)
-                continue
-            self._open.add(task)
-            for pending in task.pending.values():
-                pending.since_ns = turn.now_ns
+                self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
         for home in self._forgone:
             self._tell_missed(home, turn)
 
         def find(task: Task, turn: Turn) -> tuple[set[str], set[str]]:
             if task.settled:
                 return set(), set()
+            for pending in task.pending.values():
+                pending.since_ns = turn.now_ns
             # The ways to homes were not kept; registrations that are still there tell them.
             return self._match(task, turn), set(task.pending)
 
@@ -335,7 +337,11 @@ class Dissemination(Part):
             name = registration.id
             if anew and registration.claim > item.published_ns:
                 continue
-            home, route = self._server(task, registration)
+            rivals = self.core.rendezvous.rivals(item.cell, registration)
+            if rivals is None:
+                home, route = registration.home, self._way_to(registration)
+            else:
+                home, route = self._server(task, registration, *rivals)
             if taken.get(name, home) != home or registration.since_ns > owed_ns:
                 continue
             if (home, name) in task.served or (home, name) in task.unknown:
@@ -359,7 +365,13 @@ class Dissemination(Part):
             self._open.add(task)
         return homes
 
-    def _server(self, task: Task, registration: Registration) -> tuple[str, Route]:
+    def _server(
+        self,
+        task: Task,
+        registration: Registration,
+        others: list[Registration],
+        withdrawn: list[str],
+    ) -> tuple[str, Route]:
         """Return the home that is to get an item for a registration, and the way there.
 
         All generations of a subscription are served at one home at a time: at the one that is
@@ -373,9 +385,6 @@ class Dissemination(Part):
         A, 17 would be redirected, and be there first. Whoever has subscribed anew elsewhere does
         not listen to either, and waits for neither.
         """
-        others, withdrawn = self.core.rendezvous.rivals(task.item.cell, registration)
-        if not others and not withdrawn:
-            return registration.home, self._way_to(registration)
         name = registration.id
         able = [
             one
@@ -730,12 +739,10 @@ class Dissemination(Part):
         gone = bool(change.gone)
         self._homes_changed(came, set(change.gone), turn)
 
-        def concerned(task: Task) -> set[str]:
-            return {
-                home
-                for home, pending in task.pending.items()
-                if home in came or not pending.above.isdisjoint(away)
-            }
+        def is_concerned(task: Task) -> bool:
+            return not came.isdisjoint(task.pending) or any(
+                not pending.above.isdisjoint(away) for pending in task.pending.values()
+            )
 
         def find(task: Task, turn: Turn) -> tuple[set[str], set[str]]:
             self._forgo(task, came)
@@ -747,9 +754,13 @@ class Dissemination(Part):
                         del task.pending[home]
                 # Their clients may be elsewhere by now.
                 new = self._match(task, turn, anew=True)
-            return new, concerned(task)
+            return new, {
+                home
+                for home, pending in task.pending.items()
+                if home in came or not pending.above.isdisjoint(away)
+            }
 
-        tasks = [task for task in self._open if gone or concerned(task)]
+        tasks = [task for task in self._open if gone or is_concerned(task)]
         self._send_in_order(tasks, find, turn)
 
     # Ending.

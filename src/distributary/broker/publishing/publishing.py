@@ -181,7 +181,8 @@ class Publishing(Part):
         cell = self.core.settings.space.cell_of(publication)
         if self.core.rendezvous.unwanted(cell, turn.now_ns):
             number = (message.session, message.number)
-            self._remember(Remembered(client, *publication.identity, *number), turn)
+            record = Remembered(client, *publication.identity, *number)
+            self._remember(record.key, record, turn)
             # It has published, and nothing of it is traffic.
             self.core.migration.published(client, cell, 0)
             return None
@@ -296,21 +297,21 @@ class Publishing(Part):
             # know of a subscriber.
             self._releasing.keep(key, turn.now_ns + self._kept_ns)
             return
-        self._remove(kept, turn)
-        turn.erase(_settlement_key(kept.key))
-        self._remember(kept.remembered(), turn)
         place = _place_of(kept)
         count = self._counts[place]
+        self._remove(kept, count, turn)
+        turn.erase(_settlement_key(kept.key))
+        self._remember(kept.key, kept.remembered(), turn)
         if not count.kept:
             # What is published next begins another series.
             self._drop_count(place, turn)
         elif count.last == kept.item.number:
             self._record_count(place, turn)
 
-    def _remove(self, kept: Kept, turn: Turn) -> None:
+    def _remove(self, kept: Kept, count: Count, turn: Turn) -> None:
         del self._kept[kept.key]
         self.core.content.release(kept.item.tenant, kept.blob, turn)
-        self._count_of(kept).remove(kept)
+        count.remove(kept)
         self._intake.admission.items -= 1
         self._intake.admission.bytes -= kept.size_bytes
 
@@ -323,8 +324,7 @@ class Publishing(Part):
         if self._counts.pop(place).recorded:
             turn.erase(_count_key(place))
 
-    def _remember(self, record: Remembered, turn: Turn) -> None:
-        key = record.key
+    def _remember(self, key: ItemId, record: Remembered, turn: Turn) -> None:
         self._remembered[key] = record
         turn.persist(_key(key), record)
         self._forgetting.keep(key, turn.now_ns + self._dedupe_ns)
@@ -373,7 +373,7 @@ class Publishing(Part):
                 self._releasing.keep(kept.key, turn.now_ns + self._kept_ns)
         for remembered in record.remembered:
             if remembered.key not in self._kept:
-                self._remember(remembered, turn)
+                self._remember(remembered.key, remembered, turn)
         moved_keys = [kept.key for kept in self._in_order() if kept.client == record.client]
         self._backlog.each(self._resume, moved_keys, turn)
 
@@ -382,7 +382,7 @@ class Publishing(Part):
         self._intake.sessions.drop_client(client, turn)
         for kept in self._in_order():
             if kept.client == client:
-                self._remove(kept, turn)
+                self._remove(kept, self._count_of(kept), turn)
                 turn.erase(_key(kept.key))
                 if kept.settled:
                     turn.erase(_settlement_key(kept.key))

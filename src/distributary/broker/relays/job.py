@@ -27,6 +27,7 @@ __all__ = [
     "Job",
     "JobRecord",
     "attempt_of",
+    "in_hand_of",
     "other_hops",
     "refined",
 ]
@@ -67,6 +68,13 @@ def attempt_of(portion: Portion) -> Attempt:
     return portion.item.identity, portion.root, portion.attempt
 
 
+def in_hand_of(portion: Portion) -> dict[str, Blob | None]:
+    """Return the content that a portion brings, by format; None for the one in the event."""
+    names = portion.plan.formats
+    receives = portion.plan.first.receives
+    return {names[k]: blob for k, blob in zip(receives, portion.blobs, strict=True)}
+
+
 class Job:
     """A portion under way.
 
@@ -84,8 +92,6 @@ class Job:
         What it keeps from being freed.
     own
         Whether something is still to be handed to clients of this broker.
-    passes
-        Whether it is done with at once, as nothing is to be fetched or made here.
     kept
         Whether it is on disk until it is done with. A root has the item on its disk already, and
         begins anew with it.
@@ -111,7 +117,6 @@ class Job:
         "making",
         "own",
         "part",
-        "passes",
         "portion",
         "referred",
         "seconds",
@@ -123,16 +128,11 @@ class Job:
         self.portion = portion
         self.part = part
         first, names = part.first, part.formats
-        came = portion.plan
-        self.in_hand: dict[str, Blob | None] = {
-            came.formats[k]: blob
-            for k, blob in zip(came.first.receives, portion.blobs, strict=True)
-        }
+        self.in_hand = in_hand_of(portion)
         self.own = first.after != RELAY
         self.children = part.children()
         self.waiting = [(names[origin], names[target]) for origin, target in first.made]
-        self.passes = not self.waiting
-        self.kept = not self.passes and portion.root != first.broker
+        self.kept = portion.root != first.broker
         self.making: set[str] = set()
         self.lost: list[tuple[str, str]] = []
         self.coming: dict[str, Blob] = {}

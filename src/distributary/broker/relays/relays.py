@@ -29,13 +29,14 @@ from distributary.broker.dissemination.messages import (
 from distributary.broker.effects import ConversionRefused, Converted, Turn
 from distributary.broker.encoding import encode, journal_key
 from distributary.broker.formats import inline_blob
-from distributary.broker.plan_part import PlanPart
+from distributary.broker.plan_part import RELAY, PlanPart
 from distributary.broker.relays.job import (
     Attempt,
     HandledRecord,
     Job,
     JobRecord,
     attempt_of,
+    in_hand_of,
     other_hops,
     refined,
 )
@@ -121,23 +122,37 @@ class Relays(Part):
             Who has sent it, and has its content; a root sees to that before it plans.
         """
         part = self._along_hops(portion, turn)
-        job = Job(portion, part)
         if len(portion.plan.nodes) > 1:
-            handled = self._handled.get(job.attempt)
+            attempt = attempt_of(portion)
+            handled = self._handled.get(attempt)
             if handled is None:
-                handled = self._handled[job.attempt] = set()
-                self._forgetting.keep(job.attempt, turn.now_ns + self._kept_ns)
+                handled = self._handled[attempt] = set()
+                self._forgetting.keep(attempt, turn.now_ns + self._kept_ns)
             handled.update(portion.plan.home_names())
+        if not part.first.made and not (sender and self._lacks(portion)):
+            self._pass_on(portion, part, turn)
+            return
+        job = Job(portion, part)
         self._under_way[job.attempt] += 1
-        coming = job.lack(self.core.content.has) if sender else {}
-        if not job.passes:
-            for blob in portion.blobs:
-                self._refer(job, blob)
+        for blob in portion.blobs:
+            self._refer(job, blob)
         if job.kept:
             turn.persist(f"relays/job/{job.key}", JobRecord(portion, sender))
-        for name, blob in coming.items():
+        for name, blob in job.lack(self.core.content.has).items() if sender else ():
             self.core.content.fetch(blob, sender, turn, job.key, self._fetched, job, name)
         self._go_on(job, turn)
+
+    def _pass_on(self, portion: Portion, part: PlanPart, turn: Turn) -> None:
+        """Do all at once that a plan says where there is nothing to fetch or to convert."""
+        in_hand = in_hand_of(portion)
+        if part.first.after != RELAY:
+            self._deliver(portion, part, in_hand, turn)
+        for child in part.children():
+            self._send(portion, child, in_hand, turn, passes=True)
+
+    def _lacks(self, portion: Portion) -> bool:
+        has = self.core.content.has
+        return any(blob is not None and not has(blob) for blob in portion.blobs)
 
     def _along_hops(self, portion: Portion, turn: Turn) -> PlanPart:
         """Return the plan, or another one where the next hops are not the plan's."""
@@ -170,39 +185,54 @@ class Relays(Part):
         portion = job.portion
         if job.own_ready():
             job.own = False
-            first, part_formats = job.part.first, job.part.formats
-            self.core.deliveries.receive(
-                Arrival(
-                    portion.item,
-                    portion.root,
-                    portion.attempt,
-                    portion.original,
-                    first.after,
-                    job.part.grants_of(first),
-                    {part_formats[k]: job.in_hand[part_formats[k]] for k in first.wants},
-                ),
-                turn,
-            )
+            self._deliver(portion, job.part, job.in_hand, turn)
         for child in job.ready_children():
-            blobs = tuple(job.in_hand[child.formats[k]] for k in child.first.receives)
-            self.core.content.use(blobs, turn)
-            part = Portion(
-                portion.item, portion.root, portion.attempt, portion.original, child, blobs
-            )
-            self._hand_on(job, part, turn)
+            self._send(portion, child, job.in_hand, turn)
         if not job.making and not job.coming:
             self._finish(job, turn)
 
-    def _hand_on(self, job: Job, portion: Portion, turn: Turn) -> None:
-        """Send a child its portion."""
-        links, child, hops = self.core.links, portion.plan.first.broker, portion.plan.height
+    def _deliver(
+        self, portion: Portion, part: PlanPart, in_hand: Mapping[str, Blob | None], turn: Turn
+    ) -> None:
+        """Hand to clients of this broker what is for them."""
+        first, formats = part.first, part.formats
+        self.core.deliveries.receive(
+            Arrival(
+                portion.item,
+                portion.root,
+                portion.attempt,
+                portion.original,
+                first.after,
+                part.grants_of(first),
+                {formats[k]: in_hand[formats[k]] for k in first.wants},
+            ),
+            turn,
+        )
+
+    def _send(
+        self,
+        portion: Portion,
+        child: PlanPart,
+        in_hand: Mapping[str, Blob | None],
+        turn: Turn,
+        *,
+        passes: bool = False,
+    ) -> None:
+        """Send a child its part of the plan, with the formats that it is to receive."""
+        first, formats = child.first, child.formats
+        blobs = tuple([in_hand[formats[k]] for k in first.receives])
+        self.core.content.use(blobs, turn)
+        message = Portion(
+            portion.item, portion.root, portion.attempt, portion.original, child, blobs
+        )
+        links, hops = self.core.links, child.height
         if portion.root == self.core.identity:
             # The root begins with an item anew after a crash, and when a child goes down.
-            links.send(child, portion, turn, kept=False, hops=hops)
-        elif job.passes:
-            links.pass_on(child, portion, turn, hops=hops)
+            links.send(first.broker, message, turn, kept=False, hops=hops)
+        elif passes:
+            links.pass_on(first.broker, message, turn, hops=hops)
         else:
-            links.send(child, portion, turn, hops=hops)
+            links.send(first.broker, message, turn, hops=hops)
 
     def _finish(self, job: Job, turn: Turn) -> None:
         portion = job.portion

@@ -120,7 +120,9 @@ class Rendezvous(Part):
         """Return the registrations to content that a tenant's publication is for, in order."""
         return self._table.matches(cell, publication, tenant, tolerance=False)
 
-    def rivals(self, cell: int, registration: Registration) -> tuple[list[Registration], list[str]]:
+    def rivals(
+        self, cell: int, registration: Registration
+    ) -> tuple[list[Registration], list[str]] | None:
         """Return who else has registered a subscription: with a higher claim, or until lately."""
         return self._table.rivals(cell, registration)
 

@@ -120,17 +120,19 @@ class Table:
             found.append(registration)
         return found
 
-    def rivals(self, cell: int, registration: Registration) -> tuple[list[Registration], list[str]]:
+    def rivals(
+        self, cell: int, registration: Registration
+    ) -> tuple[list[Registration], list[str]] | None:
         """Return who else has registered a subscription in a cell, in whichever generation.
 
         Returns
         -------
             Their registrations, the highest claim first, and other homes that have withdrawn
-            theirs.
+            theirs; None when nobody has registered it but its home, once.
         """
         entries = self._by_subscription.get(subscription_of(registration.id), {})
         if len(entries) < 2:
-            return [], []
+            return None
         registered: list[Registration] = []
         withdrawn: list[str] = []
         for entry in entries.values():
