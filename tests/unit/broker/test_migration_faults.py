@@ -274,6 +274,30 @@ def test_what_waits_for_a_client_that_comes_is_kept_once_however_often_it_is_sen
     assert again.effects == []
 
 
+@pytest.mark.parametrize("crashed", [False, True])
+def test_what_a_client_said_when_it_came_does_not_bring_it_back(crashed: bool) -> None:
+    """It comes twice, and the second time so late that the client has left again."""
+    world = MoveWorld()
+    asked = world.sent(Subscribe)
+    device = world.customer("s", world.old, near=world.new)
+    world.run_s(3)
+    world.publish_for(4)
+    world.run_s(8)
+    assert device.home == world.new
+    assert world.core(world.old).migration._departures.snapshot()[0]["state"] == "left"
+    if crashed:
+        world.crash_for(world.old, 1)
+        world.run_s(5)
+    told = world.sent(MoveNow)
+    for message in (Connect(()), asked[0]):
+        world.world.tell(world.old, message, sender="@s")
+    assert told == [MoveNow(world.new)] * 2
+    world.publish_for(2)
+    world.run_s(8)
+    assert len(world.got("s")) == 16 + 8
+    assert world.violations() == []
+
+
 @pytest.mark.parametrize("way", ["lost", "lost and crashed", "moved"])
 def test_a_home_that_a_client_comes_back_to_forgets_what_had_waited_there(way: str) -> None:
     """The client has got newer things elsewhere, where it had subscribed anew."""
