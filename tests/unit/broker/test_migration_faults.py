@@ -259,19 +259,46 @@ def test_what_waits_for_a_client_that_comes_is_kept_once_however_often_it_is_sen
     )
     for parcel, subscription in ((one, "s"), (other, "s"), (one, "t"), (one, "s"), (other, "s")):
         arrivals.hold(subscription, parcel, (0, 1, 1), turn, doubtful=False)
-    kept = [effect for effect in turn.effects if isinstance(effect, Persist)]
-    told = [(one.key.split("/")[-1], one.record.subscription, one.record.parcel.id) for one in kept]
-    assert told == [
-        ("000000001", "s", "one"),
-        ("000000002", "s", "other"),
-        ("000000003", "t", "one"),
+    kept: dict[str, HeldRecord] = {}
+    for effect in turn.effects:
+        assert isinstance(effect, Persist)
+        assert isinstance(effect.record, HeldRecord)
+        kept[effect.key.removeprefix("migration/")] = effect.record
+    assert [(key[-2:], record.name) for key, record in kept.items()] == [
+        ("01", ("s", one.identity)),
+        ("02", ("s", other.identity)),
+        ("03", ("t", one.identity)),
     ]
     restored, again = Arrivals(world.core(world.new)), Turn(world.world.now_ns)
     restored.load("arriving/@s", Arrival("@s", world.old).record())
-    for effect in kept:
-        restored.load(effect.key.removeprefix("migration/"), effect.record)
+    for key, record in kept.items():
+        restored.load(key, record)
     restored.hold("s", one, (0, 1, 1), again, doubtful=False)
     assert again.effects == []
+
+
+@pytest.mark.parametrize("crashed", [False, True])
+def test_what_a_client_said_when_it_came_does_not_bring_it_back(crashed: bool) -> None:
+    """It comes twice, and the second time so late that the client has left again."""
+    world = MoveWorld()
+    asked = world.sent(Subscribe)
+    device = world.customer("s", world.old, near=world.new)
+    world.run_s(3)
+    world.publish_for(4)
+    world.run_s(8)
+    assert device.home == world.new
+    assert world.core(world.old).migration._departures.snapshot()[0]["state"] == "left"
+    if crashed:
+        world.crash_for(world.old, 1)
+        world.run_s(5)
+    told = world.sent(MoveNow)
+    for message in (Connect(()), asked[0]):
+        world.world.tell(world.old, message, sender="@s")
+    assert told == [MoveNow(world.new)] * 2
+    world.publish_for(2)
+    world.run_s(8)
+    assert len(world.got("s")) == 16 + 8
+    assert world.violations() == []
 
 
 @pytest.mark.parametrize("way", ["lost", "lost and crashed", "moved"])

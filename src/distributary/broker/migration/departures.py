@@ -327,6 +327,20 @@ class Departures:
         if self._by_client.get(departure.client) is departure:
             self._step(departure, Going.EXPIRED, turn)
 
+    def came_back(self, client: Address, epoch: int, turn: Turn) -> None:
+        """Forget that a client has left, as it comes back by itself: it begins anew then.
+
+        What it said when it came here, before it left, may come twice and late. Whoever believed
+        that would take the client's old subscriptions for new ones as well, and have them served
+        here, where nobody listens. One that another broker sends back is brought by that.
+        """
+        departure = self._by_client.get(client)
+        if departure is None:
+            return
+        known = [record.epoch for record in departure.subscriptions]
+        if not known or epoch > max(known):
+            self.returned(client, turn)
+
     def returned(self, client: Address, turn: Turn) -> None:
         """Forget that a client has left, as it comes back."""
         departure = self._by_client.get(client)

@@ -142,7 +142,7 @@ class Migration(Part):
     def turns_away(self, message: object, client: Address, turn: Turn) -> bool:
         """Whether a client's message is for its new home; if so it is told where that is."""
         if isinstance(message, Connect):
-            self._departures.returned(client, turn)
+            self._departures.came_back(client, message.epoch, turn)
         if not self._departures.has_left(client):
             return False
         self._departures.turn_away(client, turn)
