@@ -19,6 +19,7 @@ from tests.content_worlds import JPEG, PDF, SETTINGS, TEXT, ContentWorld
 from tests.migration_worlds import MoveWorld
 
 from distributary.broker.client import Delivery, Subscribed
+from distributary.broker.effects import Turn
 from distributary.broker.subscriptions.messages import Register, Withdraw
 from distributary.broker.subscriptions.subscription import scoped_id
 from distributary.content import Subscription
@@ -99,9 +100,9 @@ def test_the_new_registration_precedes_the_withdrawal_of_the_old() -> None:
     links = core_of(overlay, home).links
     route = links.route
 
-    def listen(key: str, message: object, turn: object) -> None:
+    def listen(key: str, message: object, turn: Turn, *, kept: bool = True) -> None:
         said.append(message)
-        route(key, message, turn)  # type: ignore[arg-type]
+        route(key, message, turn, kept=kept)
 
     links.route = listen  # type: ignore[method-assign]
     client.subscribe("s", OTHER, revision=1)
