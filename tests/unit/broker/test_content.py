@@ -669,3 +669,27 @@ def test_what_moves_with_a_client_is_fetched_from_its_old_home() -> None:
     assert world.world.transfers.missing == []
     world.run_s(3 * SETTINGS.content.retention_s + 100)
     assert all(node.store == {} for node in world.world.nodes.values())
+
+
+def test_nothing_is_left_of_a_job_that_a_crash_has_kept_and_its_content_was_fetched() -> None:
+    """A broker went down when it had fetched, and before it was durable that the job was done."""
+    world = Overlay(4)
+    root, home, other = world.apart()
+    world.subscribe("s", other)
+    world.run_s(3)
+    journal = world.world.nodes[other].journal
+    jobs: dict[str, bytes] = {}
+    world.world.transfers.listeners.append(
+        lambda *_: jobs.update((k, v) for k, v in journal.items() if k.startswith("relays/job/"))
+    )
+    world.publish("1", home)
+    world.run_s(3)
+    assert world.got("s") == [("1", PDF)]
+    assert jobs
+    world.world.crash(other)
+    journal.update(jobs)
+    world.overlay.restart(other)
+    world.run_s(3)
+    assert not jobs.keys() & journal.keys()
+    assert world.got("s") == [("1", PDF)]
+    assert world.violations() == []

@@ -90,7 +90,7 @@ class Relays(Part):
             self._forgetting.keep(attempt, turn.now_ns + self._kept_ns)
         loaded, self._loaded = self._loaded, []
         for record in loaded:
-            self.carry_out(record.portion, turn, record.sender)
+            self.carry_out(record.portion, turn, record.sender, loaded=True)
 
     @property
     def left_s(self) -> float:
@@ -113,13 +113,17 @@ class Relays(Part):
         if handled is None or not handled.issuperset(portion.plan.home_names()):
             self.carry_out(portion, turn, sender)
 
-    def carry_out(self, portion: Portion, turn: Turn, sender: str = "") -> None:
+    def carry_out(
+        self, portion: Portion, turn: Turn, sender: str = "", *, loaded: bool = False
+    ) -> None:
         """Do what a plan says from this broker on.
 
         Parameters
         ----------
         sender
             Who has sent it, and has its content; a root sees to that before it plans.
+        loaded
+            Whether there is a record of it, of which nothing is left when it is done.
         """
         part = self._along_hops(portion, turn)
         if len(portion.plan.nodes) > 1:
@@ -129,7 +133,7 @@ class Relays(Part):
                 handled = self._handled[attempt] = set()
                 self._forgetting.keep(attempt, turn.now_ns + self._kept_ns)
             handled.update(portion.plan.home_names())
-        if not part.first.made and not (sender and self._lacks(portion)):
+        if not (loaded or part.first.made or (sender and self._lacks(portion))):
             self._pass_on(portion, part, turn)
             return
         job = Job(portion, part)
