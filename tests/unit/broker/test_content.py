@@ -674,7 +674,7 @@ def test_what_moves_with_a_client_is_fetched_from_its_old_home() -> None:
 def test_nothing_is_left_of_a_job_that_a_crash_has_kept_and_its_content_was_fetched() -> None:
     """A broker went down when it had fetched, and before it was durable that the job was done."""
     world = Overlay(4)
-    root, home, other = world.apart()
+    _, home, other = world.apart()
     world.subscribe("s", other)
     world.run_s(3)
     journal = world.world.nodes[other].journal
