@@ -103,7 +103,7 @@ def test_the_new_registration_precedes_the_withdrawal_of_the_old() -> None:
         said.append(message)
         route(key, message, turn)  # type: ignore[arg-type]
 
-    links.route = listen  # type: ignore[method-assign]
+    links.route = listen  # type: ignore[method-assign,assignment]
     client.subscribe("s", OTHER, revision=1)
     overlay.run_s(2)
     assert client.answers(Subscribed) == [Subscribed("s"), Subscribed("s", 1)]
