@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from tests.contract.bench import Do, Value, do
 from tests.contract.hosts import HOSTS, OWN, PEER, HostUnderTest, bench_of, kept, said
 
+from distributary.broker.encoding import encode
+from distributary.broker.links.messages import Gathered, Hop, HopAck
 from distributary.broker.membership.messages import Gossip, Join, News, Ping, Pong, Status
 from distributary.broker.membership.roster import LIFE
 from distributary.errors import JournalDamaged
@@ -183,3 +185,20 @@ def test_a_record_that_cannot_be_read_is_the_fault_of_the_disk(host: HostUnderTe
     host.damage("nobody/a", whole)
     with pytest.raises(JournalDamaged, match="'nobody/a'"):
         host.restart()
+
+
+def test_what_has_become_too_new_for_others_during_a_commit_is_not_sent(
+    host: HostUnderTest,
+) -> None:
+    """Somebody of the version before may join while a turn waits for its commit."""
+    host.hold()
+    host.tell(Hop(1, 1, encode(do("persist:a=1", "say:1"))), PEER)
+    host.run(0.1)
+    host.broker.core.version = 1
+    host.release()
+    host.run(0.1)
+    assert said(host) == ["1"]
+    assert not [message for _, message in host.sent if isinstance(message, Gathered)]
+    host.tell(Hop(1, 1, encode(do("persist:a=1", "say:1"))), PEER)
+    host.run(0.1)
+    assert [message.number for _, message in host.sent if isinstance(message, HopAck)] == [1]
