@@ -46,7 +46,6 @@ from distributary.broker.dissemination.task import (
 from distributary.broker.dissemination.unsettled import Unsettled
 from distributary.broker.dissemination.validation import CHECKS
 from distributary.broker.effects import Turn
-from distributary.broker.encoding import journal_key
 from distributary.broker.formats import formats_of, publication_of
 from distributary.broker.links.messages import Step
 from distributary.broker.membership.messages import Status
@@ -141,7 +140,7 @@ class Dissemination(Part):
 
     def _resume(self, task: Task, turn: Turn) -> None:
         """Go on with an item after a restart."""
-        if self._open.get(task.item.identity) is task:
+        if self._open.get(task.identity) is task:
             for pending in task.pending.values():
                 pending.since_ns = turn.now_ns
             # The ways to homes were not kept; registrations that are still there tell them.
@@ -234,7 +233,7 @@ class Dissemination(Part):
         task.served.update(offer.served)
         self._enter(task)
         self._open.add(task)
-        turn.persist(_key("content", item), ContentRecord(item, offer.blob))
+        turn.persist(_key("content", task), ContentRecord(item, offer.blob))
         self._send(task, self._match(task, turn), turn)
         self._tell_taken(task, turn)
 
@@ -259,12 +258,12 @@ class Dissemination(Part):
                 self._send(task, homes, turn)
 
         concerned = [task for task in self._tasks.values() if task.item.cell == cell]
-        keys = [task.item.identity for task in self._in_order(concerned)]
+        keys = [task.identity for task in self._in_order(concerned)]
         self._backlog.each(serve, keys, turn)
 
     def owes(self, home: str, cell: int) -> bool:
         """Whether a home has yet to confirm something in a cell."""
-        return any(task.item.cell == cell and home in task.pending for task in self._open)
+        return self._open.owes(home, cell)
 
     def _match(
         self,
@@ -517,7 +516,7 @@ class Dissemination(Part):
             )
 
         def reconsider(task: Task, turn: Turn) -> None:
-            if self._open.get(task.item.identity) is not task:
+            if self._open.get(task.identity) is not task:
                 return
             again: set[str] = set()
             if gone:
@@ -546,7 +545,7 @@ class Dissemination(Part):
         self._supervision.end(task)
         self._open.remove(task)
         self._keep(task, turn)
-        self._forgetting.keep(item.identity, turn.now_ns + self._kept_ns)
+        self._forgetting.keep(task.identity, turn.now_ns + self._kept_ns)
         self._tell_settled(item, tuple(sorted(task.served)), turn)
 
     def _tell_taken(self, task: Task, turn: Turn) -> None:
@@ -573,24 +572,24 @@ class Dissemination(Part):
         if not sequence.tasks:
             del self._sequences[item.sequence]
         self._settled_items.add(identity, turn)
-        turn.erase(_key("content", item))
-        turn.erase(_key("progress", item))
+        turn.erase(_key("content", task))
+        turn.erase(_key("progress", task))
 
     # What is kept.
 
     def _enter(self, task: Task) -> None:
-        self._tasks[task.item.identity] = task
+        self._tasks[task.identity] = task
         self._sequence(task.item).add(task)
 
     def _sequence(self, item: Item) -> Sequence:
         return self._sequences.setdefault(item.sequence, Sequence())
 
     def _keep(self, task: Task, turn: Turn) -> None:
-        turn.persist(_key("progress", task.item), task.progress())
+        turn.persist(_key("progress", task), task.progress())
 
     def _in_order(self, tasks: Iterable[Task]) -> list[Task]:
         return sorted(tasks, key=lambda task: (task.item.sequence, task.item.number))
 
 
-def _key(what: str, item: Item) -> str:
-    return f"dissemination/{what}/{journal_key(*item.identity)}"
+def _key(what: str, task: Task) -> str:
+    return f"dissemination/{what}/{task.key}"

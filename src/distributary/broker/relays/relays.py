@@ -110,7 +110,7 @@ class Relays(Part):
     def carry_out(self, portion: Portion, turn: Turn) -> None:
         """Do what a plan says from this broker on."""
         part = self._along_hops(portion, turn)
-        if len(portion.plan.nodes) > 1:
+        if self._may_come_again(portion):
             attempt = attempt_of(portion)
             handled = self._handled.get(attempt)
             if handled is None:
@@ -200,9 +200,17 @@ class Relays(Part):
         )
         self.core.links.send(first.broker, passed_on, turn)
 
+    def _may_come_again(self, portion: Portion) -> bool:
+        """Whether to note that a portion was carried out, as it may come once more.
+
+        Not where there is nothing to pass on: whether clients have it is known where they are.
+        Nor at the root, which has sent it to itself.
+        """
+        return len(portion.plan.nodes) > 1 and portion.root != self.core.identity
+
     def _note_handled(self, portion: Portion, turn: Turn) -> None:
         # Last: a crash before this repeats what was done, and others tell it from new.
-        if len(portion.plan.nodes) > 1:
+        if self._may_come_again(portion):
             attempt = attempt_of(portion)
             homes = tuple(sorted(self._handled[attempt]))
             turn.persist(_handled_key(attempt), HandledRecord(*attempt, homes))
