@@ -35,7 +35,7 @@ class _Parameters:
     items: int
 
 
-_SIZES: Mapping[Size, _Parameters] = {"small": _Parameters(300), "large": _Parameters(20_000)}
+_SIZES: Mapping[Size, _Parameters] = {"small": _Parameters(150), "large": _Parameters(20_000)}
 
 
 @dataclass(frozen=True)

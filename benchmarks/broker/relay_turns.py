@@ -27,7 +27,7 @@ class _Parameters:
     repeats: int
 
 
-_SIZES: Mapping[Size, _Parameters] = {"small": _Parameters(100, 2), "large": _Parameters(1000, 5)}
+_SIZES: Mapping[Size, _Parameters] = {"small": _Parameters(50, 2), "large": _Parameters(1000, 5)}
 
 
 def _run(size: Size, progress: Progress) -> Findings:

@@ -16,7 +16,7 @@ __all__ = ["STUDY"]
 
 _SUBSCRIBERS = 10
 _HOMES = 5
-_WARM = 100
+_WARM = 50
 _RATE = 100
 _RATIO_MAX = 0.4
 _PLANNED = 12
@@ -35,7 +35,7 @@ class _Parameters:
     repeats: int
 
 
-_SIZES: Mapping[Size, _Parameters] = {"small": _Parameters(100, 2), "large": _Parameters(1000, 5)}
+_SIZES: Mapping[Size, _Parameters] = {"small": _Parameters(50, 2), "large": _Parameters(1000, 5)}
 
 
 def _run(size: Size, progress: Progress) -> Findings:

@@ -27,7 +27,7 @@ class _Parameters:
     repeats: int
 
 
-_SIZES: Mapping[Size, _Parameters] = {"small": _Parameters(2.0, 3), "large": _Parameters(60.0, 3)}
+_SIZES: Mapping[Size, _Parameters] = {"small": _Parameters(1.0, 2), "large": _Parameters(60.0, 3)}
 
 
 def _run(size: Size, progress: Progress) -> Findings:

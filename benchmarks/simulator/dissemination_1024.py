@@ -25,7 +25,7 @@ __all__ = ["STUDY"]
 
 _SCENARIO = Path(__file__).parents[2] / "scenarios" / "map.toml"
 _SEED = 1
-_SECONDS_MAX = 120.0
+_CORE_SECONDS_MAX = 60.0
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ def _run(size: Size, progress: Progress) -> Findings:
         claims=(
             Claim(
                 f"{parameters.publications:,} publications at {parameters.brokers:,} brokers",
-                measured.seconds,
-                "<",
-                _SECONDS_MAX,
+                measured.core_seconds,
+                "<=",
+                _CORE_SECONDS_MAX,
                 "s",
             ),
             Claim(

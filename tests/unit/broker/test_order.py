@@ -199,6 +199,9 @@ def test_what_a_home_waits_for_is_found_as_if_all_were_looked_through(
             waiting = [t for t in earlier if one in t.pending]
             expected = (1, waiting[-1].item.number, waiting[-1].item.number) if waiting else None
             assert unsettled.before(tasks[later], one) == (expected or NOTHING_BEFORE)
+        for one in "ABC":
+            assert unsettled.owes(one, 0) == any(one in task.pending for task in unsettled)
+            assert not unsettled.owes(one, 1)
     assert len(unsettled) == len(list(unsettled))
 
 

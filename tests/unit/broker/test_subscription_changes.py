@@ -104,7 +104,7 @@ def test_the_new_registration_precedes_the_withdrawal_of_the_old() -> None:
         said.append(message)
         route(key, message, turn, kept=kept)
 
-    links.route = listen  # type: ignore[method-assign,assignment]
+    links.route = listen  # type: ignore[method-assign]
     client.subscribe("s", OTHER, revision=1)
     overlay.run_s(2)
     assert client.answers(Subscribed) == [Subscribed("s"), Subscribed("s", 1)]

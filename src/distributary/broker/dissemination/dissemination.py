@@ -42,13 +42,13 @@ from distributary.broker.dissemination.task import (
     ProgressRecord,
     Sequence,
     State,
+    Stream,
     Supervision,
     Task,
 )
-from distributary.broker.dissemination.unsettled import Stream, Unsettled, stream_of
+from distributary.broker.dissemination.unsettled import Unsettled
 from distributary.broker.dissemination.validation import CHECKS
 from distributary.broker.effects import Turn
-from distributary.broker.encoding import journal_key
 from distributary.broker.formats import formats_of, publication_of
 from distributary.broker.links.messages import Step
 from distributary.broker.membership.messages import Status
@@ -265,12 +265,12 @@ class Dissemination(Part):
         task.served.update(offer.served)
         self._enter(task)
         self._open.add(task)
-        turn.persist(_key("content", item), ContentRecord(item, offer.blob))
+        turn.persist(_key("content", task), ContentRecord(item, offer.blob))
         self._send_new(task, self._match(task, turn), turn)
         if not task.pending and not task.settled:
             self._settle(task, turn)
         if not task.settled:
-            self._telling.keep(item.identity, turn.now_ns + self._taken_ns)
+            self._telling.keep(task.identity, turn.now_ns + self._taken_ns)
 
     def _offered_again(self, task: Task, offer: Offer, turn: Turn) -> None:
         task.item = task.item._replace(home=offer.item.home)
@@ -296,7 +296,7 @@ class Dissemination(Part):
 
     def owes(self, home: str, cell: int) -> bool:
         """Whether a home has yet to confirm something in a cell."""
-        return any(task.item.cell == cell and home in task.pending for task in self._open)
+        return self._open.owes(home, cell)
 
     def _match(
         self,
@@ -452,14 +452,14 @@ class Dissemination(Part):
         in_order = self._in_order(tasks)
         news: dict[Stream, set[str]] = {}
         if behind and in_order:
-            news[stream_of(in_order[0].item)] = set(behind)
+            news[in_order[0].stream] = set(behind)
 
         def send(identity: ItemId, turn: Turn) -> None:
             task = self._tasks.get(identity)
             if task is None:
                 return
             new, others = find(task, turn)
-            before = news.setdefault(stream_of(task.item), set())
+            before = news.setdefault(task.stream, set())
             again = (before & task.pending.keys()) - new
             for home in again:
                 task.pending[home].attempt = task.attempt + 1
@@ -468,7 +468,7 @@ class Dissemination(Part):
             if homes or not (task.pending or task.settled):
                 self._send(task, homes, turn)
 
-        self._backlog.each(send, [task.item.identity for task in in_order], turn)
+        self._backlog.each(send, [task.identity for task in in_order], turn)
 
     def _send(self, task: Task, homes: Iterable[str], turn: Turn) -> None:
         """Plan and send an item to some homes, as far as they are there."""
@@ -772,7 +772,7 @@ class Dissemination(Part):
         self._open.remove(task)
         self._debts.settled(task)
         self._keep(task, turn)
-        self._forgetting.keep(item.identity, turn.now_ns + self._kept_ns)
+        self._forgetting.keep(task.identity, turn.now_ns + self._kept_ns)
         self._tell_settled(item, tuple(sorted(task.served)), turn)
 
     def _still_open(self, identity: ItemId, turn: Turn) -> None:
@@ -806,13 +806,13 @@ class Dissemination(Part):
         if not sequence.tasks:
             del self._sequences[item.sequence]
         self._settled_items.add(identity, turn)
-        turn.erase(_key("content", item))
-        turn.erase(_key("progress", item))
+        turn.erase(_key("content", task))
+        turn.erase(_key("progress", task))
 
     # What is kept.
 
     def _enter(self, task: Task) -> None:
-        self._tasks[task.item.identity] = task
+        self._tasks[task.identity] = task
         self.core.content.refer(task.item.tenant, task.blob)
         self._sequence(task.item).add(task)
 
@@ -820,11 +820,11 @@ class Dissemination(Part):
         return self._sequences.setdefault(item.sequence, Sequence())
 
     def _keep(self, task: Task, turn: Turn) -> None:
-        turn.persist(_key("progress", task.item), task.progress())
+        turn.persist(_key("progress", task), task.progress())
 
     def _in_order(self, tasks: Iterable[Task]) -> list[Task]:
         return sorted(tasks, key=lambda task: (task.item.sequence, task.item.number))
 
 
-def _key(what: str, item: Item) -> str:
-    return f"dissemination/{what}/{journal_key(*item.identity)}"
+def _key(what: str, task: Task) -> str:
+    return f"dissemination/{what}/{task.key}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from distributary.broker.blob import Blob
 from distributary.broker.dissemination.messages import AskServed, Item, ItemId, Offer
 from distributary.broker.effects import Turn
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import journal_key, wire
 from distributary.broker.membership.messages import Status
 from distributary.broker.plan_part import Route
 from distributary.broker.settings import ns
@@ -31,9 +31,11 @@ __all__ = [
     "Event",
     "Pending",
     "PendingRecord",
+    "Place",
     "ProgressRecord",
     "Sequence",
     "State",
+    "Stream",
     "Supervision",
     "Task",
 ]
@@ -190,11 +192,22 @@ class Pending:
         self.without = ""
 
 
+Place = tuple[int, int, str]
+"""(series, number, id) among what a source publishes in a cell."""
+
+Stream = tuple[str, str, int]
+"""(tenant, source, cell): what a source publishes in a cell."""
+
+
 class Task:
     """What a root does for one item.
 
     Attributes
     ----------
+    identity, key
+        What tells it from others, also in the keys of records.
+    stream, place
+        What its source publishes in its cell, and where in that it stands.
     item, blob
         The item and its content.
     size_bytes
@@ -223,20 +236,28 @@ class Task:
     __slots__ = (
         "attempt",
         "blob",
+        "identity",
         "item",
+        "key",
         "lost",
         "pending",
+        "place",
         "planned_for",
         "repeats",
         "served",
         "size_bytes",
         "state",
+        "stream",
         "timer",
         "unknown",
         "work_s",
     )
 
     def __init__(self, item: Item, blob: Blob | None) -> None:
+        self.identity = item.identity
+        self.key = journal_key(*self.identity)
+        self.stream: Stream = (item.tenant, item.source, item.cell)
+        self.place: Place = (item.series, item.number, item.id)
         self.item = item
         self.blob = blob
         self.size_bytes = len(item.event)
@@ -283,7 +304,7 @@ class Task:
     def progress(self) -> ProgressRecord:
         """Return how far it is, as it is kept."""
         return ProgressRecord(
-            self.item.identity,
+            self.identity,
             self.item.home,
             self.attempt,
             tuple(
@@ -412,11 +433,10 @@ class Supervision:
         task.timer = self._core.timers.at(turn.now_ns + half_ns, self._ask, task, wait_ns - half_ns)
 
     def _ask(self, turn: Turn, task: Task, rest_ns: int) -> None:
-        item = task.item
         for home in sorted(task.pending):
             if home != self._core.identity and self._core.membership.is_alive(home):
                 attempt = task.pending[home].attempt
-                turn.send(home, AskServed(item.identity, attempt))
+                turn.send(home, AskServed(task.identity, attempt))
         task.timer = self._core.timers.at(turn.now_ns + rest_ns, self._time_is_up, task)
 
     def _time_is_up(self, turn: Turn, task: Task) -> None:

@@ -6,18 +6,12 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from distributary.broker.dissemination.messages import Item, ItemId
-from distributary.broker.dissemination.task import Task
+from distributary.broker.dissemination.messages import ItemId
+from distributary.broker.dissemination.task import Place, Stream, Task
 from distributary.broker.plan_part import NOTHING_BEFORE, After
 from distributary.broker.subscriptions.subscription import subscription_of
 
-__all__ = ["Stream", "Unsettled", "stream_of"]
-
-_Place = tuple[int, int, str]
-"""(series, number, id) among what a source publishes in a cell."""
-
-Stream = tuple[str, str, int]
-"""(tenant, source, cell): what a source publishes in a cell."""
+__all__ = ["Unsettled"]
 
 
 class Unsettled:
@@ -34,7 +28,7 @@ class Unsettled:
         # By stream and home, in order: whatever the home has not confirmed, and some that it
         # has. Most homes have confirmed all while one is away for which a thousand items wait;
         # to look through those for every home and item would take most of a root's time.
-        self._owed: dict[Stream, dict[str, list[_Place]]] = {}
+        self._owed: dict[Stream, dict[str, list[Place]]] = {}
 
     def __iter__(self) -> Iterator[Task]:
         """Go through all of them, in the order in which they came."""
@@ -49,28 +43,25 @@ class Unsettled:
 
     def add(self, task: Task) -> None:
         """Note that an item is not settled, or not any more."""
-        item = task.item
-        if item.identity not in self._tasks:
-            self._tasks[item.identity] = task
-            self._counts[stream_of(item)] += 1
+        if task.identity not in self._tasks:
+            self._tasks[task.identity] = task
+            self._counts[task.stream] += 1
             for home in task.pending:
                 self.owe(task, home)
 
     def owe(self, task: Task, home: str) -> None:
         """Note that a home has not confirmed an item, whenever it begins to be waited for."""
-        item = task.item
-        if item.identity in self._tasks:
-            owed = self._owed.setdefault(stream_of(item), {}).setdefault(home, [])
-            place = _place(task)
+        if task.identity in self._tasks:
+            owed = self._owed.setdefault(task.stream, {}).setdefault(home, [])
+            place = task.place
             at = bisect_left(owed, place)
             if at == len(owed) or owed[at] != place:
                 owed.insert(at, place)
 
     def remove(self, task: Task) -> None:
         """Note that an item is settled."""
-        item = task.item
-        stream = stream_of(item)
-        del self._tasks[item.identity]
+        stream = task.stream
+        del self._tasks[task.identity]
         self._counts[stream] -= 1
         if not self._counts[stream]:
             del self._counts[stream]
@@ -82,6 +73,17 @@ class Unsettled:
             return earlier.item.series, earlier.item.number, earlier.pending[home].attempt
         return NOTHING_BEFORE
 
+    def owes(self, home: str, cell: int) -> bool:
+        """Whether a home has not confirmed something in a cell."""
+        for (tenant, source, where), homes in self._owed.items():
+            owed = homes.get(home) if where == cell else None
+            while owed:
+                task = self._tasks.get(ItemId(tenant, source, owed[-1][2]))
+                if task is not None and home in task.pending:
+                    return True
+                owed.pop()
+        return False
+
     def last_owed(self, task: Task, registration: str) -> frozenset[str]:
         """Return the homes that are owed the last earlier item for the same subscription.
 
@@ -89,47 +91,36 @@ class Unsettled:
         home has confirmed, and that it has sent what followed to another.
         """
         subscription = subscription_of(registration)
-        last: dict[str, _Place] = {}
-        for home in self._owed.get(stream_of(task.item), {}):
+        last: dict[str, Place] = {}
+        for home in self._owed.get(task.stream, {}):
             for earlier in self._owed_before(task, home):
                 registrations = earlier.pending[home].registrations
                 if subscription in map(subscription_of, registrations):
-                    last[home] = _place(earlier)
+                    last[home] = earlier.place
                     break
         latest = max(last.values(), default=None)
         return frozenset(home for home, place in last.items() if place == latest)
 
     def later(self, task: Task, homes: Iterable[str]) -> list[Task]:
         """Return what its source has published since and some homes have not confirmed."""
-        owed, place = self._owed.get(stream_of(task.item), {}), _place(task)
-        places: set[_Place] = set()
+        owed, place = self._owed.get(task.stream, {}), task.place
+        places: set[Place] = set()
         for home in homes:
             of_home = owed.get(home, [])
             places.update(of_home[bisect_right(of_home, place) :])
-        identity = task.item.identity
+        identity = task.identity
         later = [self._tasks.get(identity._replace(id=name)) for _, _, name in sorted(places)]
         return [one for one in later if one is not None]
 
     def _owed_before(self, task: Task, home: str) -> Iterator[Task]:
         """Go through what its source has published before and a home waits for, the last first."""
-        item = task.item
-        owed = self._owed.get(stream_of(item), {}).get(home)
+        owed = self._owed.get(task.stream, {}).get(home)
         if not owed:
             return
-        identity = item.identity
-        for at in range(bisect_left(owed, _place(task)) - 1, -1, -1):
-            earlier = self._tasks.get(identity._replace(id=owed[at][2]))
+        for at in range(bisect_left(owed, task.place) - 1, -1, -1):
+            earlier = self._tasks.get(task.identity._replace(id=owed[at][2]))
             if earlier is not None and home in earlier.pending:
                 yield earlier
             else:
                 # It has been confirmed since.
                 del owed[at]
-
-
-def stream_of(item: Item) -> Stream:
-    """Return what an item has its place in."""
-    return item.tenant, item.source, item.cell
-
-
-def _place(task: Task) -> _Place:
-    return task.item.series, task.item.number, task.item.id

@@ -126,7 +126,7 @@ class Relays(Part):
             Whether there is a record of it, of which nothing is left when it is done.
         """
         part = self._along_hops(portion, turn)
-        if len(portion.plan.nodes) > 1:
+        if self._may_come_again(portion):
             attempt = attempt_of(portion)
             handled = self._handled.get(attempt)
             if handled is None:
@@ -238,6 +238,14 @@ class Relays(Part):
         else:
             links.send(first.broker, message, turn, hops=hops)
 
+    def _may_come_again(self, portion: Portion) -> bool:
+        """Whether to note that a portion was carried out, as it may come once more.
+
+        Not where there is nothing to pass on: whether clients have it is known where they are.
+        Nor at the root, which has sent it to itself.
+        """
+        return len(portion.plan.nodes) > 1 and portion.root != self.core.identity
+
     def _finish(self, job: Job, turn: Turn) -> None:
         portion = job.portion
         homes = tuple(job.left_out())
@@ -254,7 +262,7 @@ class Relays(Part):
         if not job.kept:
             return
         # Last: a crash before this repeats what was done, and others tell it from new.
-        if len(portion.plan.nodes) > 1:
+        if self._may_come_again(portion):
             homes = tuple(sorted(self._handled[job.attempt]))
             self._recorded.add(job.attempt)
             turn.persist(_handled_key(job.attempt), HandledRecord(*job.attempt, homes))
