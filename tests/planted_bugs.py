@@ -672,7 +672,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("tenants", ONCE, CoversAcrossTenants),
     Bug("lossy", "order", HandsOutAtOnce),
     Bug("reboot", ONCE, forgets(Subscriptions, SubscriptionRecord)),
-    Bug("migration-torn", "order", forgets(Subscriptions, VersionRecord)),
+    Bug("changes-migration", ONCE, forgets(Subscriptions, VersionRecord)),
     Bug("churn", ONCE, CoversTooEagerly),
     Bug("covering", ONCE, ForgetsCovered),
     Bug("churn", "ends", LivesForEver),
