@@ -56,9 +56,6 @@ class Job:
         Whether something is still to be handed to clients of this broker.
     passes
         Whether it is done with at once, as nothing is to be made here.
-    kept
-        Whether it is on disk until it is done with. A root has the item on its disk already, and
-        begins anew with it.
     children
         The parts that are still to be passed on.
     waiting
@@ -74,7 +71,6 @@ class Job:
     __slots__ = (
         "children",
         "in_hand",
-        "kept",
         "key",
         "lost",
         "making",
@@ -99,7 +95,6 @@ class Job:
         self.children = part.children()
         self.waiting = [(names[origin], names[target]) for origin, target in first.made]
         self.passes = not self.waiting
-        self.kept = not self.passes and portion.root != first.broker
         self.making: set[str] = set()
         self.lost: list[tuple[str, str]] = []
         self.seconds = {

@@ -4,8 +4,7 @@ A hop checks the plan against its own routing table, makes its conversions, hand
 clients what is for them, and passes on to each child the part of the plan for its subtree,
 with the formats that the child is to receive. A portion without conversions is done with at
 once, and not stored: it passes, and is acknowledged when all children have theirs. One with
-conversions is kept until they are done, unless this is the root, which has it anyway; after a
-crash they are made again.
+conversions is kept until they are done; after a crash they are made again.
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ class Relays(Part):
                 self._forgetting.keep(_attempt(portion), turn.now_ns + self._kept_ns)
             handled.update(portion.plan.homes())
         self._under_way[_attempt(portion)] += 1
-        if job.kept:
+        if not job.passes:
             turn.persist(f"relays/job/{job.key}", JobRecord(portion))
         self._go_on(job, turn)
 
@@ -195,7 +194,7 @@ class Relays(Part):
         self._under_way[_attempt(portion)] -= 1
         if not self._under_way[_attempt(portion)]:
             del self._under_way[_attempt(portion)]
-        if not job.kept:
+        if job.passes:
             return
         # Last: a crash before this repeats what was done, and others tell it from new.
         if len(portion.plan.nodes) > 1:
