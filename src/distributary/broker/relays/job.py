@@ -92,9 +92,6 @@ class Job:
         What it keeps from being freed.
     own
         Whether something is still to be handed to clients of this broker.
-    kept
-        Whether it is on disk until it is done with. A root has the item on its disk already, and
-        begins anew with it.
     children
         The parts that are still to be passed on.
     waiting
@@ -112,7 +109,6 @@ class Job:
         "children",
         "coming",
         "in_hand",
-        "kept",
         "lost",
         "making",
         "own",
@@ -132,7 +128,6 @@ class Job:
         self.own = first.after != RELAY
         self.children = part.children()
         self.waiting = [(names[origin], names[target]) for origin, target in first.made]
-        self.kept = portion.root != first.broker
         self.making: set[str] = set()
         self.lost: list[tuple[str, str]] = []
         self.coming: dict[str, Blob] = {}

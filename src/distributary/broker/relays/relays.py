@@ -4,8 +4,8 @@ A hop checks the plan against its own routing table, fetches the content from wh
 the portion, makes its conversions, hands to its own clients what is for them, and passes on to
 each child the part of the plan for its subtree, with the formats that the child is to receive. A
 portion with nothing to fetch or to convert is done with at once, and not stored: it passes, and
-is acknowledged when all children have theirs. Any other is a job, which is kept until it is done,
-unless this is the root, which has it anyway; after a crash it begins anew.
+is acknowledged when all children have theirs. Any other is a job, which is kept until it is done;
+after a crash it begins anew.
 """
 
 from __future__ import annotations
@@ -140,8 +140,7 @@ class Relays(Part):
         self._under_way[job.attempt] += 1
         for blob in portion.blobs:
             self._refer(job, blob)
-        if job.kept:
-            turn.persist(f"relays/job/{job.key}", JobRecord(portion, sender))
+        turn.persist(f"relays/job/{job.key}", JobRecord(portion, sender))
         for name, blob in job.lack(self.core.content.has).items() if sender else ():
             self.core.content.fetch(blob, sender, turn, job.key, self._fetched, job, name)
         self._go_on(job, turn)
@@ -259,8 +258,6 @@ class Relays(Part):
             del self._under_way[job.attempt]
         for blob in job.referred:
             self.core.content.release(portion.item.tenant, blob, turn)
-        if not job.kept:
-            return
         # Last: a crash before this repeats what was done, and others tell it from new.
         if self._may_come_again(portion):
             homes = tuple(sorted(self._handled[job.attempt]))
