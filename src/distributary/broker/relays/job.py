@@ -145,11 +145,6 @@ class Job:
         first = min(self.portion.plan.home_names())
         return f"{journal_key(*identity)}/{root}/{number}/{first}"
 
-    @property
-    def is_kept(self) -> bool:
-        """Whether there is something to fetch or to convert; otherwise it is done at once."""
-        return bool(self.part.first.made or self.referred)
-
     def lack(self, has: Callable[[Blob], bool]) -> dict[str, Blob]:
         """Return the content by format that is not here, which counts as coming."""
         came = self.in_hand.items()
