@@ -20,7 +20,8 @@ from distributary.broker.broker import Broker
 from distributary.broker.client import Accepted, Busy, ContentMissing, Publish, Refused
 from distributary.broker.content.content import Content
 from distributary.broker.content.messages import ContentArrived, FetchRecord, LentRecord, PutRecord
-from distributary.broker.dissemination.messages import ContentLost, Offer, Taken
+from distributary.broker.deliveries.finished import Finished
+from distributary.broker.dissemination.messages import ContentLost, Item, Offer, Portion, Taken
 from distributary.broker.effects import (
     Effect,
     Erase,
@@ -44,6 +45,8 @@ from distributary.broker.host import (
 from distributary.broker.links.messages import Hop, Routed
 from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
+from distributary.broker.plan_part import NOTHING_BEFORE, PlanNode, PlanPart
+from distributary.broker.relays.job import JobRecord
 from distributary.broker.settings import CONTENT_BYTES_LIMIT, ContentSettings, Settings
 from distributary.errors import BadInput, PeerMisbehaved
 from distributary.simulator.content_store import FetchFault
@@ -669,3 +672,76 @@ def test_what_moves_with_a_client_is_fetched_from_its_old_home() -> None:
     assert world.world.transfers.missing == []
     world.run_s(3 * SETTINGS.content.retention_s + 100)
     assert all(node.store == {} for node in world.world.nodes.values())
+
+
+def test_content_that_was_lost_is_had_again_from_another_home_that_offers_it() -> None:
+    """Its publisher has published the same at its next home, while a subscriber's is away."""
+    world = Overlay(6)
+    root, home, other = world.apart()
+    third = next(m for m in world.members if m not in (root, home, other))
+    world.subscribe("s", other)
+    world.run_s(3)
+    fault = FetchFault("busy", lasting=False)
+    world.world.transfers.obstacles.append(lambda *_: fault)
+    world.publish("1", home)
+    world.run_s(2)
+    world.world.crash(home)
+    world.run_s(10)
+    world.world.crash(other)
+    world.run_s(SETTINGS.membership.lost_s - 6)
+    running = world.world.nodes[root].broker
+    assert running is not None
+    (task,) = running.core.dissemination._tasks.values()
+    assert PDF in task.lost, "its content is lost for now"
+    world.world.transfers.obstacles.clear()
+    del world.publishers["/maps"]
+    world.publish("1", third)
+    world.run_s(2)
+    world.overlay.restart(other)
+    world.run_s(30)
+    assert world.got("s") == [("1", PDF)]
+    assert world.violations() == []
+
+
+def portion(name: str = "1") -> Portion:
+    """A portion for `OWN` alone, which has somebody to serve."""
+    event = f'{{"specversion":"1.0","source":"/s","type":"map","id":"{name}"}}'
+    published_ns = 1_000 * SECOND
+    item = Item("/s", name, 0, 1, 1, ONE, published_ns, event, PDF, 1_000, inline=False)
+    nodes = (PlanNode(OWN, 1, 1.0, 1.0, (0,), (), NOTHING_BEFORE, (("s", 0),)),)
+    return Portion(item, ONE, 1, PDF, PlanPart((PDF,), (0.001,), (), nodes), (BLOB,))
+
+
+def test_a_portion_is_a_job_until_its_content_has_come_from_its_sender() -> None:
+    host = Hosted()
+    host.tell(portion(), OTHER)
+    (record,) = host.records(JobRecord)
+    assert record == JobRecord(portion(), OTHER)
+    (before,) = host.asked()
+    host.start()
+    (fetch,) = host.asked()
+    assert (fetch.blob, fetch.holder) == (before.blob, before.holder) == (BLOB, OTHER)
+    host.pass_s(2 * RETENTION_S)
+    assert host.records(JobRecord), "it refers to its content for as long as it takes"
+    host.tell(Fetched(fetch.ticket, BLOB))
+    assert host.records(JobRecord) == []
+    assert len(host.records(Finished)) == 1
+
+
+def test_a_portion_of_which_everything_is_here_is_no_job() -> None:
+    host = Hosted()
+    host.store[BLOB.digest] = BLOB.size_bytes
+    host.start()
+    host.effects.clear()
+    host.tell(portion(), OTHER)
+    assert host.records(JobRecord) == []
+    assert host.asked() == []
+    assert len(host.records(Finished)) == 1
+
+
+def test_a_job_of_the_version_before_fetches_from_the_root() -> None:
+    host = Hosted()
+    host.journal["relays/job/x"] = JobRecord(portion())
+    host.start()
+    (fetch,) = host.asked()
+    assert fetch.holder == ONE

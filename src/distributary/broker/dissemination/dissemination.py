@@ -201,6 +201,9 @@ class Dissemination(Part):
         self._tell_taken(task, turn)
 
     def _offered_again(self, task: Task, offer: Offer, turn: Turn) -> None:
+        if offer.item.home != task.item.home:
+            # Whoever offers it has its content, which another home may have been lost with.
+            task.lost.pop(formats_of(self.core.settings, task.item).own, None)
         task.item = task.item._replace(home=offer.item.home)
         task.served.update(offer.served)
         homes = self._match(task, turn)
