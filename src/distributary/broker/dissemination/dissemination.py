@@ -133,9 +133,8 @@ class Dissemination(Part):
     def start(self, turn: Turn) -> None:
         """Go on with what was not settled."""
         self._settled_items.start(turn)
-        for identity, task in sorted(self._tasks.items()):
-            if task.settled:
-                self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
+        settled = (identity for identity, task in self._tasks.items() if task.settled)
+        self._forgetting.keep_all(settled, turn.now_ns + self._kept_ns)
         self._backlog.each(self._resume, self._in_order(self._open), turn)
 
     def _resume(self, task: Task, turn: Turn) -> None:
