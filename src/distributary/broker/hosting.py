@@ -92,7 +92,10 @@ class Host(Protocol):
         """Tell whoever watches."""
 
     def wake_at(self, at_ns: int) -> None:
-        """Call `Driver.wake` when the host's clock shows this; it replaces a later one."""
+        """Call `Driver.wake` when the host's clock shows this; it replaces a later one.
+
+        A time that has passed asks for another turn at once, behind what has arrived meanwhile.
+        """
 
     def failed(self, error: Exception, message: object | None) -> None:
         """Write down that a turn failed, with the message that it was about, if it was about one.

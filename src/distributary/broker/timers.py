@@ -6,7 +6,7 @@ They are volatile. A broker that is restored sets them anew from what it kept.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from distributary.broker.effects import Turn
@@ -127,6 +127,19 @@ class Retention(Generic[_Key]):
         """Have a key forgotten at a time; one that is kept twice is forgotten twice."""
         self._count += 1
         heapq.heappush(self._heap, (until_ns, self._count, key))
+        self._wake_at(until_ns)
+
+    def keep_all(self, keys: Iterable[_Key], until_ns: int) -> None:
+        """Have many keys forgotten at the same time, in order."""
+        before = self._count
+        for key in keys:
+            self._count += 1
+            self._heap.append((until_ns, self._count, key))
+        if self._count > before:
+            heapq.heapify(self._heap)
+            self._wake_at(until_ns)
+
+    def _wake_at(self, until_ns: int) -> None:
         at_ns = self._rounded(until_ns)
         if self._timer is None or at_ns < self._timer.at_ns:
             if self._timer is not None:

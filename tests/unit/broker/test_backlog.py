@@ -58,8 +58,9 @@ def test_much_that_is_due_at_once_is_done_in_several_turns() -> None:
     timers = Timers()
     forgotten: list[int] = []
     retention: Retention[int] = Retention(timers, lambda key, _: forgotten.append(key))
-    for key in range(1_000):
-        retention.keep(key, 5)
+    retention.keep(0, 5)
+    retention.keep_all(range(1, 1_000), 5)
+    retention.keep_all((), 1)
     for number in range(100):
         timers.at(5, lambda turn, one: forgotten.append(one), 1_000 + number)
     most = 0

@@ -137,8 +137,8 @@ class Deliveries(Part):
         for subscription, queue in self._queues:
             for entry in queue.waiting.values():
                 self._note(subscription, entry)
-        for finished in self._items:
-            self._forgetting.keep(finished.identity, turn.now_ns + self._kept_ns)
+        known = (finished.identity for finished in self._items)
+        self._forgetting.keep_all(known, turn.now_ns + self._kept_ns)
         self._queues.start(turn)
         self.core.timers.at(turn.now_ns + self._kept_ns, self._sweep)
 

@@ -159,9 +159,8 @@ class Dissemination(Part):
     def start(self, turn: Turn) -> None:
         """Go on with what was not settled."""
         self._settled_items.start(turn)
-        for identity, task in sorted(self._tasks.items()):
-            if task.settled:
-                self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
+        settled = (identity for identity, task in self._tasks.items() if task.settled)
+        self._forgetting.keep_all(settled, turn.now_ns + self._kept_ns)
         for home in self._forgone:
             self._tell_missed(home, turn)
 

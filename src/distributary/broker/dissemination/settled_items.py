@@ -47,8 +47,7 @@ class SettledItems:
 
     def start(self, turn: Turn) -> None:
         """Know everything for as long again."""
-        for identity in sorted(self._known):
-            self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
+        self._forgetting.keep_all(sorted(self._known), turn.now_ns + self._kept_ns)
 
     def add(self, identity: ItemId, turn: Turn) -> None:
         """Know an item from now on."""

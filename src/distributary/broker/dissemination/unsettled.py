@@ -114,6 +114,9 @@ class Unsettled:
 
     def _owed_before(self, task: Task, home: str) -> Iterator[Task]:
         """Go through what its source has published before and a home waits for, the last first."""
+        if self._counts[task.stream] <= (task.identity in self._tasks):
+            # It is the only one, as is usual where brokers keep up.
+            return
         owed = self._owed.get(task.stream, {}).get(home)
         if not owed:
             return

@@ -111,12 +111,10 @@ class Publishing(Part):
     def start(self, turn: Turn) -> None:
         """Offer again what no root, or another one than now, has answered."""
         self._intake.sessions.start(turn)
-        for key in sorted(self._remembered):
-            self._forgetting.keep(key, turn.now_ns + self._dedupe_ns)
+        self._forgetting.keep_all(self._remembered, turn.now_ns + self._dedupe_ns)
         in_order = self._in_order()
-        for kept in in_order:
-            if kept.settled:
-                self._releasing.keep(kept.key, turn.now_ns + self._kept_ns)
+        settled = (kept.key for kept in in_order if kept.settled)
+        self._releasing.keep_all(settled, turn.now_ns + self._kept_ns)
         self._backlog.each(self._resume, [kept.key for kept in in_order], turn)
 
     def _resume(self, key: ItemId, turn: Turn) -> None:

@@ -86,8 +86,7 @@ class Relays(Part):
 
     def start(self, turn: Turn) -> None:
         """Make again what was not done."""
-        for attempt in sorted(self._handled):
-            self._forgetting.keep(attempt, turn.now_ns + self._kept_ns)
+        self._forgetting.keep_all(self._handled, turn.now_ns + self._kept_ns)
         loaded, self._loaded = self._loaded, []
         for record in loaded:
             root = record.portion.root
