@@ -45,6 +45,7 @@ from distributary.broker.relays.relays import Relays
 from distributary.broker.rendezvous.messages import Copies, CopiesKept, Registration
 from distributary.broker.rendezvous.registry import Registry
 from distributary.broker.rendezvous.rendezvous import Rendezvous
+from distributary.broker.rendezvous.replication import Replication
 from distributary.broker.rendezvous.table import EntryRecord, Purpose, Table
 from distributary.broker.streams.announcements import LinkCount, ObjectRecord, TreeRecord
 from distributary.broker.streams.flow import Demands, Flow
@@ -271,6 +272,19 @@ class ConfirmsAlone(Rendezvous):
     def __init__(self, core: Any) -> None:
         super().__init__(core)
         self._registry.__class__ = _TrustsItself
+
+
+class _CountsHomes(Replication):
+    def keepers(self, home: str, cell: int) -> tuple[str, ...]:
+        return self.line(cell)[:2]
+
+
+class CountsHomes(Rendezvous):
+    """Confirms a registration that only one broker has besides its home."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._replication.__class__ = _CountsHomes
 
 
 class _TrustsHomes(Registry):
@@ -662,6 +676,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("reboot", ONCE, forgets(Rendezvous, EntryRecord)),
     Bug("lost-root", ONCE, ConfirmsAlone, rare=True),
     Bug("interest", ONCE, ConfirmsUnannounced, rare=True),
+    Bug("lost-replica", ONCE, CountsHomes),
     Bug("lost-root", ONCE, StoresNoCopies),
     Bug("reboot", ONCE, forgets(Deliveries, Finished)),
     Bug("reboot", ONCE, forgets(Deliveries, Queued, QueuedTogether)),

@@ -18,12 +18,13 @@ BRIEF = settings_with(interest_s=6.0)
 class Market:
     """A publisher that advertises alarms, and a subscriber at another broker."""
 
-    def __init__(self, *, seed: int = 1, count: int = 8) -> None:
+    def __init__(self, *, seed: int = 1, count: int = 8, at_surrogate: bool = False) -> None:
         self.overlay = Overlay(count, seed=seed, settings=BRIEF)
         self.cell = cell_of(self.overlay, event("alarm"))
         self.root, self.surrogate = self._roles()
         rest = [m for m in self.overlay.members if m not in (self.root, self.surrogate)]
-        self.publisher = Subscriber(self.overlay, "@p", rest[0])
+        home = self.surrogate if at_surrogate else rest[0]
+        self.publisher = Subscriber(self.overlay, "@p", home)
         self.subscriber = Subscriber(self.overlay, "@s", rest[1])
         self.subscriber.on_confirmed = lambda _: self.check()
 
@@ -132,6 +133,32 @@ def test_nothing_wanted_is_dropped_whoever_crashes(victim: str, after_s: float) 
     market.overlay.restart(identity)
     market.watch_s(20.0)
     assert "s" in market.subscriber.confirmed
+    assert not market.unwanted
+
+
+@pytest.mark.parametrize("crash", [True, False])
+@pytest.mark.parametrize("after_s", [0.02, 0.1, 3.0])
+def test_nothing_wanted_is_dropped_by_a_surrogate_when_the_root_is_lost(
+    crash: bool, after_s: float
+) -> None:
+    """It may be down, or out of reach, while nobody else knows that it was told anything."""
+    market = Market(at_surrogate=True)
+    market.publisher.advertise("shop", market.cell)
+    market.overlay.run_s(1)
+    assert market.unwanted
+    market.overlay.world.crash(market.root)
+    if crash:
+        market.overlay.world.crash(market.surrogate)
+    else:
+        market.overlay.network.apart = frozenset({market.surrogate, "@p"})
+    market.watch_s(after_s)
+    market.subscriber.subscribe("s", ALARM)
+    market.watch_s(15.0)
+    assert "s" in market.subscriber.confirmed
+    if crash:
+        market.overlay.restart(market.surrogate)
+    market.overlay.network.apart = frozenset()
+    market.watch_s(15.0)
     assert not market.unwanted
 
 

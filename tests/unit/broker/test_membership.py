@@ -49,7 +49,7 @@ def test_a_broker_alone_is_the_root_of_everything() -> None:
     assert membership.alive() == (identity,)
     assert membership.next_hop("0000") is None
     assert membership.root_of("0000") == identity
-    assert membership.surrogate_of("0000") is None
+    assert membership.line_of("0000", 3) == (identity,)
 
 
 def test_brokers_that_join_are_known_to_all() -> None:
@@ -317,15 +317,16 @@ def test_costs_are_those_that_the_host_tells() -> None:
     assert membership.delay_ns_to(second) == 5 * MS
 
 
-def test_the_surrogate_is_the_root_when_the_broker_is_not_there() -> None:
+def test_the_next_in_line_is_the_root_when_those_before_it_are_not_there() -> None:
     overlay = Overlay(16)
     overlay.run_s(1)
     key = "7777"
-    root = overlay.membership(overlay.members[0]).root_of(key)
-    surrogate = overlay.membership(root).surrogate_of(key)
-    overlay.world.crash(root)
-    overlay.run_s(8)
-    assert overlay.membership(overlay.up()[0]).root_of(key) == surrogate
+    line = overlay.membership(overlay.members[0]).line_of(key, 3)
+    assert len(line) == 3
+    for expected in line:
+        assert overlay.membership(overlay.up()[0]).root_of(key) == expected
+        overlay.world.crash(expected)
+        overlay.run_s(8)
 
 
 def test_a_quiet_overlay_sends_two_messages_per_broker_and_period() -> None:

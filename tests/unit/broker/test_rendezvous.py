@@ -1,4 +1,7 @@
-"""Registrations are at the root and at the surrogate of a cell, whatever becomes of either."""
+"""Registrations are at the root and at the surrogate of a cell, whatever becomes of either.
+
+Where one of them is the registration's own home, they are at the next in line too.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,21 @@ def roles(overlay: Overlay, kind: str = "alarm") -> tuple[int, str, str]:
     key, up = key_of(overlay, cell), sorted(overlay.up())
     root = root_among(up, key)
     return cell, root, root_among([one for one in up if one != root], key)
+
+
+def line(overlay: Overlay, cell: int) -> list[str]:
+    """The root of a cell among those that are up, who would be without it, and without both."""
+    found: list[str] = []
+    while len(found) < min(3, len(overlay.up())):
+        rest = sorted(set(overlay.up()) - set(found))
+        found.append(root_among(rest, key_of(overlay, cell)))
+    return found
+
+
+def keepers(overlay: Overlay, cell: int, home: str) -> list[str]:
+    """Who is to keep what a home has registered: two besides the home."""
+    first = line(overlay, cell)
+    return sorted(first if home in first[:2] else first[:2])
 
 
 def third(overlay: Overlay) -> str:
@@ -98,6 +116,128 @@ def test_the_surrogate_of_a_root_that_is_lost_serves_at_once() -> None:
     assert core_of(overlay, surrogate).membership.next_hop(key_of(overlay, cell)) is None
     assert served(overlay, surrogate) == [(home, "s")]
     assert_in_cells(overlay, home, "s", {cell})
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_is_confirmed_that_only_one_broker_has_besides_its_home(
+    seed: int, place: int
+) -> None:
+    """The home is the root or the surrogate, and the other one crashes at any moment."""
+    overlay = Overlay(7, seed=seed)
+    overlay.network.loss, overlay.network.spread_ns = 0.15, 200 * MS
+    cell = roles(overlay)[0]
+    home, other = line(overlay, cell)[place], line(overlay, cell)[1 - place]
+    client = Subscriber(overlay, "@a", home)
+    others: list[set[str]] = []
+    client.on_confirmed = lambda name: others.append(
+        set(holders(overlay, home, name, cell)) - {home}
+    )
+    client.subscribe("s", ALARM)
+    overlay.run_s(0.02 + 0.05 * seed)
+    overlay.world.crash(other)
+    overlay.run_s(25)
+    assert len(others) == 1
+    assert len(others[0]) >= 2
+    overlay.restart(other)
+    overlay.network.loss = 0.0
+    overlay.run_s(20)
+    assert set(keepers(overlay, cell, home)) <= set(holders(overlay, home, "s", cell))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_what_a_home_that_is_root_or_surrogate_has_registered_outlives_the_other(
+    place: int,
+) -> None:
+    """Seen with `lost-root.toml`, seed 0: the home is down, and the other lost for ever."""
+    overlay = Overlay(9)
+    cell = roles(overlay)[0]
+    *both, fresh = line(overlay, cell)
+    home = both[place]
+    client = Subscriber(overlay, "@a", home)
+
+    def crash_both(_: str) -> None:
+        for one in both:
+            overlay.world.crash(one)
+
+    client.on_confirmed = crash_both
+    client.subscribe("s", ALARM)
+    overlay.run_s(8)
+    assert client.confirmed
+    assert roles(overlay)[1] == fresh
+    assert served(overlay, fresh) == [(home, "s")]
+    assert_in_cells(overlay, home, "s", {cell})
+    # Back before it is lost.
+    overlay.restart(home)
+    overlay.run_s(8)
+    assert holders(overlay, home, "s", cell) == sorted({*keepers(overlay, cell, home), *both})
+    assert served(overlay, home) == [(home, "s")]
+
+
+def test_two_brokers_are_enough_for_each_other() -> None:
+    overlay = Overlay(2)
+    cell, root, surrogate = roles(overlay)
+    for home in (root, surrogate):
+        client = Subscriber(overlay, f"@{home}", home)
+        client.subscribe("s", ALARM)
+        overlay.run_s(1)
+        assert client.confirmed
+        assert holders(overlay, home, "s", cell) == sorted((root, surrogate))
+
+
+def test_each_registration_is_with_those_who_are_to_keep_it_and_with_nobody_else() -> None:
+    """Whoever joins, leaves, goes down or comes back in the meantime."""
+    overlay = Overlay(6, spare=6, seed=3, settings=settings_with(registration_s=5.0))
+    cell = roles(overlay)[0]
+    homes = list(overlay.members)
+    for home in homes:
+        Subscriber(overlay, f"@{home}", home).subscribe("s", ALARM)
+
+    def check(up: list[str]) -> None:
+        overlay.run_s(15)
+        for home in up:
+            having = [one for one in holders(overlay, home, "s", cell) if one in overlay.up()]
+            assert having == keepers(overlay, cell, home), home
+
+    check(homes)
+    for identity in overlay.spare:
+        overlay.join(identity, contact=homes[0])
+        overlay.run_s(0.5)
+    check(homes)
+    victims = line(overlay, cell)[:2]
+    for victim in victims:
+        overlay.world.crash(victim)
+        check([home for home in homes if home not in victims])
+        overlay.restart(victim)
+        check(homes)
+    leaver = next(one for one in line(overlay, cell) if one not in homes)
+    overlay.world.tell(leaver, Leave(), sender="!")
+    overlay.run_s(2)
+    overlay.world.crash(leaver)
+    check(homes)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_what_ends_is_forgotten_by_the_next_in_line_too(place: int) -> None:
+    overlay = Overlay(8, settings=settings_with(registration_s=2.0))
+    cell = roles(overlay)[0]
+    home = line(overlay, cell)[place]
+    client = Subscriber(overlay, "@a", home)
+    client.subscribe("s", ALARM)
+    # As if the home had forgotten that it ever registered this.
+    ghost = Register(
+        scoped_id("@a", "ghost"), 1, json.dumps([ALARM]), None, False, 0, False, (cell,)
+    )
+    key = key_of(overlay, cell)
+    overlay.in_turn(home, partial(core_of(overlay, home).links.route, key, ghost))
+    overlay.run_s(1)
+    for name in ("s", "ghost"):
+        assert holders(overlay, home, name, cell) == sorted(line(overlay, cell))
+    client.unsubscribe("s")
+    overlay.run_s(15)
+    for name in ("s", "ghost"):
+        assert holders(overlay, home, name, cell) == []
+    assert list(core_of(overlay, line(overlay, cell)[2]).rendezvous._table) == []
 
 
 def test_a_root_that_comes_back_learns_what_it_missed() -> None:
@@ -160,14 +300,14 @@ def test_a_broker_that_joins_gets_the_cells_of_which_it_is_the_root() -> None:
     moved = [kind for kind in kinds if roles(overlay, kind)[1] != before[kind]]
     assert moved
     for kind in kinds:
-        cell, root, surrogate = roles(overlay, kind)
+        cell, root, _ = roles(overlay, kind)
         assert served(overlay, root, kind) == [(home, kind)]
         assert_in_cells(overlay, home, kind, {cell})
-    # Those that are neither root nor surrogate any more forget.
+    # Those that are not to keep it any more forget.
     overlay.run_s(90)
     for kind in kinds:
-        cell, root, surrogate = roles(overlay, kind)
-        assert holders(overlay, home, kind, cell) == sorted((root, surrogate))
+        cell = roles(overlay, kind)[0]
+        assert holders(overlay, home, kind, cell) == keepers(overlay, cell, home)
 
 
 def test_a_root_that_leaves_in_good_order_hands_everything_over() -> None:
@@ -299,10 +439,10 @@ def test_a_registration_that_was_not_routed_is_refused_and_leaves_nothing() -> N
 
 def test_a_root_registers_with_itself() -> None:
     overlay = Overlay(8)
-    cell, root, surrogate = roles(overlay)
+    cell, root, _ = roles(overlay)
     Subscriber(overlay, "@a", root).subscribe("s", ALARM)
     overlay.run_s(1)
-    assert holders(overlay, root, "s", cell) == sorted((root, surrogate))
+    assert holders(overlay, root, "s", cell) == sorted(line(overlay, cell))
 
 
 def test_a_table_keeps_the_latest_word_in_whatever_order_it_comes() -> None:

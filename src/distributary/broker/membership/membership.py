@@ -169,10 +169,9 @@ class Membership(Part):
         """Return the root of a key, as far as this broker knows."""
         return self._routes.root_of(key)
 
-    def surrogate_of(self, key: str) -> str | None:
-        """Return who would be the root of a key without this broker, if there is anybody."""
-        others = self._routes.others
-        return others.root_of(key) if others.members else None
+    def line_of(self, key: str, count: int) -> tuple[str, ...]:
+        """Return the root of a key, who would be without it, who without both, and so on."""
+        return self._routes.line_of(key, count)
 
     def delay_ns_to(self, peer: str) -> int:
         """Return the delay to another broker."""

@@ -31,7 +31,7 @@ class Routes:
         From the owner to every other member.
     """
 
-    __slots__ = ("_closest", "_delays", "_hops", "_others", "_owner", "_roots", "members")
+    __slots__ = ("_closest", "_delays", "_hops", "_lines", "_owner", "_roots", "members")
 
     def __init__(self, owner: str, members: tuple[str, ...], delays: Mapping[str, int]) -> None:
         self.members = members
@@ -40,19 +40,11 @@ class Routes:
         self._hops: dict[str, str | None] = {}
         self._roots: dict[str, str] = {}
         self._closest: dict[tuple[int, int], str] = {}
-        self._others: Routes | None = None
+        self._lines: dict[tuple[str, int], tuple[str, ...]] = {}
 
     def __contains__(self, identity: str) -> bool:
         place = bisect_left(self.members, identity)
         return place < len(self.members) and self.members[place] == identity
-
-    @property
-    def others(self) -> Routes:
-        """The same overlay without the owner."""
-        if self._others is None:
-            members = tuple(member for member in self.members if member != self._owner)
-            self._others = Routes(self._owner, members, self._delays)
-        return self._others
 
     def root_of(self, key: str) -> str:
         """Return the root of a key."""
@@ -60,6 +52,17 @@ class Routes:
         if root is None:
             root = self._roots[key] = root_among(self.members, key)
         return root
+
+    def line_of(self, key: str, count: int) -> tuple[str, ...]:
+        """Return the root of a key, who would be without it, and so on, up to a count."""
+        line = self._lines.get((key, count))
+        if line is None:
+            others, first = list(self.members), []
+            while others and len(first) < count:
+                first.append(root_among(others, key))
+                others.remove(first[-1])
+            line = self._lines[key, count] = tuple(first)
+        return line
 
     def next_hop(self, key: str) -> str | None:
         """Return whom to pass a message for a key or a broker to; None when it has arrived."""

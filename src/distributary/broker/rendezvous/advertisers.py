@@ -5,6 +5,10 @@ A home that was told that nobody is drops what its publishers publish there. It 
 Before the first registration of a cell is confirmed, every such home has said that it knows
 better now, or its time is over. The surrogate knows all advertisers too: a broker that takes
 over does not know who was told what, and waits for the longest time that it can have been.
+
+Where the surrogate is such a home itself, nobody else need know of it, unlike of a registration
+(see `replication`). Without root and surrogate the next in line waits in any case. What a home
+was told it forgets in a crash, and does not believe once it takes the root for down.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Copy:
 @wire(50, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """A root's copies for the surrogate, which takes over when the root is lost.
+    """A root's copies for those who may have to take over: the surrogate, or the next in line.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class Copies:
 @wire(51, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class CopiesKept:
-    """A surrogate has stored copies."""
+    """Another broker has stored copies."""
 
     held: tuple[Held, ...]
     advertisers: tuple[tuple[int, str], ...] = ()
@@ -123,7 +123,7 @@ class Handover:
 @wire(53, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class HandedOver:
-    """A new root has stored what it was given, and so has its surrogate."""
+    """A new root has stored what it was given, and so have all who are to keep it too."""
 
     held: tuple[Held, ...]
 
@@ -131,7 +131,7 @@ class HandedOver:
 @wire(54, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Registrations that their homes have not renewed; a surrogate need not keep them."""
+    """Registrations that their homes have not renewed; nobody need keep them any more."""
 
     held: tuple[Held, ...]
 

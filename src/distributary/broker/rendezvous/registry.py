@@ -25,7 +25,7 @@ from distributary.broker.rendezvous.messages import (
     Held,
     Registration,
 )
-from distributary.broker.rendezvous.replication import Replication, Role
+from distributary.broker.rendezvous.replication import Replication
 from distributary.broker.rendezvous.table import Entry, Purpose, Requests, Table
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.messages import digest_of
@@ -111,18 +111,18 @@ class Registry:
         self.replication.copy([(entry, cells)], turn)
         self.settle([entry], turn)
 
-    def kept(self, held: Iterable[Held], surrogate: str, turn: Turn) -> None:
-        """Note that a surrogate has copies, and answer whoever waited for that."""
+    def kept(self, held: Iterable[Held], keeper: str, turn: Turn) -> None:
+        """Note that another broker has copies, and answer whoever waited for that."""
         entries: list[Entry] = []
         for one in held:
             entry = self.table.get((one.home, one.id))
             if entry is not None and entry.version == one.version:
-                self.replication.kept(entry, one.cells, surrogate)
+                self.replication.kept(entry, one.cells, keeper)
                 entries.append(entry)
         self.settle(entries, turn)
 
     def copy_own(self, entries: Iterable[Entry], turn: Turn, *, again: bool = False) -> None:
-        """Send surrogates what they lack of the cells of which this broker is the root."""
+        """Send others what they lack of the cells of which this broker is the root."""
         is_root = self.replication.is_root
         own = [(entry, [c for c in sorted(entry.cells) if is_root(c)]) for entry in entries]
         self.replication.copy(own, turn, again=again)
@@ -238,7 +238,7 @@ class Upkeep:
                 self._took_over(cell, turn)
 
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
-        """Hand over what others are to keep now, and copy to new surrogates."""
+        """Hand over what others are to keep now, and copy to whoever is to keep it too."""
         if change.gone:
             self._replication.lost(change.gone)
             self._bury(change.gone, turn)
@@ -266,25 +266,29 @@ class Upkeep:
         again
             Whether to send also what is on its way already.
         """
-        leaving: set[int] = set()
+        is_root, is_near = self._replication.is_root, self._replication.is_near
+        keeps = self._replication.keeps
+        # Of which cells this broker was the root, and does not know whether others are told.
+        former: set[int] = set()
         for cell in self._cells():
-            role = self._replication.role(cell)
-            if role is Role.ROOT:
-                if cell not in self._rooted:
-                    self._took_over(cell, turn)
-            elif cell in self._rooted or role is Role.NOBODY:
-                self._rooted.discard(cell)
-                leaving.add(cell)
+            if not is_root(cell):
+                if cell in self._rooted:
+                    self._rooted.discard(cell)
+                    former.add(cell)
+            elif cell not in self._rooted:
+                self._took_over(cell, turn)
         entries = list(self._table)
         self._registry.copy_own(entries, turn, again=again)
-        is_root = self._replication.is_root
         pairs = self._advertisers.pairs(self._advertisers.cells())
         self._advertisers.copy((pair for pair in pairs if is_root(pair[0])), turn)
-        going = [(entry, sorted(entry.cells & leaving)) for entry in entries]
-        pairs = self._advertisers.pairs(leaving)
+        going = [
+            (entry, [c for c in sorted(entry.cells) if c in former or not keeps(entry.key[0], c)])
+            for entry in entries
+        ]
+        pairs = [pair for pair in pairs if pair[0] in former or not is_near(pair[0])]
         self._replication.hand_over(((e, cells) for e, cells in going if cells), pairs, turn)
         for cell, home in pairs:
-            if self._replication.role(cell) is Role.NOBODY:
+            if not is_near(cell):
                 self._advertisers.drop(cell, home, turn)
         self._registry.settle(entries, turn)
 
@@ -325,13 +329,12 @@ class Upkeep:
     def _expire(self, entry: Entry, forgotten: dict[str, list[Held]], turn: Turn) -> None:
         own = {cell for cell in entry.cells if self._replication.is_root(cell)}
         if not own:
-            # A surrogate keeps what its root does.
+            # Others keep what the root does.
             return
         for cell in sorted(own):
-            surrogate = self._replication.surrogate_of(cell)
-            if surrogate is not None:
-                held = Held(*entry.key, entry.version, (cell,))
-                forgotten.setdefault(surrogate, []).append(held)
+            held = Held(*entry.key, entry.version, (cell,))
+            for peer in self._replication.replicas(entry, cell):
+                forgotten.setdefault(peer, []).append(held)
         self._registry.drop(entry, own, turn)
 
     def _cells(self) -> list[int]:

@@ -27,7 +27,6 @@ from distributary.broker.rendezvous.messages import (
     Registration,
 )
 from distributary.broker.rendezvous.registry import Registry, Upkeep
-from distributary.broker.rendezvous.replication import Role
 from distributary.broker.rendezvous.table import EntryRecord, Purpose
 from distributary.broker.subscriptions.messages import (
     Register,
@@ -46,7 +45,7 @@ __all__ = ["Rendezvous"]
 
 
 class Rendezvous(Part):
-    """The registrations of the cells of which this broker is the root or the surrogate.
+    """The registrations of the cells of which this broker is the root or keeps a replica.
 
     Attributes
     ----------
@@ -101,7 +100,7 @@ class Rendezvous(Part):
         self.advertisements.start(turn)
 
     def snapshot(self) -> dict[str, Any]:
-        """Return how many registrations there are, as a root and as a surrogate alike."""
+        """Return how many registrations there are, as a root and as a replica alike."""
         entries = [entry for entry in self._table if entry.registration is not None]
         cells = {cell for entry in entries for cell in entry.cells}
         return {"registrations": len(entries), "cells": len(cells)}
@@ -212,7 +211,7 @@ class Rendezvous(Part):
         for held in message.held:
             entry = self._table.get((held.home, held.id))
             if entry is not None and entry.version <= held.version:
-                free = {c for c in held.cells if self._replication.role(c) is Role.NOBODY}
+                free = {c for c in held.cells if not self._replication.keeps(held.home, c)}
                 self._registry.drop(entry, free, turn)
 
     def _forget(self, message: Forget, sender: Address, turn: Turn) -> None:
@@ -226,7 +225,7 @@ class Rendezvous(Part):
         self._advertisers.learn(message.advertisers, turn)
 
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
-        """Hand over what others are to keep now, and copy to new surrogates."""
+        """Hand over what others are to keep now, and copy to whoever is to keep it too."""
         self.advertisements.members_changed(change, turn)
         self._upkeep.members_changed(change, turn)
 

@@ -1,14 +1,15 @@
 """Replication: which broker keeps the registrations of a cell, and how they get there.
 
 The root of a cell keeps them, and so does the surrogate, which would be the root without it.
-A root that is not the root any more hands them over. Everybody else who still has some hands
-them over too, and forgets them once the root has them safe.
+Where one of the two is the registration's own home, the next in line keeps it as well: so
+there are two besides the home, and one may be lost for ever while the home is down. A root
+that is not the root any more hands them over. Everybody else who still has some hands them
+over too, and forgets them once the root has them safe.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from distributary.broker.effects import Turn
@@ -20,20 +21,44 @@ from distributary.topology.prefix_routing import root_among
 if TYPE_CHECKING:
     from distributary.broker.core import Core
 
-__all__ = ["Replication", "Role"]
+__all__ = ["Replication"]
 
+# The root of a cell, and those who may have to keep its registrations too.
+_LINE = 3
 _COPIES_MAX = 256
 _COPIES_CHARACTERS_MAX = 2**20
 
 Advertisers = Iterable[tuple[int, str]]
 
 
-class Role(Enum):
-    """What a broker is to a cell."""
+class _Receipts:
+    """Which peers have what was last said about registrations, by cell."""
 
-    ROOT = auto()
-    SURROGATE = auto()
-    NOBODY = auto()
+    def __init__(self) -> None:
+        self._by_key: dict[EntryKey, dict[int, tuple[int, tuple[str, ...]]]] = {}
+
+    def peers(self, entry: Entry, cell: int) -> tuple[str, ...]:
+        """Return who has the present version of an entry."""
+        version, peers = self._by_key.get(entry.key, {}).get(cell, (0, ()))
+        return peers if version == entry.version else ()
+
+    def note(self, entry: Entry, cell: int, peer: str, keepers: Sequence[str]) -> None:
+        """Note that a peer has it; one that is not to keep it may forget it from now on."""
+        before = self.peers(entry, cell)
+        peers = (*(one for one in before if one in keepers and one != peer), peer)
+        self._by_key.setdefault(entry.key, {})[cell] = (entry.version, peers)
+
+    def forget(self, key: EntryKey) -> None:
+        """Forget who has a registration."""
+        self._by_key.pop(key, None)
+
+    def lost(self, gone: Sequence[str]) -> None:
+        """Note that brokers are gone, with all that they had."""
+        for by_cell in self._by_key.values():
+            for cell, (version, peers) in by_cell.items():
+                if any(peer in gone for peer in peers):
+                    left = tuple(peer for peer in peers if peer not in gone)
+                    by_cell[cell] = (version, left)
 
 
 class Replication:
@@ -41,11 +66,10 @@ class Replication:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        # Which peer has stored, and which has been sent, what was last said; by cell.
-        self._copied: dict[EntryKey, dict[int, tuple[str, int]]] = {}
-        self._sent: dict[EntryKey, dict[int, tuple[str, int]]] = {}
+        # Who has stored, and who has been sent, what was last said.
+        self._copied = _Receipts()
+        self._sent = _Receipts()
         self._down_ns: dict[str, int] = {}
-        self._without: tuple[tuple[str, ...], str, tuple[str, ...]] = ((), "", ())
 
     @property
     def complete(self) -> bool:
@@ -82,45 +106,56 @@ class Replication:
         """Whether this broker is the root of a cell."""
         return self.root_of(cell) == self._core.identity
 
-    def role(self, cell: int) -> Role:
-        """Return what this broker is to a cell."""
-        root = self.root_of(cell)
-        if root == self._core.identity:
-            return Role.ROOT
-        others = self._alive_without(root)
-        key = self._core.rendezvous.key_of(cell)
-        if others and root_among(others, key) == self._core.identity:
-            return Role.SURROGATE
-        return Role.NOBODY
+    def line(self, cell: int) -> tuple[str, ...]:
+        """Return the root of a cell, who would be without it, and who without both."""
+        return self._core.membership.line_of(self._core.rendezvous.key_of(cell), _LINE)
 
     def surrogate_of(self, cell: int) -> str | None:
-        """Return who would be the root of a cell without this broker."""
-        return self._core.membership.surrogate_of(self._core.rendezvous.key_of(cell))
+        """Return who would be the root of a cell without its root."""
+        line = self.line(cell)
+        return line[1] if len(line) > 1 else None
+
+    def is_near(self, cell: int) -> bool:
+        """Whether this broker is the root or the surrogate of a cell."""
+        return self._core.identity in self.line(cell)[:2]
+
+    def keepers(self, home: str, cell: int) -> tuple[str, ...]:
+        """Return who keeps what a home has registered in a cell, the root first.
+
+        That are two besides the home, as far as there are so many. If there was only one,
+        and it was lost while the home is down, nobody would know what is owed to the home.
+        """
+        line = self.line(cell)
+        return line if home in line[:2] else line[:2]
+
+    def keeps(self, home: str, cell: int) -> bool:
+        """Whether this broker keeps what a home has registered in a cell."""
+        return self._core.identity in self.keepers(home, cell)
+
+    def replicas(self, entry: Entry, cell: int) -> list[str]:
+        """Return who keeps a registration besides this broker, which is the root."""
+        keepers = self.keepers(entry.key[0], cell)
+        return [peer for peer in keepers if peer != self._core.identity]
 
     def safe(self, entry: Entry, cell: int) -> bool:
-        """Whether the surrogate, if there is any, has what was last said."""
-        surrogate = self.surrogate_of(cell)
-        if surrogate is None:
-            return True
-        return self._copied.get(entry.key, {}).get(cell) == (surrogate, entry.version)
+        """Whether all who are to keep it have what was last said."""
+        copied = self._copied.peers(entry, cell)
+        return all(peer in copied for peer in self.replicas(entry, cell))
 
     def kept(self, entry: Entry, cells: Iterable[int], peer: str) -> None:
         """Note that a peer has stored what was last said."""
-        copied = self._copied.setdefault(entry.key, {})
         for cell in cells:
-            copied[cell] = (peer, entry.version)
+            self._copied.note(entry, cell, peer, self.keepers(entry.key[0], cell))
 
     def forget(self, key: EntryKey) -> None:
         """Forget who has copies of a registration that is not kept here any more."""
-        self._copied.pop(key, None)
-        self._sent.pop(key, None)
+        self._copied.forget(key)
+        self._sent.forget(key)
 
     def lost(self, peers: Sequence[str]) -> None:
         """Note that brokers are gone, with all that they had stored."""
-        for known in (self._copied, self._sent):
-            for by_cell in known.values():
-                for cell in [cell for cell, (peer, _) in by_cell.items() if peer in peers]:
-                    del by_cell[cell]
+        self._copied.lost(peers)
+        self._sent.lost(peers)
 
     def copy(
         self,
@@ -129,7 +164,7 @@ class Replication:
         *,
         again: bool = False,
     ) -> None:
-        """Send surrogates what they do not have, of cells of which this broker is the root.
+        """Send others what they are to keep, of cells of which this broker is the root.
 
         Parameters
         ----------
@@ -141,15 +176,13 @@ class Replication:
         by_peer: dict[str, list[Copy]] = {}
         for entry, cells in wanted:
             missing: dict[str, set[int]] = {}
-            sent = self._sent.setdefault(entry.key, {})
             for cell in cells:
-                surrogate = self.surrogate_of(cell)
-                if surrogate is None or self.safe(entry, cell):
-                    continue
-                now = (surrogate, entry.version)
-                if again or sent.get(cell) != now:
-                    sent[cell] = now
-                    missing.setdefault(surrogate, set()).add(cell)
+                keepers = self.replicas(entry, cell)
+                copied, sent = self._copied.peers(entry, cell), self._sent.peers(entry, cell)
+                for peer in keepers:
+                    if peer not in copied and (again or peer not in sent):
+                        self._sent.note(entry, cell, peer, keepers)
+                        missing.setdefault(peer, set()).add(cell)
             for peer, some in missing.items():
                 by_peer.setdefault(peer, []).append(entry.copy(some))
         for peer in sorted(by_peer):
@@ -185,14 +218,6 @@ class Replication:
 
     def _away(self) -> list[str]:
         return self._core.membership.gossip.roster.away(Status.DOWN)
-
-    def _alive_without(self, peer: str) -> tuple[str, ...]:
-        alive = self._core.membership.alive()
-        before, without, others = self._without
-        if before is not alive or without != peer:
-            others = tuple(one for one in alive if one != peer)
-            self._without = (alive, peer, others)
-        return others
 
 
 def _portions(copies: list[Copy]) -> list[tuple[Copy, ...]]:

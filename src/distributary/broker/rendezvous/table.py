@@ -1,13 +1,13 @@
 """The rendezvous table: what was last said about every registration, by cell.
 
-A broker keeps the same table for cells of which it is the root and for those of which it is
-the surrogate, so that a surrogate that becomes the root has nothing to do but to serve.
+A broker keeps the same table for cells of which it is the root and for those of which it has
+replicas, so that one that becomes the root has nothing to do but to serve.
 
 Requests: who waits until something about a registration is safe.
 
 A home waits for `Registered` or `Withdrawn`, a former root for `HandedOver`, a root for
-`CopiesKept` of its surrogate. Each is answered cell by cell, as soon as what it promises is
-true, and forgotten in a crash: whoever waits asks again.
+`CopiesKept` of its surrogate, or of the next in line. Each is answered cell by cell, as soon as
+what it promises is true, and forgotten in a crash: whoever waits asks again.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class Register:
 @wire(41, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A registration is kept in some cells, at their root and at the next surrogate."""
+    """A registration is kept in some cells, by their root and all who are to keep it too."""
 
     id: str
     version: int
@@ -98,7 +98,7 @@ class Withdraw:
 @wire(43, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """A registration is forgotten in some cells, at their root and at the next surrogate."""
+    """A registration is forgotten in some cells, by their root and all who have kept it too."""
 
     id: str
     version: int
