@@ -110,6 +110,11 @@ class Retention(Generic[_Key]):
         if self._timer is None or until_ns < self._timer.at_ns:
             self._arm()
 
+    @property
+    def next_ns(self) -> int | None:
+        """When the next one is forgotten."""
+        return self._heap[0][0] if self._heap else None
+
     def _arm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()

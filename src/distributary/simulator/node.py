@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from distributary.broker.addresses import HOST, Address
 from distributary.broker.blob import Blob
 from distributary.broker.broker import Broker
-from distributary.broker.driver import Driver
+from distributary.broker.driver import LANE, Driver
 from distributary.broker.effects import ConversionRefused, Converted, Effect, PlanMade
 from distributary.broker.encoding import VERSION, decode
 from distributary.broker.host import ClientBack, ClientGone, Detached
@@ -162,9 +162,12 @@ class Node(Processor):
             self.world.tell(self.identity, ClientBack(client), sender=HOST)
 
     def take(self, message: object, sender: Address) -> None:
-        """Take a message that has arrived, when the processor has time for it."""
+        """Take a message that has arrived, when the processor has time for it.
+
+        Those of membership have a lane of their own: otherwise load would change routes.
+        """
         self.absent.pop(sender, None)
-        if self.message_ns > 0.0:
+        if self.message_ns > 0.0 and type(message) not in LANE:
             self.queue((sender, message))
         else:
             self.do((sender, message))
@@ -214,7 +217,7 @@ class Node(Processor):
 
     def send(self, to: Address, message: object) -> None:
         """Put a message on its way."""
-        if self.busy:
+        if self.busy and type(message) not in LANE:
             self.behind(self.world.send, self.identity, to, message)
         elif self._sends_left is None:
             self.world.send(self.identity, to, message)

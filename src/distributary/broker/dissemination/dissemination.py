@@ -19,6 +19,7 @@ from distributary.broker.dissemination.debts import Debts, Forgone, MissedRecord
 from distributary.broker.dissemination.messages import (
     AskOwed,
     ConversionLost,
+    Deferred,
     Item,
     ItemId,
     Offer,
@@ -30,6 +31,7 @@ from distributary.broker.dissemination.messages import (
     Taken,
 )
 from distributary.broker.dissemination.planner import Planner, Probes
+from distributary.broker.dissemination.room import EarlyOffers, Room
 from distributary.broker.dissemination.settled_items import SettledItems, SettledRecord
 from distributary.broker.dissemination.task import (
     ContentRecord,
@@ -86,6 +88,8 @@ class Dissemination(Part):
         self._planner = Planner(core)
         self._debts = Debts(settings.content)
         self._forgone = Forgone()
+        self._room = Room(settings, self._open, self._debts)
+        self._early_offers = EarlyOffers(settings)
         self._given_up: str | None = None
         """The home that is being given up, which takes some turns."""
         self._relief: Timer | None = None
@@ -181,11 +185,18 @@ class Dissemination(Part):
             if known is None or known.following is None:
                 return
             offer = replace(offer, first=min(offer.first, known.following))
+        if self._is_unknown(item) and self._room.is_full(len(self._settled_items)):
+            wait_ns = self._room.wait_ns(turn.now_ns, self._forgetting.next_ns)
+            self.core.tell(item.home, Deferred(item.identity, wait_ns), turn)
+            return
         sequence = self._sequence(item)
         if sequence.is_new(offer):
             while (following := sequence.ready()) is not None:
+                self._early_offers.leave(following.item)
                 self._take(following, sequence, turn)
-            if sequence.is_idle:
+            if sequence.waits(item.number):
+                self._early_offers.enter(offer, self._sequences)
+            elif sequence.is_idle:
                 del self._sequences[item.sequence]
             return
         task = self._tasks.get(item.identity)
@@ -194,6 +205,11 @@ class Dissemination(Part):
             self._tell_settled(item, (), turn)
             return
         self._offered_again(task, offer, turn)
+
+    def _is_unknown(self, item: Item) -> bool:
+        known = self._sequences.get(item.sequence)
+        taken = known is not None and known.following is not None and item.number < known.following
+        return not taken and item.identity not in self._tasks
 
     def _take(self, offer: Offer, sequence: Sequence, turn: Turn) -> None:
         item = offer.item
@@ -221,7 +237,9 @@ class Dissemination(Part):
         if task.settled:
             self._tell_settled(task.item, tuple(sorted(task.served)), turn)
         else:
-            self._tell_taken(task, turn)
+            # Whoever asks is answered, however much there is to do: nobody waits for ever.
+            self._room.said(task.item.identity)
+            self.core.tell(task.item.home, Taken(task.item.identity), turn)
 
     def registered_late(self, cell: int, registration: Registration, turn: Turn) -> None:
         """Serve a registration that others have confirmed and that is new here."""
@@ -450,7 +468,18 @@ class Dissemination(Part):
                 self._tell_missed(home, turn)
 
     def _try_anew(self, task: Task, turn: Turn) -> None:
-        self._send(task, tuple(task.pending), turn)
+        """Send an item again to the homes that have not confirmed.
+
+        Not to those for whom it waits in the own outbox: the second would stand in line behind
+        the first.
+        """
+        carries, identity = self.core.links.carries, task.item.identity
+        homes = tuple(home for home in task.pending if not carries((identity, home)))
+        is_alive = self.core.membership.is_alive
+        if any(map(is_alive, homes)) or not any(map(is_alive, task.pending)):
+            self._send(task, homes, turn)
+        else:
+            self._supervision.look_after(task, turn)
 
     def _found(
         self, task: Task, homes: tuple[str, ...], routes: Mapping[str, Route], turn: Turn
@@ -474,6 +503,7 @@ class Dissemination(Part):
             # What it has said of an earlier item got lost. It is asked again about both: where
             # their clients are now, that one comes first.
             unknown = ()
+        self._supervision.served(task, sender, turn)
         # What it does not name is sent again when its time is up: at once would be no better.
         task.confirmed(sender, message.served, unknown)
         # Where their clients are now, another home may have registered them.
@@ -545,6 +575,9 @@ class Dissemination(Part):
         self._supervision.end(task)
         self._open.remove(task)
         self._debts.settled(task)
+        self._room.said(item.identity)
+        for identity in self._room.to_say():
+            self._tell_taken(self._tasks[identity], turn)
         self._keep(task, turn)
         self._forgetting.keep(item.identity, turn.now_ns + self._kept_ns)
         self._tell_settled(item, tuple(sorted(task.served)), turn)
@@ -553,7 +586,10 @@ class Dissemination(Part):
         item = task.item
         if task.settled:
             return
-        self.core.tell(item.home, Taken(item.identity), turn)
+        if self._room.is_behind:
+            self._room.say_later(item.identity)
+        else:
+            self.core.tell(item.home, Taken(item.identity), turn)
 
     def _tell_settled(self, item: Item, served: tuple[tuple[str, str], ...], turn: Turn) -> None:
         self.core.links.send(item.home, Settled(item.identity, served), turn)
@@ -568,6 +604,7 @@ class Dissemination(Part):
             self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
             return
         del self._tasks[identity]
+        self._room.leave(task)
         sequence = self._sequences[item.sequence]
         sequence.remove(task)
         if not sequence.tasks:
@@ -580,6 +617,7 @@ class Dissemination(Part):
 
     def _enter(self, task: Task) -> None:
         self._tasks[task.item.identity] = task
+        self._room.enter(task)
         self._sequence(task.item).add(task)
 
     def _sequence(self, item: Item) -> Sequence:

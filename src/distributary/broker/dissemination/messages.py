@@ -19,6 +19,7 @@ __all__ = [
     "AskOwed",
     "AskServed",
     "ConversionLost",
+    "Deferred",
     "Item",
     "ItemId",
     "Missed",
@@ -30,6 +31,7 @@ __all__ = [
     "Served",
     "Settled",
     "Taken",
+    "offered",
 ]
 
 
@@ -95,6 +97,11 @@ class Item(NamedTuple):
         return self.tenant, self.source, self.cell, self.series
 
 
+def offered(identity: ItemId, root: str) -> object:
+    """Return by what the own outbox is asked whether an item is on its way to a root."""
+    return identity, root
+
+
 @wire(70, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -119,6 +126,11 @@ class Offer:
     first: int
     served: tuple[tuple[str, str], ...]
 
+    @property
+    def about(self) -> tuple[object, ...]:
+        """What waits for it, as `Links.carries` is asked."""
+        return (offered(self.item.identity, self.root),)
+
 
 @wire(71, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
@@ -126,6 +138,15 @@ class Taken:
     """A root has stored an item, and will see to it."""
 
     identity: ItemId
+
+
+@wire(431, Speaker.BROKER, since=2)
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """A root has no room for an item; it is to be offered again after some time."""
+
+    identity: ItemId
+    wait_ns: int
 
 
 @wire(72, Speaker.BROKER)

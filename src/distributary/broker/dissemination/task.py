@@ -17,6 +17,7 @@ from distributary.broker.dissemination.messages import AskServed, Item, ItemId, 
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
 from distributary.broker.membership.messages import Status
+from distributary.broker.pacing import RoundTrip
 from distributary.broker.plan_part import Route
 from distributary.broker.publishing.publications import held_bytes
 from distributary.broker.settings import ns
@@ -310,6 +311,14 @@ class Sequence:
         self._early[offer.item.number] = offer
         return True
 
+    def drop(self, number: int) -> None:
+        """Forget an item that waits for its turn; it is offered again."""
+        self._early.pop(number, None)
+
+    def waits(self, number: int) -> bool:
+        """Whether an item waits for its turn."""
+        return number in self._early
+
     def ready(self) -> Offer | None:
         """Return the next item, if it is there, which counts as taken."""
         if self.following is None:
@@ -355,13 +364,20 @@ class Supervision:
         repeat_ns = ns(core.settings.content.repeat_s)
         self._backoff = Backoff(repeat_ns, 8 * repeat_ns)
         self._work_s_max = core.settings.content.retention_s
+        self._trip = RoundTrip()
         self._lost_ns = ns(core.settings.membership.lost_s)
 
     def look_after(self, task: Task, turn: Turn) -> None:
         """Wait for the homes of an item, which need some time for conversions."""
         # Some homes want nothing that takes long, and may wait for something that got lost.
         work_s = min(_WORK_FACTOR * task.work_s, self._work_s_max)
-        self._wait(task, self._backoff.after(task.repeats) + ns(work_s), turn)
+        wait_ns = max(self._backoff.after(task.repeats), self._trip.timeout_ns)
+        self._wait(task, wait_ns + ns(work_s), turn)
+
+    def served(self, task: Task, home: str, turn: Turn) -> None:
+        """Note that a home has confirmed, and how long that took if it was sent the item once."""
+        if task.attempt == 1:
+            self._trip.measure(turn.now_ns - task.pending[home].since_ns)
 
     def wait_long(self, task: Task, turn: Turn) -> None:
         """Wait for homes that are away; they tell when they are back."""
@@ -387,7 +403,8 @@ class Supervision:
     def _ask(self, turn: Turn, task: Task, rest_ns: int) -> None:
         item = task.item
         for home in sorted(task.pending):
-            if home != self._core.identity and self._core.membership.is_alive(home):
+            there = home != self._core.identity and self._core.membership.is_alive(home)
+            if there and not self._core.links.carries((item.identity, home)):
                 attempt = task.pending[home].attempt
                 turn.send(home, AskServed(item.identity, attempt))
         task.timer = self._core.timers.at(turn.now_ns + rest_ns, self._time_is_up, task)

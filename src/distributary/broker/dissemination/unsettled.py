@@ -22,15 +22,24 @@ class Unsettled:
     A series follows the one that began before it. A publisher whose home is lost goes on at
     another, which numbers anew; what a home that was away has yet to get of the first series
     must not be overtaken by the second, although nothing in their numbers says so.
+
+    Attributes
+    ----------
+    bytes
+        What they take.
     """
 
     def __init__(self) -> None:
+        self.bytes = 0
         self._tasks: dict[ItemId, Task] = {}
         self._places: dict[tuple[str, str, int], list[_Place]] = {}
 
     def __iter__(self) -> Iterator[Task]:
         """Go through all of them, in the order in which they came."""
         return iter(self._tasks.values())
+
+    def __len__(self) -> int:
+        return len(self._tasks)
 
     def get(self, identity: ItemId) -> Task | None:
         """Return an item, if it is not settled."""
@@ -41,12 +50,14 @@ class Unsettled:
         item = task.item
         if item.identity not in self._tasks:
             self._tasks[item.identity] = task
+            self.bytes += task.size_bytes
             insort(self._places.setdefault(_stream(item), []), _place(task))
 
     def remove(self, task: Task) -> None:
         """Note that an item is settled."""
         item = task.item
         del self._tasks[item.identity]
+        self.bytes -= task.size_bytes
         places = self._places[_stream(item)]
         del places[bisect_left(places, _place(task))]
         if not places:

@@ -12,6 +12,7 @@ from itertools import chain
 from distributary.broker.blob import Blob
 from distributary.broker.dissemination.messages import (
     ConversionLost,
+    Deferred,
     Item,
     Missed,
     Offer,
@@ -132,6 +133,11 @@ def _check_conversion_lost(message: ConversionLost, rules: Rules) -> None:
     rules.brokers(message.homes)
 
 
+def _check_deferred(message: Deferred, rules: Rules) -> None:
+    """Refuse a time that is none."""
+    rules.numbers((message.wait_ns,))
+
+
 def _check_missed(message: Missed, rules: Rules) -> None:
     """Refuse counts and times that are none."""
     rules.numbers(count for _, count in message.registrations)
@@ -226,6 +232,7 @@ CHECKS: Mapping[type, Check] = {
     Probe: _check_probe,
     ProbeAnswer: _check_probe_answer,
     ConversionLost: _check_conversion_lost,
+    Deferred: _check_deferred,
     Missed: _check_missed,
 }
 """What must hold of messages beyond the types of their fields."""

@@ -111,6 +111,7 @@ class Links(Part):
         for peer, envelopes in sorted(self._loaded.items()):
             outbox = self._outbox_to(peer)
             for envelope in self._in_parcels(peer, envelopes, turn):
+                envelope.about = self._about(envelope)
                 self._leave(peer, outbox, envelope, turn, flying=outbox.take_back(envelope))
         self._loaded.clear()
         for peer in sorted(self._seen):
@@ -122,7 +123,26 @@ class Links(Part):
         """Whether every message has been acknowledged."""
         return not any(self._outboxes.values())
 
-    def send(self, peer: str, message: object, turn: Turn) -> None:
+    def carries(self, about: object) -> bool:
+        """Whether a message about something waits to be acknowledged by a peer that is there."""
+        return any(
+            about in outbox.abouts
+            for outbox in self._outboxes.values()
+            if outbox.state is LinkState.OPEN
+        )
+
+    def is_full(self, key: str) -> bool:
+        """Whether too much waits already for the next broker on the way to the root of a key."""
+        hop = self.core.membership.next_hop(key)
+        outbox = None if hop is None else self._outboxes.get(hop)
+        limits = self.core.settings.links
+        return outbox is not None and (
+            len(outbox) >= limits.outbox_items or outbox.size_bytes >= limits.outbox_bytes
+        )
+
+    def send(
+        self, peer: str, message: object, turn: Turn, *, about: tuple[object, ...] = ()
+    ) -> None:
         """Send a message that arrives once, if it can ever arrive.
 
         If the peer is lost for ever, the part that handles such messages gets it back by
@@ -132,7 +152,7 @@ class Links(Part):
         if peer == self.core.identity:
             self.core.handle(message, peer, turn)
         else:
-            self._post(peer, self.core.encoded(message), turn)
+            self._post(peer, self.core.encoded(message), turn, about)
 
     def route(self, key: str, message: object, turn: Turn) -> None:
         """Send a message, hop by hop, to the root of a key, which handles it as from us.
@@ -146,7 +166,8 @@ class Links(Part):
             self._dispatch(message, self.core.identity, (own,), turn)
         else:
             routed = Routed(key, self.core.identity, self.core.encoded(message), (own,))
-            self._post(hop, self.core.encoded(routed), turn)
+            about: tuple[object, ...] = getattr(message, "about", ())
+            self._post(hop, self.core.encoded(routed), turn, about)
 
     def snapshot(self) -> dict[str, Any]:
         """Return what waits for which peer."""
@@ -156,7 +177,7 @@ class Links(Part):
                     "peer": peer,
                     "state": outbox.state.name.lower(),
                     "messages": sum(1 for _ in outbox),
-                    "bytes": sum(len(envelope.message) for envelope in outbox),
+                    "bytes": outbox.size_bytes,
                 }
                 for peer, outbox in sorted(self._outboxes.items())
                 if outbox
@@ -183,25 +204,38 @@ class Links(Part):
                     envelope.attempts = 0
                     self._transmit(peer, outbox, envelope, turn)
 
-    def undeliverable(self, message: Routed, peer: Address, turn: Turn) -> None:
-        """Find another way for a message to the root of a key."""
-        self._pass_on(message, turn)
+    def _about(self, envelope: Envelope) -> tuple[object, ...]:
+        """Return what a message of this broker to a root is about, which was on the disk."""
+        if not _is_routed(envelope):
+            return ()
+        parcel = envelope.parcel
+        routed = decode(envelope.message if parcel is None else parcel.message)
+        if routed.origin != self.core.identity:
+            return ()
+        about: tuple[object, ...] = getattr(decode(routed.message), "about", ())
+        return about
 
-    def _post(self, peer: str, message: bytes, turn: Turn) -> None:
+    def _post(self, peer: str, message: bytes, turn: Turn, about: tuple[object, ...] = ()) -> None:
         outbox = self._outboxes.get(peer)
         if outbox is None:
             outbox = self._outbox_to(peer)
         if len(message) > FRAGMENT_BYTES and self.core.membership.version >= FRAGMENTS_SINCE:
             parcel, parts = Parcel.split(message, outbox.next_number)
             for part in parts:
-                self._put(peer, outbox, encode(part), parcel, turn)
+                self._put(peer, outbox, encode(part), parcel, about, turn)
         else:
-            self._put(peer, outbox, message, None, turn)
+            self._put(peer, outbox, message, None, about, turn)
 
     def _put(
-        self, peer: str, outbox: Outbox, message: bytes, parcel: Parcel | None, turn: Turn
+        self,
+        peer: str,
+        outbox: Outbox,
+        message: bytes,
+        parcel: Parcel | None,
+        about: tuple[object, ...],
+        turn: Turn,
     ) -> None:
-        envelope, flying = outbox.put(message, parcel)
+        envelope, flying = outbox.put(message, parcel, about)
         turn.persist(_key(peer, envelope.number), Kept(message))
         self._leave(peer, outbox, envelope, turn, flying=flying)
 
@@ -375,12 +409,12 @@ class Links(Part):
         path = (*message.path, step)
         self._pass_on(Routed(message.key, message.origin, message.message, path), turn)
 
-    def _pass_on(self, message: Routed, turn: Turn) -> None:
+    def _pass_on(self, message: Routed, turn: Turn, about: tuple[object, ...] = ()) -> None:
         hop = self.core.membership.next_hop(message.key)
         if hop is None:
             self._take(message.message, message.origin, message.path, turn)
         else:
-            self._post(hop, self.core.encoded(message), turn)
+            self._post(hop, self.core.encoded(message), turn, about)
 
     def _take(self, message: bytes, sender: Address, path: tuple[Step, ...], turn: Turn) -> None:
         """Have a message handled, or say who has sent what no broker sends."""
@@ -432,7 +466,11 @@ class Links(Part):
             if parcel is not None and parcel.numbers[0] in returned:
                 continue
             message = decode(envelope.message if parcel is None else parcel.message)
-            self.core.part_of(message).undeliverable(message, peer, turn)
+            if isinstance(message, Routed):
+                # There is another way to the root of a key.
+                self._pass_on(message, turn, envelope.about)
+            else:
+                self.core.part_of(message).undeliverable(message, peer, turn)
             # Last: a crash in between must leave one of the two on the disk.
             if parcel is None:
                 turn.erase(_key(peer, envelope.number))

@@ -8,6 +8,7 @@ from distributary.broker.addresses import Address
 from distributary.broker.client import Accepted, Busy, Publish, Refused, named_in
 from distributary.broker.effects import Turn
 from distributary.broker.host import SourceOwners
+from distributary.broker.pacing import Obstacle
 from distributary.broker.publishing.admission import Admission
 from distributary.broker.publishing.publications import checked, key_of
 from distributary.broker.publishing.sessions import Session, Sessions
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from distributary.broker.publishing.publishing import Publishing
 
 __all__ = ["Intake"]
-
-_DISK_FULL = "the disk of this broker is nearly full"
 
 
 class Intake:
@@ -49,8 +48,9 @@ class Intake:
         """Take a publication in its turn."""
         number = message.number
         if not number:
-            if not self._take(message, sender, None, turn):
-                self._tell_busy(message, sender, turn)
+            obstacle = self._take(message, sender, None, turn)
+            if obstacle is not None:
+                self._tell_busy(message, sender, None, obstacle, turn)
             return
         session = self.sessions.open(sender, message.session, message.first, turn)
         if number == session.busy:
@@ -58,42 +58,52 @@ class Intake:
         if number <= session.last:
             self._answer_again(message, sender, turn)
         elif session.busy is not None and number > session.busy:
-            self._tell_busy(message, sender, turn)
+            self._tell_busy(message, sender, session, self._behind(session, turn), turn)
         elif number == session.last + 1:
             self._take_in_turn(message, session, turn)
-        elif number > session.last + 1 + self._early_max or self._is_busy():
-            self._give_way(message, session, turn)
+        elif number > session.last + 1 + self._early_max:
+            self._give_way(message, session, self._behind(session, turn), turn)
+        elif (obstacle := self._publishing.obstacle(None, turn)) is not None:
+            self._give_way(message, session, obstacle, turn)
         else:
             self.sessions.hold(session, message)
+
+    def _behind(self, session: Session, turn: Turn) -> Obstacle:
+        """Return what keeps those back whose turn it is not: what keeps back those before them."""
+        if session.busy is not None and session.obstacle is not None:
+            return session.obstacle
+        unknown = Obstacle("", "", turn.now_ns + self.admission.unknown_ns, 0)
+        return self._publishing.obstacle(None, turn) or unknown
 
     def _take_in_turn(self, message: Publish, session: Session, turn: Turn) -> None:
         """Take a publication whose turn it is, and those that have waited for it."""
         following: Publish | None = message
         while following is not None:
-            if not self._take(following, session.client, session, turn):
-                self._give_way(following, session, turn)
+            obstacle = self._take(following, session.client, session, turn)
+            if obstacle is not None:
+                self._give_way(following, session, obstacle, turn)
                 return
             following = self.sessions.following(session)
 
-    def _give_way(self, message: Publish, session: Session, turn: Turn) -> None:
+    def _give_way(self, message: Publish, session: Session, obstacle: Obstacle, turn: Turn) -> None:
         """Take nothing from a publication on until it comes again."""
+        session.obstacle = obstacle
         for refused in (message, *self.sessions.give_way(session, message.number)):
-            self._tell_busy(refused, session.client, turn)
+            self._tell_busy(refused, session.client, session, obstacle, turn)
 
-    def _tell_busy(self, message: Publish, client: Address, turn: Turn) -> None:
-        name = ("", "") if message.number else named_in(message.event)
-        reason = _DISK_FULL if self._publishing.core.storage.low else ""
-        busy = Busy(self.admission.wait_ns, *name, message.session, message.number, reason)
-        turn.send(client, busy)
-
-    def _is_busy(self) -> bool:
+    def _tell_busy(
+        self,
+        message: Publish,
+        client: Address,
+        session: Session | None,
+        obstacle: Obstacle,
+        turn: Turn,
+    ) -> None:
         # A refusal would use up the client's number: it can have it again when there is room.
-        if self._publishing.core.storage.low:
-            return True
-        return self.admission.is_busy(
-            early_bytes=self.sessions.early_bytes,
-            identities=self._publishing.known_count,
-        )
+        name = ("", "") if message.number else named_in(message.event)
+        wait_ns = self.admission.wait_ns(obstacle, session, message.number, turn.now_ns)
+        busy = Busy(wait_ns, *name, message.session, message.number, obstacle.reason)
+        turn.send(client, busy)
 
     def _answer_again(self, message: Publish, sender: Address, turn: Turn) -> None:
         """Answer what comes again as it was answered before.
@@ -121,19 +131,21 @@ class Intake:
         number = (message.session, message.number)
         turn.send(client, Refused("publication", str(error), *name, *number))
 
-    def _take(self, message: Publish, client: Address, session: Session | None, turn: Turn) -> bool:
-        """Accept or refuse a publication, whose number is used up; False when that must wait."""
+    def _take(
+        self, message: Publish, client: Address, session: Session | None, turn: Turn
+    ) -> Obstacle | None:
+        """Accept or refuse a publication, whose number is used up, or return why that must wait."""
         try:
             publication = self.admission.read(message, client)
         except BadInput as error:
             self._use_up(session, turn)
             self._refuse(message, client, error, turn)
-            return True
+            return None
         kept = None
         if self._publishing.knows(key_of(client, *publication.identity)):
             self._use_up(session, turn)
-        elif self._is_busy():
-            return False
+        elif (obstacle := self._publishing.obstacle(publication, turn)) is not None:
+            return obstacle
         else:
             if session is not None:
                 session.last = message.number
@@ -141,7 +153,7 @@ class Intake:
         self._accept(message, client, publication, turn)
         if kept is not None:
             self._publishing.offer(kept, turn)
-        return True
+        return None
 
     def _use_up(self, session: Session | None, turn: Turn) -> None:
         """Note that the next number is used up by something of which nothing is kept."""

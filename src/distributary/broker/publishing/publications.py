@@ -153,17 +153,22 @@ class Kept:
         Whether some root has settled it, this one or an earlier one.
     served
         The registrations that are known to have got it.
-    repeats, offered_ns
-        How often it was offered without an answer, and when it was offered last.
+    repeats, offered_ns, due_ns
+        How often it was offered without an answer, when it was offered last, and when it is to
+        be looked after.
+    offered_to
+        The root that has not taken it, as `offers.Offers` counts it.
     """
 
     __slots__ = (
         "answered_by",
         "blob",
         "client",
+        "due_ns",
         "item",
         "number",
         "offered_ns",
+        "offered_to",
         "repeats",
         "served",
         "session",
@@ -185,6 +190,8 @@ class Kept:
         self.served: tuple[tuple[str, str], ...] = ()
         self.repeats = 0
         self.offered_ns = 0
+        self.due_ns = 0
+        self.offered_to: str | None = None
 
     @classmethod
     def from_record(cls, record: KeptRecord) -> Kept:

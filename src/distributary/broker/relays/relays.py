@@ -165,9 +165,16 @@ class Relays(Part):
                 child.first.broker,
                 replace(portion, plan=child, blobs=blobs),
                 turn,
+                about=self._about(portion, child),
             )
         if not job.making:
             self._finish(job, turn)
+
+    def _about(self, portion: Portion, child: PlanPart) -> tuple[object, ...]:
+        """Return what a root asks about before it sends something again."""
+        if portion.root != self.core.identity:
+            return ()
+        return tuple((portion.item.identity, home) for home in child.homes())
 
     def _finish(self, job: Job, turn: Turn) -> None:
         portion = job.portion
