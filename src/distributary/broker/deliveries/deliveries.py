@@ -80,7 +80,10 @@ class Deliveries(Part):
         super().__init__(core)
         settings = core.settings
         self._queues = Queues(core)
-        self._items = FinishedItems()
+        content = settings.content
+        self._items = FinishedItems(content.early_items, content.early_bytes)
+        self._identities_max = settings.publishing.identities_max
+        self._doubted_max = content.early_items
         # Longer than anybody may send an item again. A root can go down before it hears that we
         # have served the item; another takes over, and is told; the first comes back any time
         # before it counts as lost, still waits for us, and sends it anew. So does a root to
@@ -153,7 +156,13 @@ class Deliveries(Part):
     def receive(self, arrival: Arrival, turn: Turn) -> None:
         """Take an item for clients of this broker, in its turn."""
         item = arrival.item
+        if len(self._items) >= self._identities_max and self._items.get(item.identity) is None:
+            # It could not be remembered, and come twice. Its root sends it again, and slows
+            # publishers down until then.
+            return
         if self._is_doubtful(item, turn.now_ns):
+            if len(self._doubted) >= self._doubted_max:
+                del self._doubted[next(iter(self._doubted))]
             self._doubted[item.identity] = arrival
             self._doubting.keep(item.identity, turn.now_ns + self._kept_ns)
             self._ask_owed(arrival, turn)
@@ -298,6 +307,8 @@ class Deliveries(Part):
         migration, subscription = self.core.migration, local.id
         place = (item.cell, item.series, item.number)
         if migration.has_left(parcel.client):
+            if migration.misses(local, turn):
+                return True
             if migration.keeps(parcel.client):
                 parcel = self._queues.put(subscription, parcel, turn)
             migration.redirect(local, parcel, place, item.published_ns, turn)

@@ -131,10 +131,9 @@ class Links(Part):
             if outbox.state is LinkState.OPEN
         )
 
-    def is_full(self, key: str) -> bool:
-        """Whether too much waits already for the next broker on the way to the root of a key."""
-        hop = self.core.membership.next_hop(key)
-        outbox = None if hop is None else self._outboxes.get(hop)
+    def is_full(self, peer: str | None) -> bool:
+        """Whether too much waits already for a peer; None is the own broker."""
+        outbox = None if peer is None else self._outboxes.get(peer)
         limits = self.core.settings.links
         return outbox is not None and (
             len(outbox) >= limits.outbox_items or outbox.size_bytes >= limits.outbox_bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
@@ -28,6 +29,7 @@ from distributary.broker.migration.transfers import (
     Place,
 )
 from distributary.broker.settings import ns
+from distributary.broker.subscriptions.notices import TOO_MANY_BYTES
 from distributary.broker.subscriptions.subscription import read, scoped_id
 from distributary.broker.telemetry import Migrated
 
@@ -59,6 +61,7 @@ class Arrivals:
         kind, _, number = key.rpartition("/")
         waiting = arrival.early if kind.startswith("early/") else arrival.held
         waiting[int(number)] = record
+        arrival.size_bytes += record.parcel.size_bytes
 
     def start(self, turn: Turn) -> None:
         """Go on where a crash has stopped it."""
@@ -96,6 +99,7 @@ class Arrivals:
         held = HeldRecord(client, subscription, parcel, *place, doubtful)
         arrival.held[number] = held
         turn.persist(f"migration/held/{journal_key(client)}/{number:09d}", held)
+        self._count(arrival, held, turn)
 
     # The steps.
 
@@ -184,17 +188,30 @@ class Arrivals:
         arrival = self._by_client.get(client)
         if arrival is None:
             return
-        if number > arrival.taken:
+        if number > arrival.taken and number not in arrival.early:
+            if self._core.subscriptions.get(record.subscription) is None:
+                # Only its number matters.
+                record = replace(record, parcel=replace(record.parcel, event="", blob=None))
             arrival.early[number] = record
             turn.persist(f"migration/early/{journal_key(client)}/{number:09d}", record)
+            self._count(arrival, record, turn)
         # Also when it was here before: a crash may have come after it was taken, and before
         # what had waited for it was.
         while arrival.taken + 1 in arrival.early:
             self._take_redirected(arrival, arrival.taken + 1, turn)
         self._settle(arrival, turn)
 
+    def _count(self, arrival: Arrival, record: HeldRecord, turn: Turn) -> None:
+        """End a subscription for which too much waits, as if it were in its queue."""
+        arrival.size_bytes += record.parcel.size_bytes
+        if arrival.size_bytes > self._core.settings.subscriptions.queue_bytes:
+            local = self._core.subscriptions.get(record.subscription)
+            if local is not None:
+                self._core.subscriptions.give_up(local, TOO_MANY_BYTES, turn)
+
     def _take_redirected(self, arrival: Arrival, number: int, turn: Turn) -> None:
         record = arrival.early.pop(number)
+        arrival.size_bytes -= record.parcel.size_bytes
         # A root that has taken over from another may serve the old home once more, when the
         # other one had begun to serve this one.
         for held in sorted(arrival.held):
@@ -206,7 +223,9 @@ class Arrivals:
         turn.erase(f"migration/early/{journal_key(arrival.client)}/{number:09d}")
 
     def _take_held(self, arrival: Arrival, number: int, turn: Turn) -> None:
-        self._hand(arrival.held.pop(number), turn)
+        held = arrival.held.pop(number)
+        arrival.size_bytes -= held.parcel.size_bytes
+        self._hand(held, turn)
         turn.erase(f"migration/held/{journal_key(arrival.client)}/{number:09d}")
 
     def ended(self, client: Address, count: int, turn: Turn) -> None:

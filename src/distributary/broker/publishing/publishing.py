@@ -183,8 +183,8 @@ class Publishing(Part):
             return None
         cell = self.core.settings.space.cell_of(publication)
         root = self._root_of(cell)
-        key = self.core.rendezvous.key_of(cell)
-        full = self._offers.is_full(root) or self.core.links.is_full(key)
+        hop = self.core.membership.next_hop(self.core.rendezvous.key_of(cell))
+        full = self._offers.is_full(root) or self.core.links.is_full(hop)
         if not full or self.core.rendezvous.unwanted(cell, now_ns):
             return None
         gap_ns = self._offers.gap_ns(root, now_ns)

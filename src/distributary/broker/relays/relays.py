@@ -50,6 +50,7 @@ class Relays(Part):
         super().__init__(core)
         self._kept_ns = ns(core.settings.content.retention_s)
         self._handled: dict[_Attempt, set[str]] = {}
+        self._handled_max = core.settings.publishing.identities_max
         self._forgetting = Retention(core.timers, self._forget)
         self._under_way: Counter[_Attempt] = Counter()
         self._loaded: list[Portion] = []
@@ -97,6 +98,9 @@ class Relays(Part):
             self.carry_out(portion, turn)
             return
         handled = self._handled.get(_attempt(portion))
+        if handled is None and len(self._handled) >= self._handled_max:
+            # Its root sends it again, on another way if there is one.
+            return
         if handled is None or not handled.issuperset(portion.plan.homes()):
             self.carry_out(portion, turn)
 
