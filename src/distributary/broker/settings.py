@@ -113,7 +113,8 @@ class SubscriptionSettings:
     confirm_s
         After how long a home broker asks again that was not answered, at first.
     client_max
-        How many subscriptions a client may have.
+        How many subscriptions a client may have, and how many sources it may advertise or
+        objects announce.
     """
 
     queue_bytes: int = 256 * 2**20

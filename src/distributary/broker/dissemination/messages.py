@@ -20,6 +20,7 @@ __all__ = [
     "AskServed",
     "ContentLost",
     "ConversionLost",
+    "Deferred",
     "Item",
     "ItemId",
     "Missed",
@@ -31,6 +32,7 @@ __all__ = [
     "Served",
     "Settled",
     "Taken",
+    "offered",
 ]
 
 
@@ -96,6 +98,11 @@ class Item(NamedTuple):
         return self.tenant, self.source, self.cell, self.series
 
 
+def offered(identity: ItemId, root: str) -> object:
+    """Return by what the own outbox is asked whether an item is on its way to a root."""
+    return identity, root
+
+
 @wire(70, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -120,6 +127,11 @@ class Offer:
     first: int
     served: tuple[tuple[str, str], ...]
 
+    @property
+    def about(self) -> tuple[object, ...]:
+        """What waits for it, as `Links.carries` is asked."""
+        return (offered(self.item.identity, self.root),)
+
 
 @wire(71, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
@@ -127,6 +139,15 @@ class Taken:
     """A root has stored an item, and will see to it."""
 
     identity: ItemId
+
+
+@wire(431, Speaker.BROKER, since=2)
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """A root has no room for an item; it is to be offered again after some time."""
+
+    identity: ItemId
+    wait_ns: int
 
 
 @wire(72, Speaker.BROKER)

@@ -26,9 +26,15 @@ class Unsettled:
     A series follows the one that began before it. A publisher whose home is lost goes on at
     another, which numbers anew; what a home that was away has yet to get of the first series
     must not be overtaken by the second, although nothing in their numbers says so.
+
+    Attributes
+    ----------
+    bytes
+        What they take.
     """
 
     def __init__(self) -> None:
+        self.bytes = 0
         self._tasks: dict[ItemId, Task] = {}
         self._counts: Counter[Stream] = Counter()
         # By stream and home, in order: whatever the home has not confirmed, and some that it
@@ -52,6 +58,7 @@ class Unsettled:
         item = task.item
         if item.identity not in self._tasks:
             self._tasks[item.identity] = task
+            self.bytes += task.size_bytes
             self._counts[stream_of(item)] += 1
             for home in task.pending:
                 self.owe(task, home)
@@ -71,6 +78,7 @@ class Unsettled:
         item = task.item
         stream = stream_of(item)
         del self._tasks[item.identity]
+        self.bytes -= task.size_bytes
         self._counts[stream] -= 1
         if not self._counts[stream]:
             del self._counts[stream]

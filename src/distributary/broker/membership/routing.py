@@ -18,6 +18,10 @@ from distributary.topology.prefix_routing import narrowed, root_among
 __all__ = ["Distances", "Routes"]
 
 
+# So many ways are remembered. There are as many as brokers and cells, unless a peer makes up keys.
+_KEYS_MAX = 65_536
+
+
 class Routes:
     """What one broker needs to pass messages on, as long as nobody comes or goes.
 
@@ -58,6 +62,8 @@ class Routes:
         """Return the root of a key."""
         root = self._roots.get(key)
         if root is None:
+            if len(self._roots) >= _KEYS_MAX:
+                self._roots.clear()
             root = self._roots[key] = root_among(self.members, key)
         return root
 
@@ -66,6 +72,8 @@ class Routes:
         try:
             return self._hops[key]
         except KeyError:
+            if len(self._hops) >= _KEYS_MAX:
+                self._hops.clear()
             hop = self._hops[key] = self._find(key)
             return hop
 
