@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from benchmarks.broker import overload
 from benchmarks.study import Study
 
 __all__ = ["STUDIES"]
 
-STUDIES: tuple[Study, ...] = ()
+STUDIES: tuple[Study, ...] = (overload.STUDY,)
