@@ -91,6 +91,11 @@ def _run(size: Size, progress: Progress) -> Findings:
             publications=parameters.publications,
             duration_s=begin_s + parameters.seconds,
         ),
+        # Processors are the limit here, and not what homes keep for a while.
+        settings=replace(
+            scenario.settings,
+            publishing=replace(scenario.settings.publishing, items_max=parameters.publications),
+        ),
     )
     progress(f"{parameters.publications:,} publications in {parameters.seconds:g} s")
     simulation, repeats = Simulation(scenario, seed=_SEED), Repeats()
