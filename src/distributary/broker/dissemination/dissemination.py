@@ -20,6 +20,7 @@ from distributary.broker.core import Handler, Part
 from distributary.broker.dissemination.debts import Debts, Forgone, MissedRecord
 from distributary.broker.dissemination.known_plans import Prepared
 from distributary.broker.dissemination.messages import (
+    PRESSURE_SINCE,
     AskOwed,
     ContentLost,
     ConversionLost,
@@ -234,7 +235,8 @@ class Dissemination(Part):
             if known is None or known.following is None:
                 return
             offer = replace(offer, first=min(offer.first, known.following))
-        if self._is_unknown(item) and self._room.is_full(len(self._settled_items)):
+        full = self._room.is_full(len(self._settled_items)) and self._is_unknown(item)
+        if full and self._understood:
             wait_ns = self._room.wait_ns(turn.now_ns, self._forgetting.next_ns)
             self.core.tell(item.home, Deferred(item.identity, wait_ns), turn)
             return
@@ -250,6 +252,11 @@ class Dissemination(Part):
             self._tell_settled(item, (), turn)
             return
         self._offered_again(task, offer, turn)
+
+    @property
+    def _understood(self) -> bool:
+        """Whether all brokers know what it means to be deferred, or to have missed something."""
+        return self.core.membership.version >= PRESSURE_SINCE
 
     def _is_unknown(self, item: Item) -> bool:
         known = self._sequences.get(item.sequence)
@@ -601,7 +608,8 @@ class Dissemination(Part):
         for home in task.pending:
             if not self.core.membership.is_alive(home):
                 self._debts.owe(home, task)
-        if self._relief is None and self._debts.owed_most() is not None:
+        too_much = self._relief is None and self._debts.owed_most() is not None
+        if too_much and self._understood:
             self._relief = self.core.timers.at(turn.now_ns + _GIVE_UP_NS, self._relieve)
 
     def _relieve(self, turn: Turn) -> None:

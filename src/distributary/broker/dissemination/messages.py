@@ -16,6 +16,7 @@ from distributary.broker.encoding import wire
 from distributary.broker.plan_part import After, PlanPart
 
 __all__ = [
+    "PRESSURE_SINCE",
     "AskOwed",
     "AskServed",
     "ContentLost",
@@ -34,6 +35,10 @@ __all__ = [
     "Taken",
     "offered",
 ]
+
+
+PRESSURE_SINCE = 2
+"""The version with which roots defer items, and tell homes what they have missed."""
 
 
 class ItemId(NamedTuple):
@@ -141,7 +146,7 @@ class Taken:
     identity: ItemId
 
 
-@wire(431, Speaker.BROKER, since=2)
+@wire(431, Speaker.BROKER, since=PRESSURE_SINCE)
 @dataclass(frozen=True, slots=True)
 class Deferred:
     """A root has no room for an item; it is to be offered again after some time."""
@@ -291,7 +296,7 @@ class ConversionLost:
     homes: tuple[str, ...]
 
 
-@wire(430, Speaker.BROKER, since=2)
+@wire(430, Speaker.BROKER, since=PRESSURE_SINCE)
 @dataclass(frozen=True, slots=True)
 class Missed:
     """A root has given up what was for a home, which was away: it kept too much for it.

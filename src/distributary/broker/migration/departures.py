@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.deliveries.queues import Queued
-from distributary.broker.dissemination.messages import Missed
+from distributary.broker.dissemination.messages import PRESSURE_SINCE, Missed
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key
 from distributary.broker.migration.choice import Summary
@@ -158,7 +158,8 @@ class Departures:
         departure = self._by_client[local.client]
         if local.id in departure.given_up:
             return True
-        if not self._core.links.is_full(departure.target):
+        understood = self._core.membership.version >= PRESSURE_SINCE
+        if not (understood and self._core.links.is_full(departure.target)):
             return False
         departure.given_up.add(local.id)
         self.missed(local, 1, turn.now_ns, turn)
