@@ -50,7 +50,7 @@ def test_overload_slows_publishers_and_little_is_sent_again(
         assert repeats.again[kind] <= 0.02 * repeats.sent[kind], (repeats.again, repeats.sent)
     # Of all that clients send, with what they were told to wait with.
     published = simulation.world.message_counts["Publish"]
-    assert repeats.again["Accepted"] <= 0.02 * published
+    assert repeats.again["Accepted"] <= 0.03 * published
     assert largest <= EFFECTS_MAX
 
 

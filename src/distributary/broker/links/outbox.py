@@ -6,7 +6,7 @@ Retries: which messages are to be sent again, and when.
 from __future__ import annotations
 
 import heapq
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -200,7 +200,7 @@ class Outbox:
         self.flight: dict[int, Envelope] = {}
         self.timeout_ns = timeout_ns
         self.size_bytes = 0
-        self.abouts: Counter[object] = Counter()
+        self.abouts: dict[object, int] = {}
         self._waiting: deque[Envelope] | None = None
         self._next = first_number
         self._mean_ns = 0
@@ -235,7 +235,8 @@ class Outbox:
         """Add a message that is younger than all others; return whether it may leave already."""
         self._next = max(self._next, envelope.number + 1)
         self.size_bytes += len(envelope.message)
-        self.abouts.update(envelope.about)
+        for about in envelope.about:
+            self.abouts[about] = self.abouts.get(about, 0) + 1
         if self._waiting or not self._may_leave(envelope.number):
             if self._waiting is None:
                 self._waiting = deque()
