@@ -255,8 +255,8 @@ class PublishingSettings:
     items_max: int = 500_000
     bytes_max: int = 2**30
     identities_max: int = 2_000_000
-    untaken_items: int = 256
-    untaken_bytes: int = 8 * 2**20
+    untaken_items: int = 1_024
+    untaken_bytes: int = 16 * 2**20
     busy_s: float = 1.0
     busy_s_max: float = 60.0
     early_max: int = 64
