@@ -13,6 +13,7 @@ import numpy as np
 
 from distributary.broker.broker import Broker
 from distributary.broker.clock import Clock
+from distributary.broker.settings import Settings
 
 _LEAVES = (type(None), bool, int, float, str, bytes, Enum)
 _CODE = (type, types.FunctionType, types.BuiltinFunctionType)
@@ -61,6 +62,46 @@ class _Walk:
         if isinstance(value, list | tuple | deque):
             return tuple(map(self.plain, value))
         return tuple((name, self.plain(held)) for name, held in _attributes(value))
+
+
+def containers_of(broker: Broker) -> dict[str, list[int]]:
+    """Return how much is in every container of a broker, by `Class.attribute`."""
+    found: dict[str, list[int]] = {}
+    for held in _everything(broker.core):
+        if not isinstance(held, _CONTAINERS):
+            for name, value in _attributes(held):
+                if isinstance(value, _CONTAINERS):
+                    found.setdefault(f"{type(held).__name__}.{name}", []).append(len(value))
+    return found
+
+
+def bytes_in(broker: Broker) -> int:
+    """Return how many bytes of texts and messages a broker has in memory."""
+    return sum(len(held) for held in _everything(broker.core) if isinstance(held, str | bytes))
+
+
+_CONTAINERS = (dict, list, set, frozenset, deque, tuple)
+
+
+def _everything(root: object) -> Iterator[Any]:
+    """Go through all that can be reached, each object once; code and settings are left out."""
+    seen: dict[int, object] = {}
+    left = [root]
+    while left:
+        value = left.pop()
+        if isinstance(value, types.MethodType):
+            value = value.__self__
+        leaf = isinstance(value, str | bytes)
+        if id(value) in seen or (isinstance(value, (*_LEAVES, *_CODE, Settings)) and not leaf):
+            continue
+        seen[id(value)] = value
+        yield value
+        if isinstance(value, dict):
+            left += [*value.keys(), *value.values()]
+        elif isinstance(value, _CONTAINERS):
+            left += value
+        elif not leaf:
+            left += [held for _, held in _attributes(value)]
 
 
 def _attributes(value: object) -> Iterator[tuple[str, object]]:

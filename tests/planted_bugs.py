@@ -58,6 +58,7 @@ from distributary.broker.subscriptions.matching import Covering, _alike
 from distributary.broker.subscriptions.subscription import LocalSubscription, SubscriptionRecord
 from distributary.broker.subscriptions.subscriptions import Subscriptions
 from distributary.simulator.node import Node
+from distributary.simulator.workload.publisher import Publisher
 
 __all__ = ["BUGS", "Bug"]
 
@@ -80,6 +81,8 @@ class Bug:
         Whether it takes more than a few runs to notice it.
     also
         Further parts that are broken in the same way, where one of them would hide the other.
+    publisher
+        What stands in for clients that publish.
     """
 
     scenario: str
@@ -88,10 +91,13 @@ class Bug:
     node: type[Node] = Node
     rare: bool = False
     also: tuple[type[Part], ...] = ()
+    publisher: type[Publisher] = Publisher
 
     @property
     def name(self) -> str:
         """What it does wrong, in a few words."""
+        if self.publisher is not Publisher:
+            return self.publisher.__name__
         return (self.part or self.node).__name__
 
     @property
@@ -218,7 +224,28 @@ class OffersOnce(Publishing):
         pass
 
 
+class NeverBusy(Publishing):
+    """Takes whatever comes, however much it keeps and its roots have not taken."""
+
+    def obstacle(self, *_: Any) -> None:
+        return None
+
+
+class IgnoresBusy(Publisher):
+    """Publishes again at its own pace, whatever its home says."""
+
+    def _busy(self, message: Any) -> None:
+        pass
+
+
 # Roots.
+
+
+class NeverGivesUp(Dissemination):
+    """Keeps everything for homes that are away."""
+
+    def _relieve(self, *_: Any) -> None:
+        pass
 
 
 class _TakesAny(Sequence):
@@ -694,6 +721,9 @@ BUGS: tuple[Bug, ...] = (
     Bug("changes", ONCE, ForgetsWhatWasBefore),
     Bug("changes", ONCE, ChangesAtOnce),
     Bug("changes", "selection", ServesBoth),
+    Bug("overload", "stores", NeverBusy),
+    Bug("overload", "pressure", publisher=IgnoresBusy),
+    Bug("absent", "delays", NeverGivesUp),
     Bug("away", "pressure", KeepsToNoWindow),
     Bug("away", "pressure", ignores(Deliveries, ClientGone)),
     Bug("away", ONCE, WaitsForMore),

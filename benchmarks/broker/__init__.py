@@ -6,6 +6,7 @@ from benchmarks.broker import (
     durable_operations,
     idle_subscriptions,
     long_turns,
+    overload,
     relay_turns,
     root_turns,
     steady_home,
@@ -22,4 +23,5 @@ STUDIES = (
     idle_subscriptions.STUDY,
     three_hops.STUDY,
     durable_operations.STUDY,
+    overload.STUDY,
 )

@@ -110,7 +110,7 @@ def replay(recording: Recording, *, portions: int = 1, repeats: int = 3) -> Repl
         broker = _warm(recording)
         loop_s = _loop_s()
         spent_s = 0.0
-        parsed_before = publication_of.cache_info().misses
+        parsed_before = publication_of.misses()
         for at, portion in enumerate(_portions(recording, portions)):
             began = time.process_time()
             _tell(broker, portion)
@@ -118,7 +118,7 @@ def replay(recording: Recording, *, portions: int = 1, repeats: int = 3) -> Repl
             best[at] = min(best[at], portion_s)
             spent_s += portion_s
         loops.append(2.0 * spent_s / (loop_s + _loop_s()))
-        parsed = publication_of.cache_info().misses - parsed_before
+        parsed = publication_of.misses() - parsed_before
         gc.enable()
     return Replayed(tuple(best), median(loops), _count_calls(recording), parsed)
 
@@ -143,7 +143,7 @@ def _warm(recording: Recording) -> Broker:
     rng.setstate(recording.rng_state)
     broker = Broker(recording.identity, recording.settings, rng=rng)
     # Other brokers of this process have read the same events; in one of its own nobody has.
-    publication_of.cache_clear()
+    publication_of.clear()
     _tell(broker, recording.calls[: recording.mark])
     gc.collect()
     gc.disable()

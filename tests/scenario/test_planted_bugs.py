@@ -20,7 +20,9 @@ def check(bug: Bug) -> None:
     """See that somebody complains within the first seeds, and that it is whom the bug names."""
     scenario = read_scenario(SCENARIOS / f"{bug.scenario}.toml")
     for seed in range(SEEDS):
-        simulation = Simulation(scenario, seed=seed, parts=bug.parts, node=bug.node)
+        simulation = Simulation(
+            scenario, seed=seed, parts=bug.parts, node=bug.node, publisher=bug.publisher
+        )
         simulation.run()
         if simulation.violations:
             assert bug.checker in {violation.checker for violation in simulation.violations}

@@ -68,7 +68,8 @@ LANE = frozenset(
     for kind in kinds().values()
     if kind.__module__ == membership.__name__ and speaker_of(kind) is Speaker.BROKER
 )
-"""The kinds of messages that wait for nothing: neither for commits here, nor for others in line."""
+"""Messages that wait neither for a commit nor for others before them: who has much to do is
+alive, and how far away it is does not depend on that."""
 
 
 class _Turn:

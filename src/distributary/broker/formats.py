@@ -14,6 +14,7 @@ import numpy as np
 
 from distributary.arrays import BoolArray
 from distributary.broker.blob import Blob
+from distributary.broker.caches import cached_by_text
 from distributary.broker.dissemination.messages import Item
 from distributary.broker.plan_part import PlanPart
 from distributary.broker.settings import Settings, graph_of
@@ -144,7 +145,7 @@ def useful(
     return graph.restricted_to(indices), indices
 
 
-@lru_cache(maxsize=8192)
+@cached_by_text(8192)
 def publication_of(event: str) -> Publication:
     """Return the event in a text.
 
@@ -165,7 +166,7 @@ def publication_of(event: str) -> Publication:
     return parse_event(event)
 
 
-@lru_cache(maxsize=4096)
+@cached_by_text(4096)
 def profile_of(text: str) -> DeviceProfile:
     """Return the device profile in a text.
 
@@ -177,14 +178,14 @@ def profile_of(text: str) -> DeviceProfile:
     return DeviceProfile.parse(parse_document(text))
 
 
-@lru_cache(maxsize=8192)
+@cached_by_text(8192)
 def delivered_event(event: str, media_type: str) -> str:
     """Return an event as it is delivered beside content that was converted."""
     converted = delivered(publication_of(event), media_type, None)
     return json.dumps(converted.document(), ensure_ascii=False, separators=(",", ":"))
 
 
-@lru_cache(maxsize=256)
+@cached_by_text(256)
 def inline_blob(event: str, media_type: str) -> tuple[Blob, bytes]:
     """Return what refers to the content that is in an event, and that itself."""
     data = publication_of(event).content

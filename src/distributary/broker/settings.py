@@ -113,7 +113,8 @@ class SubscriptionSettings:
     confirm_s
         After how long a home broker asks again that was not answered, at first.
     client_max
-        How many subscriptions a client may have.
+        How many subscriptions a client may have, and how many sources it may advertise or
+        objects announce.
     """
 
     queue_bytes: int = 256 * 2**20
@@ -254,8 +255,8 @@ class PublishingSettings:
     items_max: int = 500_000
     bytes_max: int = 2**30
     identities_max: int = 2_000_000
-    untaken_items: int = 256
-    untaken_bytes: int = 8 * 2**20
+    untaken_items: int = 1_024
+    untaken_bytes: int = 16 * 2**20
     busy_s: float = 1.0
     busy_s_max: float = 60.0
     early_max: int = 64

@@ -13,6 +13,9 @@ from distributary.broker.effects import Turn
 
 __all__ = ["Backoff", "Retention", "Timer", "Timers"]
 
+# So many that are cancelled do not matter.
+_CANCELLED_MIN = 1_000
+
 
 # A turn does not do more than this, so that it does not take long: what a timer calls may plan and
 # send an item, and what is forgotten is erased.
@@ -26,17 +29,26 @@ _TICK_NS = 50_000_000
 class Timer:
     """One thing to be done at some time, unless it is cancelled."""
 
-    __slots__ = ("arguments", "at_ns", "call")
+    __slots__ = ("_timers", "arguments", "at_ns", "call")
 
-    def __init__(self, at_ns: int, call: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    def __init__(
+        self,
+        timers: Timers,
+        at_ns: int,
+        call: Callable[..., None],
+        arguments: tuple[Any, ...],
+    ) -> None:
+        self._timers = timers
         self.at_ns = at_ns
         self.call: Callable[..., None] | None = call
         self.arguments = arguments
 
     def cancel(self) -> None:
         """Do nothing when the time comes."""
-        self.call = None
-        self.arguments = ()
+        if self.call is not None:
+            self.call = None
+            self.arguments = ()
+            self._timers.cancelled()
 
 
 class Timers:
@@ -45,10 +57,23 @@ class Timers:
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Timer]] = []
         self._count = 0
+        self._cancelled = 0
+
+    def cancelled(self) -> None:
+        """Note that one is cancelled; when most are, forget them.
+
+        Some would stay for days otherwise. To look for each at once would take longer than all
+        the rest that is done with it.
+        """
+        self._cancelled += 1
+        if self._cancelled > max(len(self._heap) // 2, _CANCELLED_MIN):
+            self._heap[:] = [entry for entry in self._heap if entry[2].call is not None]
+            heapq.heapify(self._heap)
+            self._cancelled = 0
 
     def at(self, at_ns: int, call: Callable[..., None], *arguments: Any) -> Timer:
         """Have `call(turn, *arguments)` called at a time."""
-        timer = Timer(at_ns, call, arguments)
+        timer = Timer(self, at_ns, call, arguments)
         self._count += 1
         heapq.heappush(self._heap, (at_ns, self._count, timer))
         return timer
@@ -58,6 +83,7 @@ class Timers:
         heap = self._heap
         while heap and heap[0][2].call is None:
             heapq.heappop(heap)
+            self._cancelled -= 1
         return heap[0][0] if heap else None
 
     def run(self, turn: Turn) -> None:
@@ -66,10 +92,12 @@ class Timers:
         left = _CALLS_MAX
         while left and heap and heap[0][0] <= turn.now_ns:
             timer = heapq.heappop(heap)[2]
-            if timer.call is not None:
-                left -= 1
-                call, timer.call = timer.call, None
-                call(turn, *timer.arguments)
+            if timer.call is None:
+                self._cancelled -= 1
+                continue
+            left -= 1
+            call, timer.call = timer.call, None
+            call(turn, *timer.arguments)
 
 
 class Backoff:
@@ -145,6 +173,11 @@ class Retention(Generic[_Key]):
             if self._timer is not None:
                 self._timer.cancel()
             self._timer = self._timers.at(at_ns, self._due)
+
+    @property
+    def next_ns(self) -> int | None:
+        """When the next one is forgotten."""
+        return self._heap[0][0] if self._heap else None
 
     def _due(self, turn: Turn) -> None:
         heap = self._heap

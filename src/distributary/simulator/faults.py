@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from distributary.broker.addresses import HOST, Address, Speaker
 from distributary.broker.blob import Blob
@@ -15,6 +16,7 @@ from distributary.broker.settings import ns
 from distributary.simulator.checkers.outages import OutagesCheck
 from distributary.simulator.content_store import FETCH, FetchFault, Obstacle
 from distributary.simulator.conversions import ConversionOutcome, Convert
+from distributary.simulator.disk import Disk
 from distributary.simulator.message_sizes import weigh
 from distributary.simulator.network import Disturbance, SimulatedNetwork
 from distributary.simulator.scenario import Fault
@@ -27,8 +29,11 @@ _LASTING_S = 15.0
 _NOTICED_S = 1.0
 _MIXED_KINDS = ("drop", "duplicate", "reorder", "delay", "partition", "crash", "torn", "slow")
 # The kinds that concern one broker unless the scenario says how many.
-_ONE = frozenset(("partition", "crash", "torn", "commit", "handler", "lost", "leave", "slow"))
+_ONE = frozenset(
+    ("partition", "crash", "torn", "commit", "full", "handler", "lost", "leave", "slow")
+)
 _NS_PER_MS = 1e6
+_BYTES_PER_KILOBYTE = 1e3
 
 
 @dataclass(frozen=True)
@@ -136,6 +141,8 @@ class FaultInjector:
         The brokers that have been told to leave.
     refused
         The digests of content and formats into which it could not be converted.
+    failed_commits
+        How many commits did not fit on a disk.
     outages
         Told which hosts lose their connection, and get it back.
     """
@@ -158,6 +165,7 @@ class FaultInjector:
         self._rng = rng
         self._crashes: dict[str, int] = {}
         self.outages = OutagesCheck()
+        self.failed_commits = 0
         self.lost: dict[str, int] = {}
         self.leaving: set[str] = set()
         self.refused: set[tuple[str, str]] = set()
@@ -197,6 +205,10 @@ class FaultInjector:
                 case "commit" | "handler":
                     for broker in planned.brokers:
                         self._world.at(begin, self._fail, broker, planned.fault, end)
+                case "full":
+                    for broker in planned.brokers:
+                        self._world.at(begin, self._fill, broker, planned.fault.kilobytes)
+                        self._world.at(end, self._make_room, broker)
                 case "lost":
                     for broker in planned.brokers:
                         self._world.at(begin, self._lose, broker)
@@ -308,6 +320,26 @@ class FaultInjector:
             )
 
         self._world.fail(broker, wanted, commit=fault.kind == "commit")
+
+    def _fill(self, broker: str, kilobytes: float) -> None:
+        """Have a disk take no more than so much."""
+        node, world = self._world.nodes[broker], self._world
+
+        def say(message: object) -> None:
+            # When the commit is done that has shown it.
+            world.at(world.now_ns, partial(world.tell, broker, message, sender=HOST))
+
+        node.disk = Disk(node.journal, round(kilobytes * _BYTES_PER_KILOBYTE), say)
+
+    def _make_room(self, broker: str) -> None:
+        node = self._world.nodes[broker]
+        disk, node.disk = node.disk, None
+        if disk is None:
+            return
+        self.failed_commits += disk.failed
+        disk.recover()
+        if disk.stopped:
+            self._world.restart(broker, *self._first(broker))
 
     def _leave(self, broker: str, end_ns: int) -> None:
         """Have a broker say goodbye, and stop it when it has nothing more to tell others."""

@@ -13,9 +13,10 @@ from distributary.broker.broker import Broker
 from distributary.broker.driver import LANE, Driver
 from distributary.broker.effects import ConversionRefused, Converted, Effect, PlanMade
 from distributary.broker.encoding import VERSION, decode
-from distributary.broker.host import ClientBack, ClientGone, ContentHeld, Detached
+from distributary.broker.host import ClientBack, ClientGone, ContentHeld, Detached, StorageLow
 from distributary.broker.planning import PlanningProblem
 from distributary.simulator.conversions import Converter
+from distributary.simulator.disk import Disk
 from distributary.simulator.processor import Job, Processor
 
 if TYPE_CHECKING:
@@ -101,6 +102,8 @@ class Node(Processor):
         The clients that the host knows to be without a connection, since when.
     at_commit
         Asked at every commit what becomes of it; None when nothing does.
+    disk
+        How much room there is on the disk, if that matters.
     """
 
     driver_class: type[Driver] = Driver
@@ -121,6 +124,7 @@ class Node(Processor):
         self.detached = False
         self.absent: dict[Address, int] = {}
         self.at_commit: AtCommit | None = None
+        self.disk: Disk | None = None
         self._first: tuple[object, ...] = ()
         self._wake_ns: int | None = None
         self._sends_left: int | None = None
@@ -168,7 +172,10 @@ class Node(Processor):
             self.world.tell(self.identity, ClientBack(client), sender=HOST)
 
     def take(self, message: object, sender: Address) -> None:
-        """Take a message that has arrived, when the processor has time for it."""
+        """Take a message that has arrived, when the processor has time for it.
+
+        Those of membership have a lane of their own: otherwise load would change routes.
+        """
         self.absent.pop(sender, None)
         if self.message_ns > 0.0 and type(message) not in LANE:
             self.queue((sender, message))
@@ -209,7 +216,8 @@ class Node(Processor):
         """Return what the broker is told before it starts."""
         absent = [ClientGone(client) for client in sorted(self.absent)]
         held = ContentHeld(tuple(sorted(self.store.items())))
-        return (*self._first, held, *absent, *([Detached()] if self.detached else []))
+        low = [StorageLow()] if self.disk is not None and self.disk.low else []
+        return (*self._first, held, *absent, *([Detached()] if self.detached else []), *low)
 
     def commit(self, writes: Mapping[str, bytes | None]) -> bool:
         """Write to the disk, which takes no time unless the scenario says so."""
@@ -282,8 +290,11 @@ class Node(Processor):
         self.world.has_left(self.identity)
 
     def stopped(self, reason: str) -> None:
-        """Go down for ever."""
+        """Go down for ever, or until there is room on the disk."""
         self.go_down()
+        if self.disk is not None:
+            self.disk.stopped = True
+            return
         self.world.has_stopped(self.identity, reason)
 
     # The disk.
@@ -302,6 +313,8 @@ class Node(Processor):
     def _write(self, writes: Mapping[str, bytes | None]) -> bool:
         """Write, unless the broker goes down here, which is never answered."""
         fate = None if self.at_commit is None or self.busy else self.at_commit(writes)
+        if fate is None and self.disk is not None and not self.disk.takes(writes):
+            fate = CommitFailed("no room is left on the disk")
         if fate is None:
             self.put(writes)
             return True

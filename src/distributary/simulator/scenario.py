@@ -53,6 +53,7 @@ FAULT_KINDS = (
     "detached",
     "torn",
     "commit",
+    "full",
     "handler",
     "conversion",
     "converters",
@@ -156,6 +157,7 @@ class WorkloadTable:
     stuck: float = fraction(0.0)
     away: float = fraction(0.0)
     away_s: tuple[float, float] = pair((5.0, 20.0), 0.0, _SECONDS_MAX)
+    delay_s_max: float = bounded(0.0, 0.0, _SECONDS_MAX)
     changing: float = fraction(0.0)
     changes: int = bounded(2, 1, 100)
     twins: float = fraction(0.0)
@@ -202,6 +204,7 @@ class Fault:
     extra_ms: float = bounded(500.0, 0.0, _MILLISECONDS_MAX)
     factor: float = bounded(20.0, _FACTOR_MIN, 1e6)
     seconds: float = bounded(0.5, 0.0, 3600.0)
+    kilobytes: float = bounded(100.0, 0.0, 1e9)
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ _KINDS = {
     "extra_ms": frozenset(("reorder", "delay", "mix")),
     "factor": frozenset(("slow", "mix")),
     "seconds": frozenset(("skew", "slew")),
+    "kilobytes": frozenset(("full",)),
 }
 _CHOOSING = ("brokers", "count", "share")
 # What happens to a broker, and so needs one that is there.

@@ -33,6 +33,7 @@ from distributary.broker.telemetry import (
     SetAsideMessage,
 )
 from distributary.simulator.checkers.content import ContentCheck
+from distributary.simulator.checkers.delays import DelaysCheck
 from distributary.simulator.checkers.ends import EndsCheck
 from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
 from distributary.simulator.checkers.holds import HoldsCheck
@@ -42,6 +43,7 @@ from distributary.simulator.checkers.pressure import PressureCheck
 from distributary.simulator.checkers.roots import RootsCheck
 from distributary.simulator.checkers.selection import SelectionCheck
 from distributary.simulator.checkers.sources import SourcesCheck
+from distributary.simulator.checkers.stores import StoresCheck
 from distributary.simulator.checkers.tolerances import TolerancesCheck
 from distributary.simulator.checkers.trees import TreesCheck
 from distributary.simulator.checkers.violation import Checker, Violation
@@ -54,6 +56,7 @@ from distributary.simulator.places import find_places
 from distributary.simulator.scenario import Scenario
 from distributary.simulator.workload.content_clients import ContentClients
 from distributary.simulator.workload.device import Device
+from distributary.simulator.workload.publisher import Publisher
 from distributary.simulator.workload.stream_clients import StreamClients
 from distributary.simulator.world import World
 
@@ -67,6 +70,10 @@ _WINDOWS = 60
 _KEYS_MAX = 64
 # After this long without a fault everybody knows who is there, if nothing is wrong.
 _QUIET_S = 25.0
+# Clients of brokers that take longer over messages hear things late.
+_HEARS_MS = 100.0
+# How often disks are looked at.
+_STORES_S = 5.0
 # How many times as long as it should take to settle a run goes on while there is progress.
 _PATIENCE = 20
 _NS_PER_MS = 1e6
@@ -85,6 +92,8 @@ class Simulation:
         What becomes of conversions, in place of what the graph says.
     node
         A class that stands in for the hosts of brokers.
+    publisher
+        A class that stands in for clients that publish.
 
     Attributes
     ----------
@@ -101,6 +110,7 @@ class Simulation:
         parts: Mapping[str, type[Part]] | None = None,
         convert: Convert | None = None,
         node: type[Node] = Node,
+        publisher: type[Publisher] = Publisher,
     ) -> None:
         self.scenario = scenario
         self.seed = seed
@@ -119,8 +129,9 @@ class Simulation:
         chance = random.Random(f"{seed}/workload")
         brokers = self.places.identifiers
         self.content = ContentClients(
-            self.world, scenario, self.ledger, self.places, self.network, chance
+            self.world, scenario, self.ledger, self.places, self.network, chance, publisher
         )
+        self.ledger.may_miss = self._may_miss
         window_ns = max(1, ns(workload.duration_s / _WINDOWS))
         self.streams = StreamClients(self.world, scenario, self.ledger, brokers, window_ns, chance)
         self._chance = random.Random(f"{seed}/faults")
@@ -144,8 +155,16 @@ class Simulation:
         self.pressure = PressureCheck(
             scenario.settings.subscriptions,
             lambda broker, client: self.world.nodes[broker].absent.get(client),
+            hears=not (planned or overlay.access_loss or overlay.message_ms > _HEARS_MS),
         )
         self.world.listeners.append(self.pressure.listen)
+        self.stores = StoresCheck(scenario.settings, self._disks)
+        faulty = {broker for one in planned for broker in one.brokers}
+        self.delays = DelaysCheck(
+            self.ledger,
+            workload.delay_s_max,
+            lambda name: name in faulty or self._is_concerned(name, faulty),
+        )
         self.trees = TreesCheck(lambda: self.streams.homes, self.faults.lost)
         takes_time = (
             bool(self.places.delays_ns.any())
@@ -168,6 +187,8 @@ class Simulation:
             self.sources,
             self.pressure,
             ContentCheck(self.world),
+            self.stores,
+            self.delays,
             self.trees,
             self.tolerances,
             self.holds,
@@ -209,6 +230,7 @@ class Simulation:
         self.faults.schedule()
         self._schedule_shift()
         self.world.at(self._window_ns, self._measure)
+        self.world.at(ns(_STORES_S), self._look_at_stores)
         workload = self.scenario.workload
         active_ns = ns(max(workload.duration_s, self.faults.last_s))
         quiet_ns = min(active_ns + ns(_QUIET_S), self.end_ns)
@@ -339,6 +361,27 @@ class Simulation:
             {client.address for client in self._clients_of(broker)},
             is_kept_elsewhere=self._kept_elsewhere(broker),
         )
+
+    def _look_at_stores(self) -> None:
+        self.stores.look(self.world.now_ns)
+        self.world.at(self.world.now_ns + ns(_STORES_S), self._look_at_stores)
+
+    def _disks(self) -> dict[str, dict[str, bytes]]:
+        return {identity: node.journal for identity, node in sorted(self.world.nodes.items())}
+
+    def _device(self, address: str) -> Device | None:
+        device = self.world.clients.get(address)
+        return device if isinstance(device, Device) else None
+
+    def _may_miss(self, client: str) -> bool:
+        """Whether the home of a client has been down."""
+        device = self._device(client)
+        return device is not None and self.world.nodes[device.home].life > 0
+
+    def _is_concerned(self, client: str, faulty: set[str]) -> bool:
+        """Whether something goes wrong with a client, or with its home."""
+        device = self._device(client)
+        return device is not None and (device.concerned or device.home in faulty)
 
     def _clients_of(self, broker: str) -> list[Device]:
         clients = (*self.content.subscribers, *self.content.publishers, *self.streams.followers)

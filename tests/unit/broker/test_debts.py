@@ -154,6 +154,17 @@ def test_a_root_that_crashes_remembers_whom_it_has_given_up(crashed: float) -> N
     assert absence.got("t") == {1, 2, 3, 4}
 
 
+def test_nobody_is_given_up_who_would_not_understand_it() -> None:
+    """While an overlay is upgraded, some brokers do not know what `Missed` means."""
+    absence = Absence(narrow(3))
+    absence.part.core.version = 1
+    assert absence.part.core.membership.version == 1
+    absence.go(absence.away)
+    absence.publish(6)
+    assert absence.kept() == 6
+    assert absence.part._relief is None
+
+
 def test_bytes_count_too() -> None:
     absence = Absence(narrow(10**6, 3_000))
     absence.go(absence.away)

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.content_worlds import SETTINGS, ContentWorld
-from tests.publishing_homes import Home, event, numbered
+from tests.publishing_homes import Home as AnyHome
+from tests.publishing_homes import event, numbered
 
 from distributary.broker.client import Accepted, Busy, Publish, Refused
 from distributary.broker.dissemination.messages import ItemId
@@ -30,6 +31,14 @@ BAD: dict[str, Any] = {"time": "yesterday"}
 
 def limited(**changes: Any) -> Settings:
     return replace(Settings(), publishing=replace(PublishingSettings(), **changes))
+
+
+class Home(AnyHome):
+    """One of which it does not matter here how long it has clients wait."""
+
+    def tell(self, message: object, sender: str = "@c") -> list[Any]:
+        answers = super().tell(message, sender)
+        return [replace(one, wait_ns=ns(1.0)) if isinstance(one, Busy) else one for one in answers]
 
 
 def accepted(number: int, session: str = "a") -> Accepted:

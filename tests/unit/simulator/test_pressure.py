@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.content_worlds import ContentWorld
+from tests.publishing_homes import Home, numbered
+from tests.unit.simulator.ledgers import Book
 
 from distributary.broker.blob import Blob
 from distributary.broker.client import (
     Acknowledge,
     AskStatus,
+    Busy,
     Delivery,
     Ended,
+    Publish,
     Subscribed,
     Undeliverable,
 )
-from distributary.broker.host import ClientBack, ClientGone
+from distributary.broker.host import ClientBack, ClientGone, StorageLow, StorageRecovered
 from distributary.broker.migration.messages import Connect
-from distributary.broker.settings import SubscriptionSettings, ns
+from distributary.broker.settings import (
+    ContentSettings,
+    PublishingSettings,
+    Settings,
+    SubscriptionSettings,
+    ns,
+)
+from distributary.simulator.checkers.delays import DelaysCheck
 from distributary.simulator.checkers.pressure import PressureCheck
+from distributary.simulator.checkers.stores import StoresCheck
+from distributary.simulator.disk import Disk
 
 WINDOW = SubscriptionSettings(window_items=3, window_bytes=1_000)
 
@@ -30,6 +45,88 @@ def check(*messages: object, gone_ns: int | None = None) -> list[str]:
         parties = ("@a", "aa") if said_by_client else ("aa", "@a")
         pressure.listen(*parties, message, ns(second))
     return [violation.what for violation in pressure.violations]
+
+
+def told(*messages: tuple[float, object], hears: bool = True) -> list[str]:
+    """What is complained about when a publisher and its home say this, at these seconds."""
+    pressure = PressureCheck(WINDOW, lambda broker, client: None, hears=hears)
+    for second, message in messages:
+        parties = ("@p", "aa") if isinstance(message, Publish) else ("aa", "@p")
+        pressure.listen(*parties, message, ns(second))
+    return [violation.what for violation in pressure.violations]
+
+
+def test_who_is_told_to_wait_waits() -> None:
+    busy = Busy(ns(10.0), session="a", number=5)
+    for number, second, seen in ((5, 2.0, False), (5, 4.0, True), (4, 4.0, False), (9, 8.0, True)):
+        again = Publish("", session="a", number=number)
+        assert bool(told((1.0, busy), (second, again))) == seen, (number, second)
+    late, other = Publish("", session="a", number=5), Publish("", session="b", number=5)
+    assert told((1.0, busy), (11.0, late), (12.0, late)) == []
+    assert told((1.0, busy), (5.0, other)) == []
+    assert told((1.0, busy), (5.0, late), hears=False) == [], "it may not have heard of it"
+
+
+def test_stores_are_held_against_the_settings() -> None:
+    home = Home()
+    home.tell(numbered(1))
+    home.tell(numbered(2))
+    for most, seen in ((2, False), (1, True)):
+        limited = replace(Settings(), publishing=PublishingSettings(items_max=most))
+        check = StoresCheck(limited, lambda: {"aa": home.journal})
+        check.look(5)
+        assert bool(check.violations) == seen
+    early = ContentSettings(items_max=1, early_items=0)
+    check = StoresCheck(replace(Settings(), content=early), lambda: {"aa": home.journal})
+    check.look(5)
+    (violation,) = check.violations
+    assert violation.what == "aa keeps 2 items, more than 1"
+
+
+def test_delays_of_those_who_are_not_concerned_are_compared() -> None:
+    book = Book()
+    check = DelaysCheck(book.ledger, 1e-9, lambda name: name == "@b")
+    other = DelaysCheck(book.ledger, 1.0, lambda name: name == "h")
+    for name in ("a", "b"):
+        book.subscribe(name)
+    book.publish("1")
+    for name in ("b", "a"):
+        book.deliver(name, "1")
+    for one in (check, other):
+        one.finish(book.now_ns)
+    (violation,) = check.violations
+    assert violation.what.startswith("a of @a waited 0.0 s for /p 1, although nothing was wrong")
+    assert [one.what for one in other.violations] == ["everybody was concerned by a fault"]
+
+
+def test_a_disk_takes_no_more_than_there_is_room_for() -> None:
+    journal: dict[str, bytes] = {"old": bytes(100)}
+    said: list[object] = []
+    disk = Disk(journal, 100, said.append)
+
+    def commit(**writes: bytes | None) -> bool:
+        if not disk.takes(writes):
+            return False
+        for key, record in writes.items():
+            if record is None:
+                del journal[key]
+            else:
+                journal[key] = record
+        return True
+
+    assert commit(a=bytes(40))
+    assert (said, disk.low) == ([], False)
+    assert commit(b=bytes(19))
+    assert said == [StorageLow()]
+    assert not commit(c=bytes(60))
+    assert disk.failed == 1
+    assert commit(b=bytes(58)), "in the place of what was there"
+    assert not commit(b=bytes(59))
+    assert commit(a=None, c=bytes(35)), "what makes room always fits"
+    assert commit(b=None, old=None)
+    assert said == [StorageLow(), StorageRecovered()]
+    disk.recover()
+    assert len(said) == 2
 
 
 def sent(number: int, size_bytes: int = 100) -> Delivery:

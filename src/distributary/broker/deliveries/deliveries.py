@@ -81,7 +81,10 @@ class Deliveries(Part):
         super().__init__(core)
         settings = core.settings
         self._queues = Queues(core)
-        self._items = FinishedItems()
+        content = settings.content
+        self._items = FinishedItems(content.early_items, content.early_bytes)
+        self._identities_max = settings.publishing.identities_max
+        self._doubted_max = content.early_items
         # Longer than anybody may send an item again. A root can go down before it hears that we
         # have served the item; another takes over, and is told; the first comes back any time
         # before it counts as lost, still waits for us, and sends it anew. So does a root to
@@ -155,8 +158,14 @@ class Deliveries(Part):
     def receive(self, arrival: Arrival, turn: Turn) -> None:
         """Take an item for clients of this broker, in its turn."""
         item = arrival.item
+        if len(self._items) >= self._identities_max and self._items.get(item.identity) is None:
+            # It could not be remembered, and come twice. Its root sends it again, and slows
+            # publishers down until then.
+            return
         if self._is_doubtful(item, turn.now_ns):
             self._stop_doubting(item.identity, turn)
+            if len(self._doubted) >= self._doubted_max:
+                self._stop_doubting(next(iter(self._doubted)), turn)
             self._doubted[item.identity] = arrival
             self._refer(arrival)
             self._doubting.keep(item.identity, turn.now_ns + self._kept_ns)
@@ -168,6 +177,7 @@ class Deliveries(Part):
         if self._items.holds_back(arrival):
             if self._items.hold(arrival):
                 self._refer(arrival)
+                self._release(self._items.surplus(), turn)
             self._abandoning.keep(arrival.awaited, turn.now_ns + self._kept_ns)
             return
         self._store(arrival, turn)
@@ -323,6 +333,8 @@ class Deliveries(Part):
         migration, subscription = self.core.migration, local.id
         place = (item.cell, item.series, item.number)
         if migration.has_left(parcel.client):
+            if migration.misses(local, turn):
+                return True
             if migration.keeps(parcel.client):
                 parcel = self._queues.put(subscription, parcel, turn)
                 kept.append(parcel)

@@ -91,9 +91,23 @@ class Finished:
 
 
 class FinishedItems:
-    """The items that a home broker is done with, and those that wait for one."""
+    """The items that a home broker is done with, and those that wait for one.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    items_max, bytes_max
+        How many may wait. With more the oldest are forgotten: roots send them again.
+
+    Attributes
+    ----------
+    held_items, held_bytes
+        How many wait.
+    """
+
+    def __init__(self, items_max: int = 4_096, bytes_max: int = 2**26) -> None:
+        self._items_max, self._bytes_max = items_max, bytes_max
+        self.held_items = 0
+        self.held_bytes = 0
         self._finished: dict[ItemId, Finished] = {}
         self._numbers: dict[Sequence, dict[int, Finished]] = {}
         self._held: dict[tuple[Sequence, int], list[Arrival]] = {}
@@ -102,6 +116,9 @@ class FinishedItems:
         """Go through what is done, by identity."""
         for identity in sorted(self._finished):
             yield self._finished[identity]
+
+    def __len__(self) -> int:
+        return len(self._finished)
 
     def get(self, identity: ItemId) -> Finished | None:
         """Return what is known of an item, if it is done."""
@@ -150,15 +167,34 @@ class FinishedItems:
         if any(_same(arrival, other) for other in held):
             return False
         held.append(arrival)
+        self.held_items += 1
+        self.held_bytes += _held_bytes(arrival)
         return True
 
     def released(self, item: Item) -> list[Arrival]:
         """Return what waited for an item, which is done now."""
-        return self._held.pop((item.sequence, item.number), [])
+        return self._drop(item.sequence, item.number)
 
     def abandon(self, sequence: Sequence, number: int) -> list[Arrival]:
         """Forget what waits for an item that does not come; roots send it again."""
-        return self._held.pop((sequence, number), [])
+        return self._drop(sequence, number)
+
+    def surplus(self) -> list[Arrival]:
+        """Forget the oldest of what waits, if it is too much, and return that."""
+        dropped: list[Arrival] = []
+        while self.held_items > self._items_max or self.held_bytes > self._bytes_max:
+            dropped += self._drop(*next(iter(self._held)))
+        return dropped
+
+    def _drop(self, sequence: Sequence, number: int) -> list[Arrival]:
+        dropped = self._held.pop((sequence, number), [])
+        self.held_items -= len(dropped)
+        self.held_bytes -= sum(map(_held_bytes, dropped))
+        return dropped
+
+
+def _held_bytes(arrival: Arrival) -> int:
+    return len(arrival.item.event)
 
 
 def _same(one: Arrival, other: Arrival) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from distributary.broker.dissemination.messages import ItemId, Missed
+from distributary.broker.dissemination.messages import PRESSURE_SINCE, ItemId, Missed
 from distributary.broker.dissemination.task import Task
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
@@ -21,7 +21,7 @@ from distributary.broker.settings import ContentSettings
 __all__ = ["Debts", "Forgone", "MissedRecord"]
 
 
-@wire(620, since=2)
+@wire(620, since=PRESSURE_SINCE)
 @dataclass(frozen=True, slots=True)
 class MissedRecord:
     """What a home is to be told that it has missed, as it is kept; the fields are `Missed`'s."""

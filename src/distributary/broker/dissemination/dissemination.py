@@ -21,9 +21,11 @@ from distributary.broker.dissemination.contents import Contents
 from distributary.broker.dissemination.debts import Debts, Forgone, MissedRecord
 from distributary.broker.dissemination.known_plans import Prepared
 from distributary.broker.dissemination.messages import (
+    PRESSURE_SINCE,
     AskOwed,
     ContentLost,
     ConversionLost,
+    Deferred,
     Item,
     ItemId,
     Offer,
@@ -35,6 +37,7 @@ from distributary.broker.dissemination.messages import (
     Taken,
 )
 from distributary.broker.dissemination.planner import Planner, Probes, baselines_of
+from distributary.broker.dissemination.room import EarlyOffers, Room
 from distributary.broker.dissemination.settled_items import SettledItems, SettledRecord
 from distributary.broker.dissemination.task import (
     ContentRecord,
@@ -101,6 +104,8 @@ class Dissemination(Part):
         self._planner = Planner(core)
         self._debts = Debts(settings.content)
         self._forgone = Forgone()
+        self._room = Room(settings, self._open, self._debts)
+        self._early_offers = EarlyOffers(settings)
         self._given_up: str | None = None
         """The home that is being given up, which takes some turns."""
         self._relief: Timer | None = None
@@ -227,9 +232,16 @@ class Dissemination(Part):
             if known is None or known.following is None:
                 return
             offer = replace(offer, first=min(offer.first, known.following))
+        full = self._room.is_full(len(self._settled_items)) and self._is_unknown(item)
+        if full and self._understood:
+            wait_ns = self._room.wait_ns(turn.now_ns, self._forgetting.next_ns)
+            self.core.tell(item.home, Deferred(item.identity, wait_ns), turn)
+            return
         sequence = self._sequence(item)
         if sequence.is_new(offer):
             self._backlog.each(self._take_ready, (item.sequence,), turn)
+            if sequence.waits(item.number):
+                self._early_offers.enter(offer, self._sequences)
             return
         task = self._tasks.get(item.identity)
         if task is None:
@@ -238,11 +250,22 @@ class Dissemination(Part):
             return
         self._offered_again(task, offer, turn)
 
+    @property
+    def _understood(self) -> bool:
+        """Whether all brokers know what it means to be deferred, or to have missed something."""
+        return self.core.membership.version >= PRESSURE_SINCE
+
+    def _is_unknown(self, item: Item) -> bool:
+        known = self._sequences.get(item.sequence)
+        taken = known is not None and known.following is not None and item.number < known.following
+        return not taken and item.identity not in self._tasks
+
     def _take_ready(self, key: tuple[str, str, int, int], turn: Turn) -> None:
         """Take the next item of a series, if it is there, and go on with the one after it."""
         sequence = self._sequences.get(key)
         following = None if sequence is None else sequence.ready()
         if following is not None:
+            self._early_offers.leave(following.item)
             self._take(following, turn)
             # It may be the one for which many others have waited.
             self._backlog.each(self._take_ready, (key,), turn)
@@ -266,8 +289,13 @@ class Dissemination(Part):
         self._send_new(task, self._match(task, turn), turn)
         if not task.pending and not task.settled:
             self._settle(task, turn)
-        if not task.settled:
+        if task.settled:
+            return
+        if all(map(self.core.membership.is_alive, task.pending)):
             self._telling.keep(task.identity, turn.now_ns + self._taken_ns)
+        else:
+            # It will not be settled soon, and nobody is to wait for homes that are away.
+            self._tell_taken(task, turn)
 
     def _offered_again(self, task: Task, offer: Offer, turn: Turn) -> None:
         self._contents.offered(task, offer)
@@ -280,8 +308,9 @@ class Dissemination(Part):
         self._send_new(task, homes, turn)
         if task.settled:
             self._tell_settled(task.item, tuple(sorted(task.served)), turn)
-        else:
-            self._tell_taken(task, turn)
+        elif not self._lacks_content(task):
+            # Whoever asks is answered, however much there is to do: nobody waits for ever.
+            self._say_taken(task, turn)
 
     def registered_late(self, cell: int, registration: Registration, turn: Turn) -> None:
         """Serve a registration that others have confirmed and that is new here."""
@@ -546,6 +575,7 @@ class Dissemination(Part):
         turn.report(report)
         self._recent.append((turn.now_ns, report, part))
         task.step(Event.SENT)
+        task.sent_ns = turn.now_ns
         self._supervision.look_after(task, turn)
         self._keep(task, turn)
         own, original = self.core.identity, prepared.problem.formats.own
@@ -560,7 +590,8 @@ class Dissemination(Part):
         for home in task.pending:
             if not self.core.membership.is_alive(home):
                 self._debts.owe(home, task)
-        if self._relief is None and self._debts.owed_most() is not None:
+        too_much = self._relief is None and self._debts.owed_most() is not None
+        if too_much and self._understood:
             self._relief = self.core.timers.at(turn.now_ns + _GIVE_UP_NS, self._relieve)
 
     def _relieve(self, turn: Turn) -> None:
@@ -615,7 +646,18 @@ class Dissemination(Part):
                 self._tell_missed(home, turn)
 
     def _try_anew(self, task: Task, turn: Turn) -> None:
-        self._send(task, tuple(task.pending), turn)
+        """Send an item again to the homes that have not confirmed.
+
+        Not to those for whom it waits in the own outbox: the second would stand in line behind
+        the first.
+        """
+        carries, identity = self.core.links.carries, task.item.identity
+        homes = tuple(home for home in task.pending if not carries((identity, home)))
+        is_alive = self.core.membership.is_alive
+        if any(map(is_alive, homes)) or not any(map(is_alive, task.pending)):
+            self._send(task, homes, turn)
+        else:
+            self._supervision.look_after(task, turn)
 
     def _found(
         self, task: Task, homes: tuple[str, ...], routes: Mapping[str, Route], turn: Turn
@@ -639,6 +681,7 @@ class Dissemination(Part):
             # What it has said of an earlier item got lost. It is asked again about both: where
             # their clients are now, that one comes first.
             unknown = ()
+        self._supervision.served(task, turn)
         # What it does not name is sent again when its time is up: at once would be no better.
         task.confirmed(sender, message.served, unknown)
         # Where their clients are now, another home may have registered them.
@@ -719,6 +762,9 @@ class Dissemination(Part):
         self._supervision.end(task)
         self._open.remove(task)
         self._debts.settled(task)
+        self._room.said(item.identity)
+        for identity in self._room.to_say():
+            self._tell_taken(self._tasks[identity], turn)
         self._keep(task, turn)
         self._forgetting.keep(task.identity, turn.now_ns + self._kept_ns)
         self._tell_settled(item, tuple(sorted(task.served)), turn)
@@ -732,7 +778,14 @@ class Dissemination(Part):
         item = task.item
         if task.settled or self._contents.lacks(task):
             return
-        self.core.links.tell_soon(item.home, Taken(item.identity), turn)
+        if self._room.is_behind:
+            self._room.say_later(item.identity)
+        else:
+            self._say_taken(task, turn)
+
+    def _say_taken(self, task: Task, turn: Turn) -> None:
+        self._room.said(task.item.identity)
+        self.core.links.tell_soon(task.item.home, Taken(task.item.identity), turn)
 
     def _tell_settled(self, item: Item, served: tuple[tuple[str, str], ...], turn: Turn) -> None:
         # A home that does not hear of it offers the item again.
@@ -749,6 +802,7 @@ class Dissemination(Part):
             return
         del self._tasks[identity]
         self.core.content.release(item.tenant, task.blob, turn)
+        self._room.leave(task)
         sequence = self._sequences[item.sequence]
         sequence.remove(task)
         if not sequence.tasks:
@@ -762,6 +816,7 @@ class Dissemination(Part):
     def _enter(self, task: Task) -> None:
         self._tasks[task.identity] = task
         self.core.content.refer(task.item.tenant, task.blob)
+        self._room.enter(task)
         self._sequence(task.item).add(task)
 
     def _sequence(self, item: Item) -> Sequence:

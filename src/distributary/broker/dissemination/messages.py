@@ -16,10 +16,12 @@ from distributary.broker.encoding import wire
 from distributary.broker.plan_part import After, PlanPart
 
 __all__ = [
+    "PRESSURE_SINCE",
     "AskOwed",
     "AskServed",
     "ContentLost",
     "ConversionLost",
+    "Deferred",
     "Item",
     "ItemId",
     "Missed",
@@ -31,7 +33,12 @@ __all__ = [
     "Served",
     "Settled",
     "Taken",
+    "offered",
 ]
+
+
+PRESSURE_SINCE = 2
+"""The version with which roots defer items, and tell homes what they have missed."""
 
 
 class ItemId(NamedTuple):
@@ -96,6 +103,11 @@ class Item(NamedTuple):
         return self.tenant, self.source, self.cell, self.series
 
 
+def offered(identity: ItemId, root: str) -> object:
+    """Return by what the own outbox is asked whether an item is on its way to a root."""
+    return identity, root
+
+
 @wire(70, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -120,6 +132,11 @@ class Offer:
     first: int
     served: tuple[tuple[str, str], ...]
 
+    @property
+    def about(self) -> tuple[object, ...]:
+        """What waits for it, as `Links.carries` is asked."""
+        return (offered(self.item.identity, self.root),)
+
 
 @wire(71, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
@@ -127,6 +144,15 @@ class Taken:
     """A root has stored an item, and will see to it."""
 
     identity: ItemId
+
+
+@wire(431, Speaker.BROKER, since=PRESSURE_SINCE)
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """A root has no room for an item; it is to be offered again after some time."""
+
+    identity: ItemId
+    wait_ns: int
 
 
 @wire(72, Speaker.BROKER)
@@ -270,7 +296,7 @@ class ConversionLost:
     homes: tuple[str, ...]
 
 
-@wire(430, Speaker.BROKER, since=2)
+@wire(430, Speaker.BROKER, since=PRESSURE_SINCE)
 @dataclass(frozen=True, slots=True)
 class Missed:
     """A root has given up what was for a home, which was away: it kept too much for it.

@@ -37,6 +37,9 @@ class SettledItems:
         self._kept_ns = ns(core.settings.publishing.dedupe_s)
         self._forgetting = Retention(core.timers, self._forget)
 
+    def __len__(self) -> int:
+        return len(self._known)
+
     def __contains__(self, identity: ItemId) -> bool:
         """Whether an item was settled."""
         return identity in self._known

@@ -17,6 +17,7 @@ from distributary.broker.dissemination.messages import AskServed, Item, ItemId, 
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
 from distributary.broker.membership.messages import Status
+from distributary.broker.pacing import RoundTrip
 from distributary.broker.plan_part import Route
 from distributary.broker.settings import ns
 from distributary.broker.timers import Backoff, Timer
@@ -225,6 +226,8 @@ class Task:
         altogether.
     repeats
         How often it was sent again because homes did not answer.
+    sent_ns
+        When it was sent last; 0 when it was not in this life of the broker.
     timer
         When it is next looked after.
     work_s
@@ -244,6 +247,7 @@ class Task:
         "place",
         "planned_for",
         "repeats",
+        "sent_ns",
         "served",
         "size_bytes",
         "state",
@@ -268,6 +272,7 @@ class Task:
         self.unknown: set[tuple[str, str]] = set()
         self.lost: dict[str, str] = {}
         self.repeats = 0
+        self.sent_ns = 0
         self.timer: Timer | None = None
         self.work_s = 0.0
         self.planned_for: tuple[str, ...] = ()
@@ -358,6 +363,14 @@ class Sequence:
         self._early[offer.item.number] = offer
         return True
 
+    def drop(self, number: int) -> None:
+        """Forget an item that waits for its turn; it is offered again."""
+        self._early.pop(number, None)
+
+    def waits(self, number: int) -> bool:
+        """Whether an item waits for its turn."""
+        return number in self._early
+
     def ready(self) -> Offer | None:
         """Return the next item, if it is there, which counts as taken."""
         if self.following is None:
@@ -403,13 +416,20 @@ class Supervision:
         repeat_ns = ns(core.settings.content.repeat_s)
         self._backoff = Backoff(repeat_ns, 8 * repeat_ns)
         self._work_s_max = core.settings.content.retention_s
+        self._trip = RoundTrip()
         self._lost_ns = ns(core.settings.membership.lost_s)
 
     def look_after(self, task: Task, turn: Turn) -> None:
         """Wait for the homes of an item, which need some time for conversions."""
         # Some homes want nothing that takes long, and may wait for something that got lost.
         work_s = min(_WORK_FACTOR * task.work_s, self._work_s_max)
-        self._wait(task, self._backoff.after(task.repeats) + ns(work_s), turn)
+        wait_ns = max(self._backoff.after(task.repeats), self._trip.timeout_ns)
+        self._wait(task, wait_ns + ns(work_s), turn)
+
+    def served(self, task: Task, turn: Turn) -> None:
+        """Note that a home has confirmed, and how long that took if the item was sent once."""
+        if task.attempt == 1 and task.sent_ns:
+            self._trip.measure(turn.now_ns - task.sent_ns)
 
     def wait_long(self, task: Task, turn: Turn) -> None:
         """Wait for homes that are away; they tell when they are back."""
@@ -434,7 +454,8 @@ class Supervision:
 
     def _ask(self, turn: Turn, task: Task, rest_ns: int) -> None:
         for home in sorted(task.pending):
-            if home != self._core.identity and self._core.membership.is_alive(home):
+            there = home != self._core.identity and self._core.membership.is_alive(home)
+            if there and not self._core.links.carries((item.identity, home)):
                 attempt = task.pending[home].attempt
                 turn.send(home, AskServed(task.identity, attempt))
         task.timer = self._core.timers.at(turn.now_ns + rest_ns, self._time_is_up, task)

@@ -20,9 +20,15 @@ class Unsettled:
     A series follows the one that began before it. A publisher whose home is lost goes on at
     another, which numbers anew; what a home that was away has yet to get of the first series
     must not be overtaken by the second, although nothing in their numbers says so.
+
+    Attributes
+    ----------
+    bytes
+        What they take.
     """
 
     def __init__(self) -> None:
+        self.bytes = 0
         self._tasks: dict[ItemId, Task] = {}
         self._counts: Counter[Stream] = Counter()
         # By stream and home, in order: whatever the home has not confirmed, and some that it
@@ -45,6 +51,7 @@ class Unsettled:
         """Note that an item is not settled, or not any more."""
         if task.identity not in self._tasks:
             self._tasks[task.identity] = task
+            self.bytes += task.size_bytes
             self._counts[task.stream] += 1
             for home in task.pending:
                 self.owe(task, home)
@@ -62,6 +69,7 @@ class Unsettled:
         """Note that an item is settled."""
         stream = task.stream
         del self._tasks[task.identity]
+        self.bytes -= task.size_bytes
         self._counts[stream] -= 1
         if not self._counts[stream]:
             del self._counts[stream]

@@ -14,6 +14,7 @@ from distributary.broker.content.messages import check_blob
 from distributary.broker.dissemination.messages import (
     ContentLost,
     ConversionLost,
+    Deferred,
     Item,
     Missed,
     Offer,
@@ -128,6 +129,11 @@ def _check_lost(message: ConversionLost | ContentLost, rules: Rules) -> None:
     rules.brokers(message.homes)
 
 
+def _check_deferred(message: Deferred, rules: Rules) -> None:
+    """Refuse a time that is none."""
+    rules.numbers((message.wait_ns,))
+
+
 def _check_missed(message: Missed, rules: Rules) -> None:
     """Refuse counts and times that are none."""
     rules.numbers(count for _, count in message.registrations)
@@ -223,6 +229,7 @@ CHECKS: Mapping[type, Check] = {
     ProbeAnswer: _check_probe_answer,
     ContentLost: _check_lost,
     ConversionLost: _check_lost,
+    Deferred: _check_deferred,
     Missed: _check_missed,
 }
 """What must hold of messages beyond the types of their fields."""

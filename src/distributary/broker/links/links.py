@@ -132,6 +132,7 @@ class Links(Part):
         for peer, envelopes in sorted(self._loaded.items()):
             outbox = self._outbox_to(peer)
             for envelope in self._in_parcels(peer, envelopes, turn):
+                envelope.about = self._about(envelope)
                 self._leave(peer, outbox, envelope, turn, flying=outbox.put(envelope))
         self._loaded.clear()
         for peer in sorted(self._seen):
@@ -143,8 +144,31 @@ class Links(Part):
         """Whether every message has been acknowledged, and nothing waits to be said."""
         return not (self._backlog or any(self._outboxes.values()) or self._gathering)
 
+    def carries(self, about: object) -> bool:
+        """Whether a message about something waits to be acknowledged by a peer that is there."""
+        return any(
+            about in outbox.abouts
+            for outbox in self._outboxes.values()
+            if outbox.state is LinkState.OPEN
+        )
+
+    def is_full(self, peer: str | None) -> bool:
+        """Whether too much waits already for a peer; None is the own broker."""
+        outbox = None if peer is None else self._outboxes.get(peer)
+        limits = self.core.settings.links
+        return outbox is not None and (
+            len(outbox) >= limits.outbox_items or outbox.size_bytes >= limits.outbox_bytes
+        )
+
     def send(
-        self, peer: str, message: object, turn: Turn, *, kept: bool = True, hops: int = 1
+        self,
+        peer: str,
+        message: object,
+        turn: Turn,
+        *,
+        kept: bool = True,
+        hops: int = 1,
+        about: tuple[object, ...] = (),
     ) -> None:
         """Send a message that arrives once, if it can ever arrive.
 
@@ -163,7 +187,7 @@ class Links(Part):
         if peer == self.core.identity:
             self.core.handle(message, peer, turn)
         else:
-            self._post(peer, self.core.encoded(message), turn, kept=kept, hops=hops)
+            self._post(peer, self.core.encoded(message), turn, kept=kept, hops=hops, about=about)
 
     def pass_on(self, peer: str, message: object, turn: Turn, *, hops: int = 1) -> None:
         """Hand on what has come and is not stored here; that is acknowledged when the peer has.
@@ -195,7 +219,8 @@ class Links(Part):
         else:
             routed = Routed(key, self.core.identity, self.core.encoded(message), (own,))
             hops = self._hops_to(key, hop)
-            self._post(hop, self.core.encoded(routed), turn, kept=kept, hops=hops)
+            about: tuple[object, ...] = getattr(message, "about", ())
+            self._post(hop, self.core.encoded(routed), turn, kept=kept, hops=hops, about=about)
 
     def snapshot(self) -> dict[str, Any]:
         """Return what waits for which peer."""
@@ -205,7 +230,7 @@ class Links(Part):
                     "peer": peer,
                     "state": outbox.state.name.lower(),
                     "messages": sum(1 for _ in outbox),
-                    "bytes": sum(len(envelope.message) for envelope in outbox),
+                    "bytes": outbox.size_bytes,
                 }
                 for peer, outbox in sorted(self._outboxes.items())
                 if outbox
@@ -233,6 +258,17 @@ class Links(Part):
                     envelope.attempts = 0
                     self._transmit(peer, outbox, envelope, turn)
 
+    def _about(self, envelope: Envelope) -> tuple[object, ...]:
+        """Return what a message of this broker to a root is about, which was on the disk."""
+        if not _is_routed(envelope):
+            return ()
+        parcel = envelope.parcel
+        routed = decode(envelope.message if parcel is None else parcel.message)
+        if routed.origin != self.core.identity:
+            return ()
+        about: tuple[object, ...] = getattr(decode(routed.message), "about", ())
+        return about
+
     def _post(
         self,
         peer: str,
@@ -242,6 +278,7 @@ class Links(Part):
         kept: bool = True,
         passing: bool = False,
         hops: int = 1,
+        about: tuple[object, ...] = (),
     ) -> None:
         outbox = self._outboxes.get(peer)
         if outbox is None:
@@ -250,10 +287,10 @@ class Links(Part):
             # Kept, as its parts are by who gets them.
             parcel, parts = Parcel.split(message, outbox.next_number)
             for part in parts:
-                envelope = Envelope(outbox.next_number, encode(part), parcel)
+                envelope = Envelope(outbox.next_number, encode(part), parcel, about)
                 self._put(peer, outbox, envelope, turn)
             return
-        envelope = Envelope(outbox.next_number, message)
+        envelope = Envelope(outbox.next_number, message, about=about)
         envelope.kept, envelope.hops = kept, hops
         passage = self._passage if passing else None
         if passage is not None:
@@ -367,6 +404,9 @@ class Links(Part):
                 self._give_back(peer, list(outbox), turn)
                 return
             membership.doubt(peer, turn)
+        if envelope.hops > 1:
+            # It may have got stuck further on, where there may be another way.
+            outbox.disclaim(envelope)
         outbox.wait_longer(envelope, longest_ns=self._retry_ns_max)
         self._transmit(peer, outbox, envelope, turn)
 
@@ -502,7 +542,9 @@ class Links(Part):
         path = (*message.path, step)
         self._find_way(Routed(message.key, message.origin, message.message, path), turn)
 
-    def _find_way(self, message: Routed, turn: Turn, *, kept: bool = True) -> None:
+    def _find_way(
+        self, message: Routed, turn: Turn, *, kept: bool = True, about: tuple[object, ...] = ()
+    ) -> None:
         hop = self.core.membership.next_hop(message.key)
         if hop is None:
             self._take(message.message, message.origin, message.path, turn)
@@ -510,8 +552,8 @@ class Links(Part):
         own = self.core.identity
         # It does not pass anywhere for a second time.
         passing = own not in [step.broker for step in message.path[:-1]]
-        hops = self._hops_to(message.key, hop)
-        self._post(hop, self.core.encoded(message), turn, kept=kept, passing=passing, hops=hops)
+        hops, data = self._hops_to(message.key, hop), self.core.encoded(message)
+        self._post(hop, data, turn, kept=kept, passing=passing, hops=hops, about=about)
 
     def _take(self, message: bytes, sender: Address, path: tuple[Step, ...], turn: Turn) -> None:
         """Have a message handled, or say who has sent what no broker sends."""
@@ -566,7 +608,7 @@ class Links(Part):
             try:
                 if isinstance(message, Routed):
                     kept = envelope.kept or envelope.passage is not None
-                    self._find_way(message, turn, kept=kept)
+                    self._find_way(message, turn, kept=kept, about=envelope.about)
                 else:
                     self.core.part_of(message).undeliverable(message, peer, turn)
             finally:

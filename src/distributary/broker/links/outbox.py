@@ -121,9 +121,12 @@ class Envelope:
         How many brokers in a row acknowledge it before this one hears of it.
     passage
         What it was handed on for, if it only passes here.
+    about
+        What it is about, as `Links.carries` is asked.
     """
 
     __slots__ = (
+        "about",
         "attempts",
         "due_ns",
         "hops",
@@ -137,13 +140,20 @@ class Envelope:
         "sent_ns",
     )
 
-    def __init__(self, number: int, message: bytes, parcel: Parcel | None = None) -> None:
+    def __init__(
+        self,
+        number: int,
+        message: bytes,
+        parcel: Parcel | None = None,
+        about: tuple[object, ...] = (),
+    ) -> None:
         self.number = number
         self.message = message
         self.parcel = parcel
         self.kept = True
         self.hops = 1
         self.passage: Passage | None = None
+        self.about = about
         self.attempts = 0
         self.posted_ns = 0
         self.sent_ns = 0
@@ -165,6 +175,10 @@ class Outbox:
         Messages that have been sent, or would have been if the peer were there.
     timeout_ns
         How long it waits for an acknowledgement.
+    size_bytes
+        What all messages take.
+    abouts
+        What they are about, each with how many of them are.
     """
 
     __slots__ = (
@@ -174,7 +188,9 @@ class Outbox:
         "_next",
         "_off_ns",
         "_waiting",
+        "abouts",
         "flight",
+        "size_bytes",
         "state",
         "timeout_ns",
     )
@@ -183,6 +199,8 @@ class Outbox:
         self.state = state
         self.flight: dict[int, Envelope] = {}
         self.timeout_ns = timeout_ns
+        self.size_bytes = 0
+        self.abouts: dict[object, int] = {}
         self._waiting: deque[Envelope] | None = None
         self._next = first_number
         self._mean_ns = 0
@@ -216,6 +234,9 @@ class Outbox:
     def put(self, envelope: Envelope) -> bool:
         """Add a message that is younger than all others; return whether it may leave already."""
         self._next = max(self._next, envelope.number + 1)
+        self.size_bytes += len(envelope.message)
+        for about in envelope.about:
+            self.abouts[about] = self.abouts.get(about, 0) + 1
         if self._waiting or not self._may_leave(envelope.number):
             if self._waiting is None:
                 self._waiting = deque()
@@ -233,7 +254,23 @@ class Outbox:
             sent_ns = max(envelope.posted_ns, min(sent_ns, envelope.sent_ns))
             self._arrived_sent_ns = max(self._arrived_sent_ns, sent_ns)
             self._measure(now_ns - sent_ns)
+            self._removed(envelope)
         return envelope
+
+    def disclaim(self, envelope: Envelope) -> None:
+        """Count a message no longer as on its way, although it may arrive."""
+        self._uncount(envelope.about)
+        envelope.about = ()
+
+    def _removed(self, envelope: Envelope) -> None:
+        self.size_bytes -= len(envelope.message)
+        self._uncount(envelope.about)
+
+    def _uncount(self, abouts: tuple[object, ...]) -> None:
+        for about in abouts:
+            self.abouts[about] -= 1
+            if not self.abouts[about]:
+                del self.abouts[about]
 
     def stands_in_line(self, envelope: Envelope) -> bool:
         """Whether a message may still arrive as it was sent last.
@@ -264,6 +301,8 @@ class Outbox:
     def take(self, envelopes: list[Envelope]) -> int:
         """Remove some messages; return how many of them were on their way."""
         numbers = {envelope.number for envelope in envelopes}
+        for envelope in envelopes:
+            self._removed(envelope)
         before = len(self.flight)
         self.flight = {n: envelope for n, envelope in self.flight.items() if n not in numbers}
         if self._waiting is not None:

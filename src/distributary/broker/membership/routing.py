@@ -18,6 +18,10 @@ from distributary.topology.prefix_routing import narrowed, root_among
 __all__ = ["Distances", "Routes"]
 
 
+# So many ways are remembered. There are as many as brokers and cells, unless a peer makes up keys.
+_KEYS_MAX = 65_536
+
+
 class Routes:
     """What one broker needs to pass messages on, as long as nobody comes or goes.
 
@@ -50,6 +54,8 @@ class Routes:
         """Return the root of a key."""
         root = self._roots.get(key)
         if root is None:
+            if len(self._roots) >= _KEYS_MAX:
+                self._roots.clear()
             root = self._roots[key] = root_among(self.members, key)
         return root
 
@@ -57,7 +63,8 @@ class Routes:
         """Return the root of a key, who would be without it, and so on, up to a count."""
         line = self._lines.get((key, count))
         if line is None:
-            others, first = list(self.members), []
+            others = list(self.members)
+            first: list[str] = []
             while others and len(first) < count:
                 first.append(root_among(others, key))
                 others.remove(first[-1])
@@ -69,6 +76,8 @@ class Routes:
         try:
             return self._hops[key]
         except KeyError:
+            if len(self._hops) >= _KEYS_MAX:
+                self._hops.clear()
             hop = self._hops[key] = self._find(key)
             return hop
 

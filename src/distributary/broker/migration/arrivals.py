@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address, tenant_of
@@ -30,6 +31,7 @@ from distributary.broker.migration.transfers import (
     blobs_in,
 )
 from distributary.broker.settings import ns
+from distributary.broker.subscriptions.notices import TOO_MANY_BYTES
 from distributary.broker.subscriptions.subscription import read, scoped_id
 from distributary.broker.telemetry import Migrated
 
@@ -64,6 +66,7 @@ class Arrivals:
         else:
             arrival.held[int(number)] = record
             arrival.names.add(record.name)
+        arrival.size_bytes += record.parcel.size_bytes
         self._core.content.refer(tenant_of(record.client), record.parcel.blob)
 
     def start(self, turn: Turn) -> None:
@@ -107,6 +110,7 @@ class Arrivals:
         self._core.content.refer(tenant_of(client), parcel.blob)
         arrival.names.add(held.name)
         turn.persist(f"migration/held/{journal_key(client)}/{number:09d}", held)
+        self._count(arrival, held, turn)
 
     # The steps.
 
@@ -205,18 +209,33 @@ class Arrivals:
         if number <= arrival.taken or number in arrival.early:
             self._core.content.decline(blob, home, turn)
         else:
+            if self._core.subscriptions.get(record.subscription) is None:
+                # Only its number matters.
+                self._core.content.decline(blob, home, turn)
+                blob = None
+                record = replace(record, parcel=replace(record.parcel, event="", blob=None))
             arrival.early[number] = record
             self._core.content.refer(tenant_of(client), blob)
             self._core.content.borrow(blob, home, turn)
             turn.persist(f"migration/early/{journal_key(client)}/{number:09d}", record)
+            self._count(arrival, record, turn)
         # Also when it was here before: a crash may have come after it was taken, and before
         # what had waited for it was.
         while arrival.taken + 1 in arrival.early:
             self._take_redirected(arrival, arrival.taken + 1, turn)
         self._settle(arrival, turn)
 
+    def _count(self, arrival: Arrival, record: HeldRecord, turn: Turn) -> None:
+        """End a subscription for which too much waits, as if it were in its queue."""
+        arrival.size_bytes += record.parcel.size_bytes
+        if arrival.size_bytes > self._core.settings.subscriptions.queue_bytes:
+            local = self._core.subscriptions.get(record.subscription)
+            if local is not None:
+                self._core.subscriptions.give_up(local, TOO_MANY_BYTES, turn)
+
     def _take_redirected(self, arrival: Arrival, number: int, turn: Turn) -> None:
         record = arrival.early.pop(number)
+        arrival.size_bytes -= record.parcel.size_bytes
         # A root that has taken over from another may serve the old home once more, when the
         # other one had begun to serve this one.
         for held in sorted(arrival.held):
@@ -230,6 +249,7 @@ class Arrivals:
 
     def _take_held(self, arrival: Arrival, number: int, turn: Turn) -> None:
         record = arrival.held.pop(number)
+        arrival.size_bytes -= record.parcel.size_bytes
         arrival.names.discard(record.name)
         self._hand(record, turn)
         self._release(record, turn)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.deliveries.queues import Queued
-from distributary.broker.dissemination.messages import Missed
+from distributary.broker.dissemination.messages import PRESSURE_SINCE, Missed
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key
 from distributary.broker.migration.choice import Summary
@@ -29,6 +29,7 @@ from distributary.broker.migration.transfers import (
     blobs_in,
 )
 from distributary.broker.settings import ns
+from distributary.broker.subscriptions.notices import MISSED
 from distributary.broker.subscriptions.subscription import LocalSubscription
 from distributary.broker.telemetry import MoveRefused
 
@@ -147,6 +148,22 @@ class Departures:
         if departure.state is not Leaving.REPLICATING:
             origin = (local.registration, published_ns)
             self._pass_on(departure, local.id, parcel, place, turn, origin)
+
+    def misses(self, local: LocalSubscription, turn: Turn) -> bool:
+        """Whether something for a client that has left can neither be kept nor passed on.
+
+        Its new home is away or slow, and what waits for that has its limits as everything has.
+        That one is told, and the subscription ends where the client is.
+        """
+        departure = self._by_client[local.client]
+        if local.id in departure.given_up:
+            return True
+        understood = self._core.membership.version >= PRESSURE_SINCE
+        if not (understood and self._core.links.is_full(departure.target)):
+            return False
+        departure.given_up.add(local.id)
+        self.missed(local, 1, turn.now_ns, turn)
+        return True
 
     def missed(self, local: LocalSubscription, count: int, given_up_ns: int, turn: Turn) -> None:
         """Tell a client's new home what this one has missed and cannot redirect."""
@@ -363,6 +380,10 @@ class Departures:
                 turn.erase(f"migration/leaving/{journal_key(departure.client)}")
             if kept:
                 self._core.deliveries.resume_client(departure.client, turn)
+                for name in sorted(departure.given_up):
+                    local = self._core.subscriptions.get(name)
+                    if local is not None:
+                        self._core.subscriptions.give_up(local, MISSED, turn, missed=1)
         elif self.has_left(departure.client):
             self._keep(departure, turn)
         return True

@@ -176,6 +176,10 @@ class Migration(Part):
         """Return what clients that have left may still be sent on account of a registration."""
         return self._departures.ghosts(registration)
 
+    def misses(self, local: LocalSubscription, turn: Turn) -> bool:
+        """Whether something for a client that has left can neither be kept nor passed on."""
+        return self._departures.misses(local, turn)
+
     def missed(self, local: LocalSubscription, count: int, given_up_ns: int, turn: Turn) -> None:
         """Tell the new home of a client that has left what will not come by way of this one."""
         self._departures.missed(local, count, given_up_ns, turn)

@@ -179,6 +179,8 @@ class Departure:
         What it sends and is sent, and what it publishes by cell, in bytes per second.
     ghosts
         Subscriptions that are withdrawn, and may still be sent something.
+    given_up
+        Those of which something could not be passed on.
     client, target, state, redirected, since_ns, arrived, prices, subscriptions, passed
         As in `DepartureRecord`.
     """
@@ -196,6 +198,7 @@ class Departure:
         self.prices: tuple[tuple[str, float], ...] = ()
         self.subscriptions: tuple[SubscriptionRecord, ...] = ()
         self.passed: dict[str, int] = {}
+        self.given_up: set[str] = set()
         self.ghosts: list[LocalSubscription] = []
 
     def record(self) -> DepartureRecord:
@@ -319,6 +322,8 @@ class Arrival:
     ----------
     traffic
         For how many bytes per second room is kept.
+    size_bytes
+        What all that waits takes.
     early
         What was redirected before its turn, by number.
     held, names
@@ -339,6 +344,7 @@ class Arrival:
         self.early: dict[int, HeldRecord] = {}
         self.held: dict[int, HeldRecord] = {}
         self.names: set[tuple[str, ItemId]] = set()
+        self.size_bytes = 0
 
     def record(self) -> ArrivalRecord:
         """Return it as it is kept."""

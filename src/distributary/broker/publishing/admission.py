@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping
 from distributary.broker.addresses import Address, is_tenant, tenant_of
 from distributary.broker.client import Publish
 from distributary.broker.host import SourceOwners
+from distributary.broker.pacing import Obstacle, Pacing
 from distributary.broker.publishing.publications import checked
+from distributary.broker.publishing.sessions import Session
 from distributary.broker.settings import PublishingSettings, ns
 from distributary.broker.validation import Check, Rules
 from distributary.content import Publication
@@ -21,6 +23,8 @@ __all__ = ["CHECKS", "SESSION_CHARACTERS_MAX", "Admission"]
 
 SESSION_CHARACTERS_MAX = 64
 _ENDS = ("/", ":")
+# The shortest that clients have to wait, as a part of the time when nothing better is known.
+_SHORTEST = 50
 
 
 class Admission:
@@ -30,8 +34,8 @@ class Admission:
     ----------
     items, bytes
         How many publications are kept, and what they take.
-    wait_ns
-        How long clients are to wait when the broker is busy.
+    unknown_ns
+        How long clients are to wait when nothing better is known.
     content_bytes_max
         How large content may be.
     """
@@ -40,8 +44,9 @@ class Admission:
         self.content_bytes_max = content_bytes_max
         self.items = 0
         self.bytes = 0
-        self.wait_ns = ns(settings.busy_s)
+        self.unknown_ns = ns(settings.busy_s)
         self._settings = settings
+        self._lines: dict[str, Pacing] = {}
         self._owners: dict[str, str] = {}
 
     def told(self, owners: Iterable[tuple[str, str]]) -> None:
@@ -92,6 +97,33 @@ class Admission:
             or self.bytes + early_bytes >= settings.bytes_max
             or identities >= settings.identities_max
         )
+
+    def wait_ns(self, obstacle: Obstacle, session: Session | None, number: int, now_ns: int) -> int:
+        """Return how long a client is to wait.
+
+        Each publication stands in line once. A client that comes before its time is told what is
+        left of it: whoever does not wait must not make others wait longer.
+        """
+        line = self._lines.get(obstacle.line)
+        if line is None:
+            shortest_ns = self.unknown_ns // _SHORTEST
+            longest_ns = max(ns(self._settings.busy_s_max), self.unknown_ns)
+            line = self._lines[obstacle.line] = Pacing(shortest_ns, longest_ns)
+        free_ns, gap_ns = obstacle.free_ns, obstacle.gap_ns
+        if session is None:
+            return line.wait_ns(now_ns, free_ns=free_ns, gap_ns=gap_ns, joins=False)
+        # Who has waited in vain goes first.
+        wait_ns = line.bounded_ns(free_ns - now_ns)
+        if number > session.counted:
+            wait_ns = line.wait_ns(now_ns, free_ns=free_ns, gap_ns=gap_ns)
+            session.counted = number
+        if now_ns >= session.due_ns:
+            session.due_ns = now_ns + wait_ns
+        return line.bounded_ns(session.due_ns - now_ns)
+
+    def forget(self, line: str) -> None:
+        """Forget a line in which nobody stands any more, as what they waited for is lost."""
+        self._lines.pop(line, None)
 
 
 def _check_publish(message: Publish, rules: Rules) -> None:

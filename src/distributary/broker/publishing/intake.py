@@ -8,6 +8,7 @@ from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Accepted, Busy, ContentMissing, Publish, Refused, named_in
 from distributary.broker.effects import Turn
 from distributary.broker.host import SourceOwners
+from distributary.broker.pacing import Obstacle
 from distributary.broker.publishing.admission import Admission
 from distributary.broker.publishing.publications import checked, key_of
 from distributary.broker.publishing.sessions import Session, Sessions
@@ -19,10 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Intake"]
 
-_Objection = Busy | ContentMissing
+_Objection = Obstacle | ContentMissing
 """Why a publication is not taken now, and uses up no number."""
-
-_DISK_FULL = "the disk of this broker is nearly full"
 
 
 class Intake:
@@ -54,7 +53,7 @@ class Intake:
         if not number:
             objection = self._take(message, sender, None, turn)
             if objection is not None:
-                turn.send(sender, objection)
+                self._object(message, sender, None, objection, turn)
             return
         session = self.sessions.open(sender, message.session, message.first, turn)
         if number == session.busy:
@@ -62,13 +61,22 @@ class Intake:
         if number <= session.last:
             self._answer_again(message, sender, turn)
         elif session.busy is not None and number > session.busy:
-            turn.send(sender, self._busy(message))
+            self._object(message, sender, session, self._behind(session, turn), turn)
         elif number == session.last + 1:
             self._take_in_turn(message, session, turn)
-        elif number > session.last + 1 + self._early_max or self._is_busy():
-            self._give_way(message, self._busy(message), session, turn)
+        elif number > session.last + 1 + self._early_max:
+            self._give_way(message, session, self._behind(session, turn), turn)
+        elif (obstacle := self._publishing.obstacle(None, turn)) is not None:
+            self._give_way(message, session, obstacle, turn)
         else:
             self.sessions.hold(session, message)
+
+    def _behind(self, session: Session, turn: Turn) -> Obstacle:
+        """Return what keeps those back whose turn it is not: what keeps back those before them."""
+        if session.busy is not None and session.obstacle is not None:
+            return session.obstacle
+        unknown = Obstacle("", "", turn.now_ns + self.admission.unknown_ns, 0)
+        return self._publishing.obstacle(None, turn) or unknown
 
     def _take_in_turn(self, message: Publish, session: Session, turn: Turn) -> None:
         """Take a publication whose turn it is, and those that have waited for it."""
@@ -76,22 +84,19 @@ class Intake:
         while following is not None:
             objection = self._take(following, session.client, session, turn)
             if objection is not None:
-                self._give_way(following, objection, session, turn)
+                self._give_way(following, session, objection, turn)
                 return
             following = self.sessions.following(session)
 
     def _give_way(
-        self, message: Publish, objection: _Objection, session: Session, turn: Turn
+        self, message: Publish, session: Session, objection: _Objection, turn: Turn
     ) -> None:
         """Take nothing from a publication on until it comes again."""
-        turn.send(session.client, objection)
-        for later in self.sessions.give_way(session, message.number):
-            turn.send(session.client, self._busy(later))
-
-    def _busy(self, message: Publish) -> Busy:
-        name = ("", "") if message.number else named_in(message.event)
-        reason = _DISK_FULL if self._publishing.core.storage.low else ""
-        return Busy(self.admission.wait_ns, *name, message.session, message.number, reason)
+        session.obstacle = None if isinstance(objection, ContentMissing) else objection
+        later = self.sessions.give_way(session, message.number)
+        self._object(message, session.client, session, objection, turn)
+        for refused in later:
+            self._object(refused, session.client, session, self._behind(session, turn), turn)
 
     def _missing(
         self, message: Publish, publication: Publication, client: Address
@@ -114,14 +119,23 @@ class Intake:
             raise BadInput("content", f"has {size:,} bytes, not {blob.size_bytes:,}")
         return None
 
-    def _is_busy(self) -> bool:
+    def _object(
+        self,
+        message: Publish,
+        client: Address,
+        session: Session | None,
+        objection: _Objection,
+        turn: Turn,
+    ) -> None:
+        """Tell a client why a publication is not taken now."""
+        if isinstance(objection, ContentMissing):
+            turn.send(client, objection)
+            return
         # A refusal would use up the client's number: it can have it again when there is room.
-        if self._publishing.core.storage.low:
-            return True
-        return self.admission.is_busy(
-            early_bytes=self.sessions.early_bytes,
-            identities=self._publishing.known_count,
-        )
+        name = ("", "") if message.number else named_in(message.event)
+        wait_ns = self.admission.wait_ns(objection, session, message.number, turn.now_ns)
+        busy = Busy(wait_ns, *name, message.session, message.number, objection.reason)
+        turn.send(client, busy)
 
     def _answer_again(self, message: Publish, sender: Address, turn: Turn) -> None:
         """Answer what comes again as it was answered before.
@@ -152,7 +166,7 @@ class Intake:
     def _take(
         self, message: Publish, client: Address, session: Session | None, turn: Turn
     ) -> _Objection | None:
-        """Accept or refuse a publication, whose number is used up, or say why that must wait."""
+        """Accept or refuse a publication, whose number is used up, or return why that must wait."""
         try:
             publication = self.admission.read(message, client)
             known = self._publishing.knows(key_of(client, *publication.identity))
@@ -164,8 +178,8 @@ class Intake:
         kept = None
         if known:
             self._use_up(session, turn)
-        elif self._is_busy():
-            return self._busy(message)
+        elif (obstacle := self._publishing.obstacle(publication, turn)) is not None:
+            return obstacle
         elif missing is not None:
             return missing
         else:

@@ -172,14 +172,18 @@ class Kept:
         Whether some root has settled it, this one or an earlier one.
     served
         The registrations that are known to have got it.
-    repeats, offered_ns, offered_to
-        How often it was offered without an answer, and when and to which root it was last.
+    repeats, offered_ns, due_ns
+        How often it was offered without an answer, when it was offered last, and when it is to
+        be looked after.
+    offered_to
+        The root that it was offered to and that has not taken it, as `offers.Offers` counts it.
     """
 
     __slots__ = (
         "answered_by",
         "blob",
         "client",
+        "due_ns",
         "item",
         "key",
         "number",
@@ -207,6 +211,7 @@ class Kept:
         self.served: tuple[tuple[str, str], ...] = ()
         self.repeats = 0
         self.offered_ns = 0
+        self.due_ns = 0
         self.offered_to: str | None = None
 
     @classmethod

@@ -17,14 +17,23 @@ from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.backlog import Backlog
 from distributary.broker.client import Publish
 from distributary.broker.core import Handler, Part
-from distributary.broker.dissemination.messages import ItemId, Offer, Settled, Taken
+from distributary.broker.dissemination.messages import (
+    Deferred,
+    ItemId,
+    Offer,
+    Settled,
+    Taken,
+    offered,
+)
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
 from distributary.broker.host import SourceOwners
 from distributary.broker.membership.roster import MembersChanged
+from distributary.broker.pacing import Obstacle
 from distributary.broker.publishing.admission import CHECKS
 from distributary.broker.publishing.counts import Count, Place, series_of
 from distributary.broker.publishing.intake import Intake
+from distributary.broker.publishing.offers import Offers
 from distributary.broker.publishing.publications import (
     CountRecord,
     Event,
@@ -44,6 +53,9 @@ if TYPE_CHECKING:
     from distributary.broker.core import Core
 
 __all__ = ["ClientPublications", "Publishing"]
+
+_DISK_FULL = "the disk of this broker is nearly full"
+_WAY_FULL = "the broker that its content goes by has much to do"
 
 
 @wire(603)
@@ -74,6 +86,7 @@ class Publishing(Part):
         self._intake = Intake(self)
         repeat_ns = ns(settings.content.repeat_s)
         self._backoff = Backoff(repeat_ns, 8 * repeat_ns)
+        self._offers = Offers(settings.publishing, self._backoff)
         self._kept_ns = ns(settings.content.retention_s)
         self._dedupe_ns = ns(settings.publishing.dedupe_s)
         self._backlog = Backlog(core.timers)
@@ -87,6 +100,7 @@ class Publishing(Part):
             Publish: self._intake.publish,
             Taken: self._taken,
             Settled: self._settled,
+            Deferred: self._deferred,
             SourceOwners: self._intake.source_owners,
         }
 
@@ -123,10 +137,13 @@ class Publishing(Part):
         if kept is not None:
             self._review(kept)
             if kept.state is State.OFFERED:
-                self.offer(kept, turn)
+                self._offer_unless_carried(kept, turn)
 
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
         """Offer what is kept of cells whose root is another one now."""
+        for broker in change.gone:
+            self._offers.forget(broker)
+            self._intake.admission.forget(broker)
         for place in sorted(self._counts):
             count, root = self._counts[place], self._root_of(place.cell)
             # Most changes leave most roots what they were, and much may be kept.
@@ -172,6 +189,32 @@ class Publishing(Part):
         """Refuse the source of another tenant by `BadInput`."""
         self._intake.admission.check_source(source, client)
 
+    def obstacle(self, publication: Publication | None, turn: Turn) -> Obstacle | None:
+        """Return why nothing more can be taken now, or not this publication, if that is so."""
+        now_ns, admission = turn.now_ns, self._intake.admission
+        later_ns = now_ns + admission.unknown_ns
+        if self.core.storage.low:
+            return Obstacle("disk", _DISK_FULL, later_ns, 0)
+        early_bytes = self._intake.sessions.early_bytes
+        if admission.is_busy(early_bytes=early_bytes, identities=self.known_count):
+            # What is kept leaves in about the order and at the rate at which it came.
+            free_ns, kept_ns = self._releasing.next_ns, self._kept_ns
+            if self.known_count >= self.core.settings.publishing.identities_max:
+                kept_ns += self._dedupe_ns
+                free_ns = self._forgetting.next_ns or (free_ns and free_ns + self._dedupe_ns)
+            gap_ns = kept_ns // max(self.known_count, 1)
+            return Obstacle("", "", free_ns or later_ns, gap_ns)
+        if publication is None:
+            return None
+        cell = self.core.settings.space.cell_of(publication)
+        root = self._root_of(cell)
+        hop = self.core.membership.next_hop(self.core.rendezvous.key_of(cell))
+        full = self._offers.is_full(root) or self.core.links.is_full(hop)
+        if not full or self.core.rendezvous.unwanted(cell, now_ns):
+            return None
+        gap_ns = self._offers.gap_ns(root, now_ns)
+        return Obstacle(root, _WAY_FULL, now_ns + gap_ns, gap_ns)
+
     def store(
         self, message: Publish, publication: Publication, client: Address, turn: Turn
     ) -> Kept | None:
@@ -213,29 +256,50 @@ class Publishing(Part):
     def offer(self, kept: Kept, turn: Turn) -> None:
         """Offer a publication to the root of its cell."""
         item = kept.item
-        self._repeating.keep(kept.key, turn.now_ns + self._backoff.after(kept.repeats))
+        root = self._root_of(item.cell)
+        self._wait_for(kept, root, turn)
         kept.repeats += 1
         kept.offered_ns = turn.now_ns
-        root = self._root_of(item.cell)
         offer = Offer(item, kept.blob, root, self._count_of(kept).first(kept, root), kept.served)
-        kept.offered_to = root
         # It is kept here, and offered again after a crash.
         self.core.links.route(self.core.rendezvous.key_of(item.cell), offer, turn, kept=False)
+
+    def _offer_unless_carried(self, kept: Kept, turn: Turn) -> None:
+        """Offer a publication, unless an offer to the same root waits in the own outbox.
+
+        A second one would stand in line behind the first, and make the line longer.
+        """
+        root = self._root_of(kept.item.cell)
+        if self.core.links.carries(offered(kept.key, root)):
+            self._wait_for(kept, root, turn)
+        else:
+            self.offer(kept, turn)
+
+    def _wait_for(self, kept: Kept, root: str, turn: Turn) -> None:
+        """Wait for a root's answer."""
+        if kept.state is State.OFFERED:
+            self._offers.enter(kept, root, turn.now_ns)
+        self._look_at(kept, turn.now_ns + self._offers.timeout_ns(root, kept.repeats))
+
+    def _look_at(self, kept: Kept, at_ns: int) -> None:
+        kept.due_ns = at_ns
+        self._repeating.keep(kept.key, at_ns)
 
     def _review(self, kept: Kept) -> None:
         """See whether it must be offered anew, as another root than now has answered."""
         before = kept.state
         kept.root_is(self._root_of(kept.item.cell))
         if kept.state is not before:
+            self._offers.leave(kept)
             self._count_of(kept).reopen(kept)
 
     def _look_after(self, key: ItemId, turn: Turn) -> None:
         kept = self._kept.get(key)
-        if kept is None:
+        if kept is None or turn.now_ns < kept.due_ns:
             return
         self._review(kept)
         if kept.state is State.OFFERED:
-            self.offer(kept, turn)
+            self._offer_unless_carried(kept, turn)
         elif kept.state is State.TAKEN:
             # Somebody else may have published the same elsewhere: a root tells the home that
             # has offered it last when it is settled. So the others ask, but rarely.
@@ -243,12 +307,19 @@ class Publishing(Part):
             if turn.now_ns >= again_ns:
                 self.offer(kept, turn)
             else:
-                self._repeating.keep(key, again_ns)
+                self._look_at(kept, again_ns)
 
     def _taken(self, message: Taken, sender: Address, turn: Turn) -> None:
         kept = self._kept.get(message.identity)
         if kept is not None:
+            self._offers.taken(kept, sender, turn.now_ns)
             kept.answered(sender, Event.TAKEN)
+
+    def _deferred(self, message: Deferred, sender: Address, turn: Turn) -> None:
+        """Offer a publication again when its root should have room for it."""
+        kept = self._kept.get(message.identity)
+        if kept is not None and kept.offered_to == sender:
+            self._look_at(kept, turn.now_ns + message.wait_ns)
 
     def _settled(self, message: Settled, sender: Address, turn: Turn) -> None:
         kept = self._kept.get(message.identity)
@@ -256,12 +327,13 @@ class Publishing(Part):
             return
         if not kept.settled:
             self._releasing.keep(kept.key, turn.now_ns + self._kept_ns)
+        self._offers.taken(kept, sender, turn.now_ns)
         kept.has_been_settled(sender, tuple(sorted({*kept.served, *message.served})))
         record = SettlementRecord(kept.key, sender, kept.served)
         turn.persist(_settlement_key(kept.key), record)
         self._review(kept)
         if kept.state is State.OFFERED:
-            self._repeating.keep(kept.key, turn.now_ns + self._backoff.first_ns)
+            self._look_at(kept, turn.now_ns + self._backoff.first_ns)
 
     # What is kept.
 
@@ -308,6 +380,7 @@ class Publishing(Part):
 
     def _remove(self, kept: Kept, count: Count, turn: Turn) -> None:
         del self._kept[kept.key]
+        self._offers.leave(kept)
         self.core.content.release(kept.item.tenant, kept.blob, turn)
         count.remove(kept)
         self._intake.admission.items -= 1

@@ -18,6 +18,7 @@ from distributary.broker.addresses import Address
 from distributary.broker.client import Publish
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
+from distributary.broker.pacing import Obstacle
 from distributary.broker.settings import PublishingSettings, ns
 from distributary.broker.timers import Timer, Timers
 
@@ -44,14 +45,29 @@ class Session:
     early
         What has come before its turn, by number.
     busy
-        The number that must come again before anything above it is taken.
+        The number that must come again before anything above it is taken,
+    obstacle
+        and why that was not.
+    due_ns, counted
+        Until when the client was told to wait, and the last number that stands in line then.
     used_ns
         When the client was last heard of.
     recorded
         Whether there is a record of it.
     """
 
-    __slots__ = ("busy", "client", "early", "last", "name", "recorded", "used_ns")
+    __slots__ = (
+        "busy",
+        "client",
+        "counted",
+        "due_ns",
+        "early",
+        "last",
+        "name",
+        "obstacle",
+        "recorded",
+        "used_ns",
+    )
 
     def __init__(self, client: Address, name: str, last: int) -> None:
         self.client = client
@@ -59,6 +75,9 @@ class Session:
         self.last = last
         self.early: dict[int, Publish] = {}
         self.busy: int | None = None
+        self.obstacle: Obstacle | None = None
+        self.due_ns = 0
+        self.counted = 0
         self.used_ns = 0
         self.recorded = False
 

@@ -60,6 +60,7 @@ class Relays(Part):
         super().__init__(core)
         self._kept_ns = ns(core.settings.content.retention_s)
         self._handled: dict[Attempt, set[str]] = {}
+        self._handled_max = core.settings.publishing.identities_max
         # Those of which there is a record: others were passed on at once.
         self._recorded: set[Attempt] = set()
         self._forgetting = Retention(core.timers, self._forget)
@@ -112,6 +113,9 @@ class Relays(Part):
             self.carry_out(portion, turn, sender)
             return
         handled = self._handled.get(attempt_of(portion))
+        if handled is None and len(self._handled) >= self._handled_max:
+            # Its root sends it again, on another way if there is one.
+            return
         if handled is None or not handled.issuperset(portion.plan.home_names()):
             self.carry_out(portion, turn, sender)
 
@@ -233,7 +237,8 @@ class Relays(Part):
         links, hops = self.core.links, child.height
         if portion.root == self.core.identity:
             # The root begins with an item anew after a crash, and when a child goes down.
-            links.send(first.broker, message, turn, kept=False, hops=hops)
+            about = tuple((portion.item.identity, home) for home in child.home_names())
+            links.send(first.broker, message, turn, kept=False, hops=hops, about=about)
         elif passes:
             links.pass_on(first.broker, message, turn, hops=hops)
         else:

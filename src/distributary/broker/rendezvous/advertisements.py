@@ -160,6 +160,10 @@ class Advertisements:
             return f"a cell is a number from 0 to {count - 1:,}"
         if len(set(cells)) < len(cells):
             return "a cell is given twice"
+        most = self._core.settings.subscriptions.client_max
+        known = (client, message.source) in self._kept
+        if not known and sum(owner == client for owner, _ in self._kept) >= most:
+            return f"a client advertises at most {most:,} sources"
         if not all(rate >= 0.0 and math.isfinite(rate) for _, rate in message.rates):
             return "a rate is at least 0 and finite"
         return None

@@ -51,6 +51,10 @@ class Objects:
     def open(self, event: str, publication: Publication, client: Address, turn: Turn) -> Stream:
         """Become the root of an object's tree."""
         key = (tenant_of(client), name_of(publication))
+        most = self._core.settings.subscriptions.client_max
+        own = sum(owner == client for owner in self._clients.values())
+        if key not in self._clients and own >= most:
+            raise BadInput("subject", f"is one of more than {most:,} that a client announces")
         stream = self._forest.streams.get(key)
         if stream is None or not stream.tree.owned:
             if stream is not None:

@@ -294,11 +294,11 @@ class Streams(Part):
         try:
             publication = read_object(message.event)
             self.core.publishing.check_source(publication.source, sender)
+            stream = self._objects.open(message.event, publication, sender, turn)
         except BadInput as error:
             named = named_in(message.event, "subject")
             turn.send(sender, Refused("announcement", str(error), *named))
             return
-        stream = self._objects.open(message.event, publication, sender, turn)
         self._announcements.expect(stream.key, sender)
         self._announcements.announce(stream, turn)
 

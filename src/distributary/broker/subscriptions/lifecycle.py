@@ -189,8 +189,11 @@ class Lifecycle:
         """Have a subscription end in time: when it expires, or is needed no more."""
         kept_ns = ns(self.core.settings.content.retention_s)
         end_ns = local.until_ns + kept_ns if local.until_ns else local.expires_ns
+        if local.watch is not None:
+            local.watch.cancel()
+            local.watch = None
         if local.live and end_ns is not None:
-            self.core.timers.at(end_ns, self._look, local)
+            local.watch = self.core.timers.at(end_ns, self._look, local)
 
     def _look(self, turn: Turn, local: LocalSubscription) -> None:
         if self._ledger.registered(local.registration) is not local or not local.live:
@@ -203,7 +206,7 @@ class Lifecycle:
             return
         elif self.core.migration.has_left(local.client):
             # Its new home ends it, and it is withdrawn here when all has arrived there.
-            self.core.timers.at(turn.now_ns + _LOOK_NS, self._look, local)
+            local.watch = self.core.timers.at(turn.now_ns + _LOOK_NS, self._look, local)
         else:
             self.core.subscriptions.give_up(local, EXPIRED, turn)
 
@@ -220,6 +223,7 @@ class Lifecycle:
     def end(self, local: LocalSubscription, turn: Turn) -> None:
         """End a subscription; its registration stays while others need it."""
         local.step(Event.ENDED)
+        self._watch(local, turn)
         if local.state is State.ENDED:
             self._ledger.forget(local, turn)
         else:
@@ -240,6 +244,7 @@ class Lifecycle:
             self.end(local, turn)
             return
         local.step(Event.ENDED)
+        self._watch(local, turn)
         self._withdraw(self._ledger.withdraw(local, turn), turn)
         self.followers_changed(local, turn)
 

@@ -58,6 +58,7 @@ class Notices:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._by_name: dict[str, NoticeRecord] = {}
+        self._counts: dict[Address, int] = {}
         links, subscriptions = core.settings.links, core.settings.subscriptions
         self._backoff = Backoff(ns(links.retry_s), ns(links.retry_s_max))
         self._kept_ns = ns(subscriptions.queue_s)
@@ -67,7 +68,7 @@ class Notices:
 
     def load(self, record: NoticeRecord) -> None:
         """Take back what was kept."""
-        self._by_name[record.name] = record
+        self._enter(record)
 
     def start(self, turn: Turn) -> None:
         """Go on telling."""
@@ -76,23 +77,36 @@ class Notices:
 
     def add(self, notice: NoticeRecord, turn: Turn) -> None:
         """Tell a client until it has taken it."""
-        self._by_name[notice.name] = notice
+        self._enter(notice)
         turn.persist(_key(notice.name), notice)
         self._tell(turn, notice, 0)
 
     def take(self, name: str, turn: Turn) -> None:
         """Forget a notice, if there is one, which its client has taken."""
-        if self._by_name.pop(name, None) is not None:
+        notice = self._by_name.pop(name, None)
+        if notice is not None:
+            self._counts[notice.client] -= 1
+            if not self._counts[notice.client]:
+                del self._counts[notice.client]
             turn.erase(_key(name))
+
+    def _enter(self, notice: NoticeRecord) -> None:
+        if notice.name not in self._by_name:
+            self._counts[notice.client] = self.count(notice.client) + 1
+        self._by_name[notice.name] = notice
 
     def of_client(self, client: Address) -> tuple[NoticeRecord, ...]:
         """Return those of a client, in order."""
         own = (self._by_name[name] for name in sorted(self._by_name))
         return tuple(notice for notice in own if notice.client == client)
 
+    def count(self, client: Address) -> int:
+        """Return how many notices a client has to take."""
+        return self._counts.get(client, 0)
+
     def knows(self, client: Address) -> bool:
         """Whether a client has notices to take."""
-        return any(notice.client == client for notice in self._by_name.values())
+        return client in self._counts
 
     def _tell(self, turn: Turn, notice: NoticeRecord, attempts: int) -> None:
         if self._by_name.get(notice.name) is not notice:

@@ -13,8 +13,10 @@ from enum import Enum, auto
 from functools import lru_cache
 
 from distributary.broker.addresses import CLIENT_SIGN, Address
+from distributary.broker.caches import cached_by_text
 from distributary.broker.encoding import since, wire
 from distributary.broker.settings import ns
+from distributary.broker.timers import Timer
 from distributary.broker.transitions import Transitions
 from distributary.content import ContentSpace, Subscription
 from distributary.content.documents import parse_document
@@ -62,7 +64,7 @@ class Reading:
     profile: str | None
 
 
-@lru_cache(maxsize=_REMEMBERED_MAX)
+@cached_by_text(_REMEMBERED_MAX)
 def read(text: str) -> Reading:
     """Return the subscription in a client's text.
 
@@ -85,7 +87,7 @@ def read(text: str) -> Reading:
     )
 
 
-@lru_cache(maxsize=_REMEMBERED_MAX)
+@cached_by_text(_REMEMBERED_MAX)
 def filter_of(filters: str) -> Filter:
     """Return the filter that a text of JSON says.
 
@@ -97,13 +99,13 @@ def filter_of(filters: str) -> Filter:
     return Filter.parse(parse_document(filters))
 
 
-@lru_cache(maxsize=_REMEMBERED_MAX)
+@cached_by_text(_REMEMBERED_MAX)
 def cells_of(filters: str, space: ContentSpace) -> tuple[int, ...]:
     """Return the cells in which a filter can match."""
     return tuple(int(cell) for cell in cells(filter_of(filters), space))
 
 
-@lru_cache(maxsize=_REMEMBERED_MAX)
+@cached_by_text(_REMEMBERED_MAX)
 def cell_mask_of(filters: str, space: ContentSpace) -> int:
     """Return the cells in which a filter can match, as the bits of a number."""
     return sum(1 << cell for cell in cells_of(filters, space))
@@ -229,6 +231,8 @@ class LocalSubscription:
         As in `messages.subscriptions.Register`.
     epoch
         As in `client.Subscribe`.
+    watch
+        When it is looked at whether it has expired, or is needed no more.
     cells, cell_mask
         Where it is registered, or would be: in order, and as bits.
     """
@@ -251,6 +255,7 @@ class LocalSubscription:
         "text",
         "until_ns",
         "version",
+        "watch",
     )
 
     def __init__(
@@ -282,6 +287,7 @@ class LocalSubscription:
         self.claim = now_ns if claim is None else claim
         self.cells: tuple[int, ...] = ()
         self.cell_mask = 0
+        self.watch: Timer | None = None
 
     @classmethod
     def from_record(cls, record: SubscriptionRecord) -> LocalSubscription:

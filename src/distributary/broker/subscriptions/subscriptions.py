@@ -202,8 +202,11 @@ class Subscriptions(Part):
             expires_s = None if config is None else config.expires_s
             if expires_s is not None and ns(expires_s) <= turn.now_ns:
                 return "config.expires is a time that has passed"
-            if self._ledger.count(sender) >= client_max:
+            # With those of which it has not heard that they have ended.
+            if self._ledger.count(sender) + self._notices.count(sender) >= client_max:
                 return f"a client has at most {client_max:,} subscriptions"
+            if len(self._ledger.withdrawals) >= client_max:
+                return "too many subscriptions have ended that not all brokers know of yet"
         elif known.live and _says(message) == _says(known) and reading != known.reading:
             return f"its revision {known.revision} says something else; number changes higher"
         return None

@@ -13,6 +13,7 @@ from functools import cached_property
 from distributary.broker.addresses import tenant_of
 from distributary.broker.client import Ended
 from distributary.broker.dissemination.messages import ItemId
+from distributary.broker.subscriptions.notices import MISSED
 from distributary.content import Publication, Subscription
 from distributary.filters import Filter, Index
 
@@ -185,6 +186,10 @@ class Ledger:
         How many deliveries were owed until a broker was lost for ever.
     progress_ns
         When something owed arrived last.
+    missed
+        How many deliveries brokers say that subscriptions have missed while their homes were away.
+    may_miss
+        Whether the home of a client was away.
     """
 
     def __init__(self, cell_of: Callable[[Publication], int]) -> None:
@@ -202,6 +207,8 @@ class Ledger:
         self.foreign = 0
         self.stolen: list[tuple[int, str]] = []
         self.excused = 0
+        self.missed = 0
+        self.may_miss: Callable[[str], bool] = lambda client: False
         self._twins: set[ItemId] = set()
 
     def has_twin(self, identity: ItemId) -> None:
@@ -236,6 +243,10 @@ class Ledger:
     def noticed(self, name: str, notice: Ended, received: int, now_ns: int) -> None:
         """A client learns that a subscription is over, by no doing of its own."""
         wish = self.wishes[name]
+        if notice.reason == MISSED and notice.missed and self.may_miss(wish.client):
+            # Its home was away for too long: whatever has not come is not owed.
+            self.missed += notice.missed
+            self.ending(name, now_ns)
         if wish.ending_ns is None:
             self.strangers.append((now_ns, f"{name} ended and should not have: {notice.reason}"))
         if notice.count and not (

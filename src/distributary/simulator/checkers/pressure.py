@@ -1,4 +1,4 @@
-"""Pressure: nobody is sent more than it can take, and nothing while it is gone."""
+"""Pressure: nobody is sent more than it can take, nor while it is gone or has said to wait."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Callable
 from distributary.broker.addresses import Address
 from distributary.broker.client import (
     Acknowledge,
+    Busy,
     Delivery,
     Ended,
+    Publish,
     Subscribed,
     Undeliverable,
     Unsubscribed,
@@ -35,6 +37,13 @@ class PressureCheck(Checker):
     ----------
     gone_since
         Since when a client has been known to be gone by the host of a broker, or None.
+    hears
+        Whether clients hear everything that they are told: then they have to keep to it.
+
+    Attributes
+    ----------
+    busy
+        How often a client was told to wait.
     """
 
     name = "pressure"
@@ -43,13 +52,19 @@ class PressureCheck(Checker):
         self,
         settings: SubscriptionSettings,
         gone_since: Callable[[str, Address], int | None],
+        *,
+        hears: bool = False,
     ) -> None:
         super().__init__()
         self._items_max, self._bytes_max = settings.window_items, settings.window_bytes
         self._gone_since = gone_since
+        self._hears = hears
         # What is under way, in bytes by number: by home, client and subscription.
         self._under_way: dict[tuple[str, Address, str], dict[int, int]] = {}
         self._acknowledged: dict[tuple[str, Address, str], int] = {}
+        self.busy = 0
+        # From which number on, since when and until when: by home, client and session.
+        self._waits: dict[tuple[str, Address, str], tuple[int, int, int]] = {}
 
     def listen(self, sender: Address, to: Address, message: object, now_ns: int) -> None:
         """Take note of a message."""
@@ -60,10 +75,35 @@ class PressureCheck(Checker):
         elif isinstance(message, Connect):
             for subscription, number in message.received:
                 self._arrived(to, sender, subscription, number)
+        elif isinstance(message, Busy):
+            self._told_to_wait(sender, to, message, now_ns)
+        elif isinstance(message, Publish):
+            self._published(to, sender, message, now_ns)
         elif isinstance(message, Subscribed | Unsubscribed | Ended):
             # Numbers may begin anew.
             self._under_way.pop((sender, to, message.id), None)
             self._acknowledged.pop((sender, to, message.id), None)
+
+    def _told_to_wait(self, home: str, client: Address, message: Busy, now_ns: int) -> None:
+        """Take note from when on a client may publish again, once it has heard of it."""
+        self.busy += 1
+        key = (home, client, message.session)
+        if message.number and key not in self._waits:
+            self._waits[key] = (message.number, now_ns, now_ns + message.wait_ns)
+
+    def _published(self, home: str, client: Address, message: Publish, now_ns: int) -> None:
+        waits = self._waits.get((home, client, message.session))
+        if waits is None:
+            return
+        number, since_ns, until_ns = waits
+        if now_ns >= until_ns:
+            del self._waits[home, client, message.session]
+        elif self._hears and message.number >= number and now_ns > since_ns + ns(_GRACE_S):
+            self.complain(
+                now_ns,
+                f"{client} published number {message.number} again, and was told by {home} to "
+                f"wait for another {(until_ns - now_ns) / 1e9:.3f} s",
+            )
 
     def _arrived(self, home: str, client: Address, subscription: str, number: int) -> None:
         key = (home, client, subscription)

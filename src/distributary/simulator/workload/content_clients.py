@@ -49,6 +49,7 @@ class ContentClients:
         places: Places,
         network: SimulatedNetwork,
         rng: random.Random,
+        publisher_class: type[Publisher] = Publisher,
     ) -> None:
         brokers = places.identifiers
         self._world = world
@@ -83,7 +84,7 @@ class ContentClients:
         # What tenants publish goes by the same sources and ids, so that nobody may mistake it;
         # but where sources have owners these are different.
         self.publishers = [
-            Publisher(
+            publisher_class(
                 world,
                 f"p{k:05d}",
                 rng.choice(brokers),

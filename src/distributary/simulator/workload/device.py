@@ -22,6 +22,11 @@ class Device:
     """A client that repeats what is not answered, and goes where its home sends it.
 
     While it is away it says nothing and hears nothing, and what it would have said is lost.
+
+    Attributes
+    ----------
+    concerned
+        Whether something goes wrong with it, so that it may have to wait.
     """
 
     def __init__(self, world: World, name: str, home: str, *, tenant: str = "") -> None:
@@ -29,6 +34,7 @@ class Device:
         self.tenant = tenant
         self.address: Address = client_address(name, tenant)
         self.home = home
+        self.concerned = False
         self._away = False
         self._lost: set[str] = set()
         self._epoch = 0
@@ -66,6 +72,7 @@ class Device:
 
     def go_away(self) -> None:
         """Lose the connection; the host of its home notices before long."""
+        self.concerned = True
         self._away = True
         self.world.at(self.world.now_ns + ns(_NOTICED_S), self._noticed)
 

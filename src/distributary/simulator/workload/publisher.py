@@ -10,15 +10,18 @@ from distributary.broker import client as messages
 from distributary.broker.blob import Blob
 from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.migration.messages import RegisterClient
+from distributary.broker.pacing import RoundTrip
 from distributary.broker.settings import ns
 from distributary.content import Publication
 from distributary.simulator.checkers.ledger import Ledger
+from distributary.simulator.scenario import REPEAT_S_MAX
 from distributary.simulator.workload.device import Device
 from distributary.simulator.world import World
 
 __all__ = ["Publisher"]
 
 _PRICES_S = 20.0
+_REPEAT_S = 1.0
 
 
 class _Event(NamedTuple):
@@ -63,6 +66,9 @@ class Publisher(Device):
         self._session = "1"
         self._last = 0
         self._pausing = False
+        # How long answers take, and when what is under way was sent last.
+        self._trip = RoundTrip()
+        self._sent_ns: dict[int, int] = {}
         self.handle(messages.Accepted, self._accepted)
         self.handle(messages.Busy, self._busy)
         self.handle(messages.ContentMissing, self._missing)
@@ -88,6 +94,7 @@ class Publisher(Device):
                 self.ledger.has_twin(ItemId(self.tenant, *event.publication.identity))
         self._waiting.extendleft(reversed(self._under_way.values()))
         self._under_way.clear()
+        self._sent_ns.clear()
         self._session = str(int(self._session) + 1)
         self._last = 0
         self._send_more()
@@ -120,17 +127,27 @@ class Publisher(Device):
         def ask() -> bool:
             if self._under_way.get(number) is not event:
                 return False
-            if not self._pausing:
+            # It may have been sent again just now, as its home has said when.
+            late = self.world.now_ns >= self._sent_ns.get(number, 0) + self._wait_ns
+            if late and not self._pausing:
                 self._send_event(number)
             return True
 
-        self._repeat(ask)
+        self._send_event(number)
+        following_s = min(2 * self._wait_ns / 1e9, REPEAT_S_MAX)
+        self.world.at(self.world.now_ns + self._wait_ns, self._repeat, ask, following_s)
+
+    @property
+    def _wait_ns(self) -> int:
+        """How long it waits for an answer: who asks too soon makes its home slower."""
+        return min(max(ns(_REPEAT_S), self._trip.timeout_ns), ns(REPEAT_S_MAX))
 
     def _send_event(self, number: int) -> None:
         event = self._under_way[number]
         text = json.dumps(event.publication.document(), separators=(",", ":"))
         # The first that is not answered is another one each time.
         first = min(self._under_way)
+        self._sent_ns[number] = self.world.now_ns
         self.send(messages.Publish(text, event.blob, self._session, number, first))
 
     def _ask_again(self) -> None:
@@ -156,6 +173,7 @@ class Publisher(Device):
         """Return what an answer is to, if it was waited for, and go on."""
         event = self._under_way.pop(number, None) if session == self._session else None
         if event is not None:
+            self._trip.measure(self.world.now_ns - self._sent_ns.pop(number))
             self._send_more()
         return event
 

@@ -87,7 +87,7 @@ class Subscriber(Device):
 
     def get_stuck(self) -> None:
         """Take nothing any more, and acknowledge nothing, until a notice says what is over."""
-        self._stuck = True
+        self._stuck = self.concerned = True
         for subscription_id in self._wanted:
             self.answered("subscribe", subscription_id)
             self.ledger.ending(self._named(subscription_id), self.world.now_ns)
