@@ -308,7 +308,7 @@ class Dissemination(Part):
         self._send_new(task, homes, turn)
         if task.settled:
             self._tell_settled(task.item, tuple(sorted(task.served)), turn)
-        elif not self._lacks_content(task):
+        elif not self._contents.lacks(task):
             # Whoever asks is answered, however much there is to do: nobody waits for ever.
             self._say_taken(task, turn)
 

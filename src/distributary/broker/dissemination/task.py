@@ -455,7 +455,7 @@ class Supervision:
     def _ask(self, turn: Turn, task: Task, rest_ns: int) -> None:
         for home in sorted(task.pending):
             there = home != self._core.identity and self._core.membership.is_alive(home)
-            if there and not self._core.links.carries((item.identity, home)):
+            if there and not self._core.links.carries((task.identity, home)):
                 attempt = task.pending[home].attempt
                 turn.send(home, AskServed(task.identity, attempt))
         task.timer = self._core.timers.at(turn.now_ns + rest_ns, self._time_is_up, task)
