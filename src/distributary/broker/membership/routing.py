@@ -57,7 +57,7 @@ class Routes:
         """Return the root of a key, who would be without it, and so on, up to a count."""
         line = self._lines.get((key, count))
         if line is None:
-            others, first = list(self.members), []
+            others, first = list(self.members), list[str]()
             while others and len(first) < count:
                 first.append(root_among(others, key))
                 others.remove(first[-1])
