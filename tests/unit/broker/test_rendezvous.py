@@ -155,7 +155,12 @@ def test_what_a_home_that_is_root_or_surrogate_has_registered_outlives_the_other
     *both, fresh = line(overlay, cell)
     home = both[place]
     client = Subscriber(overlay, "@a", home)
-    client.on_confirmed = lambda _: [overlay.world.crash(one) for one in both]
+
+    def crash_both(_: str) -> None:
+        for one in both:
+            overlay.world.crash(one)
+
+    client.on_confirmed = crash_both
     client.subscribe("s", ALARM)
     overlay.run_s(8)
     assert client.confirmed
