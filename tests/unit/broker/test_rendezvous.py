@@ -174,6 +174,23 @@ def test_what_a_home_that_is_root_or_surrogate_has_registered_outlives_the_other
     assert served(overlay, home) == [(home, "s")]
 
 
+def test_a_surrogate_that_takes_another_for_it_does_not_forget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Brokers learn at different times who is there; the root says who keeps what."""
+    overlay = Overlay(8)
+    home = third(overlay)
+    Subscriber(overlay, "@a", home).subscribe("s", ALARM)
+    overlay.run_s(1)
+    cell, root, surrogate = roles(overlay)
+    rendezvous = core_of(overlay, surrogate).rendezvous
+    monkeypatch.setattr(rendezvous._replication, "keeps", lambda *_: False)
+    overlay.in_turn(surrogate, rendezvous._upkeep._rearrange)
+    overlay.run_s(1)
+    assert holders(overlay, home, "s", cell) == sorted((root, surrogate))
+    assert core_of(overlay, root).rendezvous._registry._requests._waiting == {}
+
+
 def test_two_brokers_are_enough_for_each_other() -> None:
     overlay = Overlay(2)
     cell, root, surrogate = roles(overlay)

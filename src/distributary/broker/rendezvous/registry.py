@@ -96,7 +96,10 @@ class Registry:
                 stale.append(copy.held)
             else:
                 entries.append(entry)
-                self._requests.add(entry, sender, purpose, copy.held.cells)
+                cells: Iterable[int] = copy.held.cells
+                if purpose is Purpose.HAND_OVER:
+                    cells = self.replication.handed_over(entry, cells, sender)
+                self._requests.add(entry, sender, purpose, cells)
         if stale:
             self._core.links.send(sender, _receipt(purpose, stale), turn)
         if purpose is Purpose.HAND_OVER:

@@ -48,6 +48,13 @@ class _Receipts:
         peers = (*(one for one in before if one in keepers and one != peer), peer)
         self._by_key.setdefault(entry.key, {})[cell] = (entry.version, peers)
 
+    def drop(self, entry: Entry, cell: int, peer: str) -> None:
+        """Note that a peer may not have it any more."""
+        before = self.peers(entry, cell)
+        if peer in before:
+            left = tuple(one for one in before if one != peer)
+            self._by_key[entry.key][cell] = (entry.version, left)
+
     def forget(self, key: EntryKey) -> None:
         """Forget who has a registration."""
         self._by_key.pop(key, None)
@@ -146,6 +153,22 @@ class Replication:
         """Note that a peer has stored what was last said."""
         for cell in cells:
             self._copied.note(entry, cell, peer, self.keepers(entry.key[0], cell))
+
+    def handed_over(self, entry: Entry, cells: Iterable[int], peer: str) -> list[int]:
+        """Note that a peer does not mean to keep a registration.
+
+        Returns
+        -------
+            The cells in which it need not. Whoever sees other brokers than the root does would
+            forget what it is to keep, and the root believe that it has it.
+        """
+        free: list[int] = []
+        for cell in cells:
+            self._copied.drop(entry, cell, peer)
+            self._sent.drop(entry, cell, peer)
+            if not self.is_root(cell) or peer not in self.keepers(entry.key[0], cell):
+                free.append(cell)
+        return free
 
     def forget(self, key: EntryKey) -> None:
         """Forget who has copies of a registration that is not kept here any more."""
