@@ -9,6 +9,7 @@ import pytest
 from tests.broker_overlays import SECOND
 from tests.content_worlds import JPEG, PDF, SETTINGS, ContentWorld
 
+from distributary.broker.blob import Blob
 from distributary.broker.client import Acknowledge, Delivery, Subscribe, Unsubscribe
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.deliveries.finished import Arrival
@@ -372,3 +373,29 @@ def test_a_client_that_is_slow_is_asked_less_and_less_often() -> None:
     assert early >= 4
     assert late <= 60 / SETTINGS.links.retry_s_max + 1
     assert world.world.now_ns > 70 * SECOND
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["held back", "doubted"])
+def test_what_gives_way_to_others_refers_to_no_content_any_more(late: bool) -> None:
+    """Of what waits for an item before it, or for a root's answer, the oldest give way."""
+    settings = replace(SETTINGS, content=replace(SETTINGS.content, early_items=3))
+    world = ContentWorld(2, settings=settings)
+    home, root = world.members
+    part = part_of(world, home)
+    published_ns = world.world.now_ns
+    world.run_s(3 * SETTINGS.content.retention_s if late else 1.0)
+    event = '{"specversion": "1.0", "id": "%s", "source": "/maps", "type": "map"}'
+    blobs = [Blob.of("text/plain", bytes([number])) for number in range(8)]
+    turn = Turn(world.world.now_ns)
+    for number, blob in enumerate(blobs):
+        # Each waits for another one.
+        place = (0, number + 1, 2, root, published_ns)
+        item = Item("/maps", str(number), *place, event % number, "text/plain", 1, False)
+        grants, after = (Grant("s", "text/plain"),), (number + 1, 1, 1)
+        arrival = Arrival(item, root, 1, "text/plain", after, grants, {"text/plain": blob})
+        for _ in range(2):
+            part.receive(arrival, turn)
+    assert part._items.held_items == (0 if late else 3)
+    assert len(part._doubted) == (3 if late else 0)
+    known = part.core.content._known
+    assert [sum(known[blob.digest].references.values()) for blob in blobs] == [0] * 5 + [1] * 3

@@ -13,6 +13,7 @@ from tests.letters_part import Letters, Note, Post
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import encode
 from distributary.broker.links.messages import Gathered, Hop, HopAck, Routed, Step
+from distributary.broker.links.outbox import LinkState
 from distributary.broker.links.passing import Passage
 
 KEYS = [f"{digit:x}777" for digit in range(16)]
@@ -304,3 +305,23 @@ def test_nothing_that_carries_others_is_gathered(inner: object) -> None:
     overlay.run_s(1)
     assert overlay.world.refused == refused + 1
     assert letters(overlay, other).received == {(one, "x"): 1}
+
+
+@pytest.mark.parametrize("hops", [1, 2])
+def test_what_may_be_stuck_further_on_does_not_count_as_on_its_way(hops: int) -> None:
+    """Whoever waits for it may then try another way; a peer alone sends it again and again."""
+    way = Way()
+    links = way.overlay.broker(way.start).core.links
+    way.overlay.network.apart = frozenset({way.relay})
+    way.overlay.in_turn(
+        way.start,
+        lambda turn: links.send(way.relay, Note("hello"), turn, hops=hops, about=("hello",)),
+    )
+    assert links.carries("hello")
+    way.overlay.run_s(1.2)
+    assert links._outboxes[way.relay].state is LinkState.OPEN
+    assert links.carries("hello") == (hops == 1)
+    way.overlay.network.apart = frozenset()
+    way.overlay.run_s(10)
+    assert not links.carries("hello")
+    assert letters(way.overlay, way.relay).received == {(way.start, "hello"): 1}
