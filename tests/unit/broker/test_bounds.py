@@ -82,7 +82,7 @@ BOUNDS: dict[str, Bound] = {
     **dict.fromkeys(
         (
             "Core.parts", "Core._handlers", "Core._checks", "Roster._patience_ns",
-            "Core._said_by", "Transitions._table", "Admission._owners",
+            "Core._said_by", "Core._part_of", "Transitions._table", "Admission._owners",
         ),
         CODE,
     ),
@@ -119,8 +119,8 @@ BOUNDS: dict[str, Bound] = {
             "Departure.given_up", "Sessions._all", "Sessions._by_client",
             "Advertisements._kept", "Advertisements._unconfirmed",
             "Table._entries", "Table._by_cell", "Table._matchers", "Table._by_home",
-            "Table._by_subscription", "Requests._waiting", "Replication._copied",
-            "Replication._sent", "Ledger._by_registration", "Ledger._generations",
+            "Table._by_subscription", "Requests._waiting", "_Receipts._by_key",
+            "Ledger._by_registration", "Ledger._generations",
             "Ledger._by_client", "Ledger.withdrawals", "Matcher._filters", "Matcher._numbers",
             "Matcher._keys", "Matcher._changed", "Covering._wide", "Covering._covered",
             "Notices._by_name", "Notices._counts", "Registrar._pursuits",
@@ -207,6 +207,7 @@ BOUNDS: dict[str, Bound] = {
     "Dissemination._ways": in_each(lambda s: dissemination._WAYS_MAX),
     "Routes._hops": in_each(lambda s: routing._KEYS_MAX),
     "Routes._roots": in_each(lambda s: routing._KEYS_MAX),
+    "Routes._lines": in_each(lambda s: routing._KEYS_MAX),
 }  # fmt: skip
 
 

@@ -63,6 +63,8 @@ class Routes:
         """Return the root of a key, who would be without it, and so on, up to a count."""
         line = self._lines.get((key, count))
         if line is None:
+            if len(self._lines) >= _KEYS_MAX:
+                self._lines.clear()
             others = list(self.members)
             first: list[str] = []
             while others and len(first) < count:
