@@ -49,7 +49,7 @@ from distributary.broker.membership.roster import LIFE, Known
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import JournalDamaged, LocalMisuse, PeerMisbehaved
 
-__all__ = ["FAILURES_MAX", "FAILURES_WITHIN_NS", "Driver"]
+__all__ = ["FAILURES_MAX", "FAILURES_WITHIN_NS", "LANE", "Driver"]
 
 FAILURES_MAX = 3
 """A broker that fails so often is stopped,"""
@@ -58,11 +58,12 @@ FAILURES_WITHIN_NS = 600 * 10**9
 
 _PROBLEM_CHARACTERS_MAX = 400
 
-_LANE = frozenset(
+LANE = frozenset(
     kind
     for kind in kinds().values()
     if kind.__module__ == membership.__name__ and speaker_of(kind) is Speaker.BROKER
 )
+"""The messages of membership, which need not wait for anything."""
 
 
 class _Turn:
@@ -279,7 +280,7 @@ class Driver:
         """Send what need not wait for a commit; return the rest."""
         others: list[Effect] = []
         for effect in effects:
-            if isinstance(effect, Send) and type(effect.message) in _LANE:
+            if isinstance(effect, Send) and type(effect.message) in LANE:
                 self._host.send(effect.to, effect.message)
             else:
                 others.append(effect)
