@@ -14,6 +14,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from distributary.errors import BadInput, MissingPackage
 
@@ -34,6 +35,7 @@ Handler = Callable[[Msg], None]
 # Between attempts to connect, at first and at most.
 _RETRY_S = 0.05
 _RETRY_S_MAX = 1.0
+_WATCH_S = 0.2
 _CONNECT_S = 5
 # A server that does not answer for so long is gone, even if nobody says so.
 _PING_S = 5
@@ -114,6 +116,7 @@ class Connection:
         self._context = server.context()
         self._queue: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
         self._waiting_bytes = 0
+        self._closing = False
         self._tasks = [asyncio.ensure_future(self._keep()), asyncio.ensure_future(self._write())]
         self.problem = ""
         """Why there is no connection, as far as it is known."""
@@ -158,12 +161,16 @@ class Connection:
             await asyncio.sleep(0)
         if self._client is not None:
             with contextlib.suppress(nats.errors.Error, asyncio.TimeoutError):
+                # The library asks the server past what waits to be written; by the answer that
+                # is written, and the second answer comes behind all that it led to.
+                await self._client.flush()
                 await self._client.flush()
 
     async def close(self) -> None:
         """End the connection, when all that was sent has left."""
         if self._client is not None:
             await self.flush()
+        self._closing = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -173,7 +180,8 @@ class Connection:
 
     async def _keep(self) -> None:
         wait_s = _RETRY_S
-        while True:
+        # The library may swallow a cancellation.
+        while not self._closing:
             try:
                 self._client = await self._connect()
             except (TimeoutError, OSError, nats.errors.Error) as error:
@@ -185,9 +193,10 @@ class Connection:
             self.problem = ""
             self._found.set()
             self._changed(True)
-            await self._lost.wait()
-            self._client = None
+            await self._watch(self._client)
+            lost, self._client = self._client, None
             self._found.clear()
+            await _discard(lost)
             self._say("the connection was lost")
             self._changed(False)
 
@@ -202,7 +211,33 @@ class Connection:
                 self.refused += 1
             _log.debug("%s: %s", self._name, error)
 
-        client = await nats.connect(
+        client = Client()
+        try:
+            await self._open(client, failed, closed)
+        except BaseException:
+            await _discard(client)
+            raise
+        return client
+
+    async def _watch(self, client: Client) -> None:
+        """Wait until a connection is lost.
+
+        Where the library fails to send the rest of what it has, it does not say that it has
+        closed; so it is asked as well.
+        """
+        while client.is_connected:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_WATCH_S):
+                    await self._lost.wait()
+                return
+
+    async def _open(
+        self,
+        client: Client,
+        failed: Callable[[Exception], Awaitable[None]],
+        closed: Callable[[], Awaitable[None]],
+    ) -> None:
+        await client.connect(
             list(self._server.urls),
             name=self._name,
             user=self._server.user or None,
@@ -216,20 +251,15 @@ class Connection:
             error_cb=failed,
             closed_cb=closed,
         )
-        try:
-            for subject, handler in self._handlers.items():
-                await client.subscribe(
-                    subject,
-                    cb=_asynchronous(handler),
-                    pending_msgs_limit=_MESSAGES_MAX,
-                    pending_bytes_limit=_BYTES_MAX,
-                )
-            # Whoever hears that there is a connection can rely on hearing everything.
-            await client.flush()
-        except BaseException:
-            await client.close()
-            raise
-        return client
+        for subject, handler in self._handlers.items():
+            await client.subscribe(
+                subject,
+                cb=_asynchronous(handler),
+                pending_msgs_limit=_MESSAGES_MAX,
+                pending_bytes_limit=_BYTES_MAX,
+            )
+        # Whoever hears that there is a connection can rely on hearing everything.
+        await client.flush()
 
     async def _write(self) -> None:
         while True:
@@ -249,6 +279,18 @@ class Connection:
         if problem != self.problem:
             self.problem = problem
             _log.warning("%s: no connection to NATS: %s", self._name, problem)
+
+
+async def _discard(client: Client) -> None:
+    """Close what is left of a connection."""
+    with contextlib.suppress(OSError, nats.errors.Error):
+        await client.close()
+    # The library forgets a socket whose server has said no, or is gone.
+    transport: Any = client._transport
+    if transport is not None:
+        transport.close()
+        with contextlib.suppress(OSError):
+            await transport.wait_closed()
 
 
 def _asynchronous(handler: Handler) -> Callable[[Msg], Awaitable[None]]:

@@ -136,6 +136,7 @@ class NetworkHost:
         self._senders: dict[str, tuple[str, Address]] = {}
         self._times = ServiceClock()
         self.commits = 0
+        self.began = time.monotonic()
         self.connection = Connection(
             server,
             name=f"{subjects.overlay} {identity}",
