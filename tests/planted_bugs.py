@@ -18,6 +18,8 @@ from distributary.broker.adaptation import node
 from distributary.broker.adaptation.adaptation import Adaptation
 from distributary.broker.addresses import Address
 from distributary.broker.client import Publish
+from distributary.broker.content.content import Content
+from distributary.broker.content.messages import FetchRecord
 from distributary.broker.core import Part
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
@@ -26,7 +28,7 @@ from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.dissemination.messages import Item, Offer, Portion
 from distributary.broker.dissemination.task import ContentRecord, ProgressRecord, Sequence
 from distributary.broker.driver import Driver
-from distributary.broker.effects import Effect, Send, Turn
+from distributary.broker.effects import Effect, Free, Send, Turn
 from distributary.broker.host import ClientGone, SourceOwners
 from distributary.broker.links.links import Links
 from distributary.broker.links.outbox import Kept
@@ -36,6 +38,7 @@ from distributary.broker.migration.arrivals import Arrivals
 from distributary.broker.migration.departures import Departures
 from distributary.broker.migration.migration import Migration
 from distributary.broker.migration.transfers import ArrivalRecord, DepartureRecord, HeldRecord
+from distributary.broker.publishing.intake import Intake
 from distributary.broker.publishing.publications import KeptRecord
 from distributary.broker.publishing.publishing import Publishing
 from distributary.broker.relays.relays import Relays
@@ -516,16 +519,56 @@ class DrainsAtOnce(Subscriptions):
 class TakesNoMemories(Deliveries):
     """Does not take over what a client that comes has had."""
 
-    def adopt_client(self, record: Any, turn: Turn) -> None:
-        super().adopt_client(replace(record, finished=()), turn)
+    def adopt_client(self, record: Any, home: str, turn: Turn) -> None:
+        super().adopt_client(replace(record, finished=()), home, turn)
 
 
 class TakesNoQueues(Deliveries):
     """Does not take over what a client that comes has not acknowledged."""
 
-    def adopt_client(self, record: Any, turn: Turn) -> None:
+    def adopt_client(self, record: Any, home: str, turn: Turn) -> None:
         queues = tuple((name, last, last, ()) for name, last, *_ in record.queues)
-        super().adopt_client(replace(record, queues=queues), turn)
+        super().adopt_client(replace(record, queues=queues), home, turn)
+
+
+# Content.
+
+
+class FreesWhatIsReferredTo(Content):
+    """Frees content as soon as one of the records that refer to it is erased."""
+
+    def release(self, tenant: str, blob: Any, turn: Turn) -> None:
+        super().release(tenant, blob, turn)
+        if blob is not None and self.has(blob):
+            self._known[blob.digest].size_bytes = None
+            turn.effects.append(Free(blob.digest))
+
+
+class NeverFrees(Content):
+    """Keeps content to which nothing refers any more."""
+
+    def _review(self, digest: str, turn: Turn) -> None:
+        pass
+
+
+class _BelievesClients(Intake):
+    def _missing(self, *_: Any) -> None:
+        return None
+
+
+class TakesWithoutContent(Publishing):
+    """Accepts publications whose content is not there."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self._intake.__class__ = _BelievesClients
+
+
+class LendsNothing(Content):
+    """Does not keep what the new home of a client has yet to fetch."""
+
+    def lend(self, *_: Any) -> None:
+        pass
 
 
 # Streams.
@@ -636,6 +679,11 @@ BUGS: tuple[Bug, ...] = (
     Bug("migration-crash", ONCE, forgets(Migration, DepartureRecord)),
     Bug("migration-crash", ONCE, forgets(Migration, ArrivalRecord, HeldRecord)),
     Bug("migration-torn", ONCE, forgets(Migration, HeldRecord)),
+    Bug("fetch-later", "selection", FreesWhatIsReferredTo),
+    Bug("content-migration", "content", NeverFrees),
+    Bug("lossy", "selection", TakesWithoutContent),
+    Bug("content-migration", "selection", forgets(Content, FetchRecord)),
+    Bug("content-migration", "selection", LendsNothing),
     Bug("stream-instant", "tolerances", ComparesWithReceived),
     Bug("stream-instant", "tolerances", IgnoresOwnTolerance),
     Bug("stream-faults", "tolerances", ignores(Streams, Ask)),

@@ -8,6 +8,7 @@ from typing import Any
 
 from distributary.broker.adaptation.adaptation import Adaptation
 from distributary.broker.addresses import HOST, Address, Speaker, is_client
+from distributary.broker.content.content import Content
 from distributary.broker.core import Core, Part
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.dissemination.dissemination import Dissemination
@@ -39,6 +40,7 @@ __all__ = ["PARTS", "Broker"]
 PARTS: Mapping[str, type[Part]] = {
     "membership": Membership,
     "links": Links,
+    "content": Content,
     "subscriptions": Subscriptions,
     "rendezvous": Rendezvous,
     "publishing": Publishing,
@@ -142,6 +144,14 @@ class Broker:
         """The version in which what it sends to other brokers is to be encoded."""
         return self.core.membership.version
 
+    def has_content(self, digest: str) -> bool:
+        """Whether the broker counts on its host to have content."""
+        return self.core.content.has_digest(digest)
+
+    def awaits(self, digest: str) -> bool:
+        """Whether content is still to come: who asks its host for it should ask again."""
+        return self.core.content.awaits(digest)
+
     def start(self, *, now_ns: int) -> list[Effect]:
         """Begin; to be called once, before anything else."""
         if self._started:
@@ -224,7 +234,8 @@ class Broker:
                 for effect in turn.effects
                 if not (isinstance(effect, Send) and effect.to in gone)
             ]
-        if self._leaving and self.core.links.idle:
+        core = self.core
+        if self._leaving and core.links.idle and core.content.idle and core.publishing.idle:
             self._leaving = False
             turn.effects.append(Left())
         return turn.effects

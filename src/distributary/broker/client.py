@@ -30,6 +30,7 @@ __all__ = [
     "AskStatus",
     "Busy",
     "Changed",
+    "ContentMissing",
     "Delivery",
     "Ended",
     "ListSubscriptions",
@@ -258,9 +259,9 @@ class Publish:
     Attributes
     ----------
     event
-        JSON of a CloudEvent. Content that is not JSON travels beside it, in `blob`.
+        JSON of a CloudEvent. Content that is not JSON is put to the home before.
     blob
-        The content, if there is any that is not JSON.
+        What refers to the content, if there is any that is not JSON.
     session
         A name of the client's choice, such as a random number. A client that has forgotten
         how far it was begins another session; there is no order between sessions.
@@ -321,6 +322,32 @@ class Busy:
     reason: str = ""
 
 
+@wire(375, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class ContentMissing:
+    """A publication cannot be taken now: its content is not here.
+
+    The client has not put it, or has put it so long ago, or at another home, that it is
+    forgotten. It puts it again and publishes again. As with `Busy`, nothing above its number is
+    taken until it comes again.
+
+    Attributes
+    ----------
+    source, id
+        What was published.
+    digest
+        The content that it refers to.
+    session, number
+        As in `Publish`.
+    """
+
+    source: str
+    id: str
+    digest: str
+    session: str = ""
+    number: int = 0
+
+
 @wire(208, Speaker.CLIENT)
 @dataclass(frozen=True, slots=True)
 class Advertise:
@@ -350,7 +377,8 @@ class Delivery:
     event
         JSON of the CloudEvent as delivered.
     blob
-        Its content in the format chosen for the device, if there is any beside the event.
+        What refers to its content in the format chosen for the device, if there is any beside
+        the event. The bytes are in the content store of the home's host.
     """
 
     subscription: str

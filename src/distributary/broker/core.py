@@ -28,6 +28,7 @@ from distributary.errors import BadInput, PeerMisbehaved
 
 if TYPE_CHECKING:
     from distributary.broker.adaptation.adaptation import Adaptation
+    from distributary.broker.content.content import Content
     from distributary.broker.deliveries.deliveries import Deliveries
     from distributary.broker.dissemination.dissemination import Dissemination
     from distributary.broker.links.links import Links
@@ -119,6 +120,7 @@ class Core:
 
     membership: Membership
     links: Links
+    content: Content
     subscriptions: Subscriptions
     rendezvous: Rendezvous
     publishing: Publishing
@@ -223,15 +225,21 @@ class Core:
         turn.effects.append(Serve(self.tickets.expect(call, arguments)))
 
     def convert(
-        self, turn: Turn, blob: Blob, target: str, call: Callable[..., None], *arguments: Any
+        self,
+        turn: Turn,
+        blob: Blob,
+        target: str,
+        call: Callable[..., None],
+        *arguments: Any,
+        data: bytes | None = None,
     ) -> None:
         """Have content converted, and `call(turn, answer, *arguments)` called with the answer.
 
         The answer is `Converted` or `ConversionRefused`, for good or after as many tries as
         there are. A crash forgets the request; whoever made it makes it again from what was
-        kept.
+        kept. `data` is the content itself if that is in an event, and not in the store.
         """
-        self.tickets.ask(turn, lambda ticket: Convert(ticket, blob, target), call, arguments)
+        self.tickets.ask(turn, lambda ticket: Convert(ticket, blob, target, data), call, arguments)
 
     def make_plan(
         self, turn: Turn, problem: PlanningProblem, call: Callable[..., None], *arguments: Any
@@ -249,6 +257,13 @@ class Core:
 
     def converted(self, answer: Converted | ConversionRefused, turn: Turn) -> None:
         """Do what waited for a conversion, unless that is to be tried again."""
+        if isinstance(answer, Converted):
+            # Whether anybody still waits for it or not: the bytes are there.
+            self.content.converted(answer.blob, turn)
+            most = self.settings.content.content_bytes_max
+            if answer.blob.size_bytes > most:
+                made = f"it came to {answer.blob.size_bytes:,} bytes; at most {most:,} are kept"
+                answer = ConversionRefused(answer.ticket, made)
         for_now = isinstance(answer, ConversionRefused) and not answer.lasting
         if not (for_now and self.tickets.failed_for_now(answer.ticket, turn)):
             self.tickets.answer(answer.ticket, answer, turn=turn)

@@ -32,6 +32,10 @@ from distributary.broker.effects import (
     Converted,
     Effect,
     Erase,
+    Fetch,
+    Fetched,
+    FetchFailed,
+    Free,
     Left,
     MakePlan,
     Persist,
@@ -57,6 +61,7 @@ FAILURES_WITHIN_NS = 600 * 10**9
 """if it does so within this time."""
 
 _PROBLEM_CHARACTERS_MAX = 400
+_ANSWERS = (Converted, ConversionRefused, Fetched, FetchFailed, PlanMade)
 
 LANE = frozenset(
     kind
@@ -219,7 +224,7 @@ class Driver:
         if self._ended or message is None:
             return
         # Answers to an earlier broker mean nothing to the next one, which asks again.
-        if not isinstance(message, Converted | ConversionRefused | PlanMade):
+        if not isinstance(message, _ANSWERS):
             self._held.append((message, sender))
 
     def _begin(self, broker: Broker) -> None:
@@ -340,13 +345,26 @@ class Driver:
             elif type(effect) is Serve:
                 host.serve(effect.ticket)
             elif type(effect) is Convert:
-                host.convert(effect.ticket, effect.blob, effect.target)
+                host.convert(effect.ticket, effect.blob, effect.target, effect.data)
+            elif type(effect) is Fetch:
+                host.fetch(effect.ticket, effect.blob, effect.holder)
+            elif type(effect) is Free:
+                self._free(effect.digest)
             elif type(effect) is MakePlan:
                 host.make_plan(effect.ticket, effect.problem)
             elif type(effect) is Left:
                 host.left()
         if works and not self._ended:
             host.spend(works)
+
+    def _free(self, digest: str) -> None:
+        """Have content deleted, unless it has come again since the broker gave it up.
+
+        A later turn may have run before this one was durable. While the broker is being
+        restored nobody knows: the next one finds out what nothing refers to.
+        """
+        if self.broker is not None and not self.broker.has_content(digest):
+            self._host.free(digest)
 
     def _fail(self, error: Exception, message: object | None, sender: Address) -> None:
         """Give up a turn that failed, and the broker, once the turns before it are durable."""

@@ -23,6 +23,10 @@ __all__ = [
     "Converted",
     "Effect",
     "Erase",
+    "Fetch",
+    "FetchFailed",
+    "Fetched",
+    "Free",
     "Left",
     "MakePlan",
     "Persist",
@@ -64,11 +68,46 @@ class Convert:
 
     The same ticket comes again while there is no answer. To a host that is at work on it this
     says nothing new; one that has forgotten it begins anew.
+
+    Attributes
+    ----------
+    blob
+        What to convert. Its bytes are in the host's content store, unless they are in `data`.
+    target
+        The format.
+    data
+        The bytes of content that is inside of an event, and in no store.
     """
 
     ticket: int
     blob: Blob
     target: str
+    data: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Get the bytes of content into the host's store; answered by `Fetched` or `FetchFailed`.
+
+    As with `Convert`, the same ticket comes again while there is no answer. Bytes go from host
+    to host, in as many pieces as these like, and are what the digest says when they are there.
+
+    Attributes
+    ----------
+    holder
+        The broker whose host has them.
+    """
+
+    ticket: int
+    blob: Blob
+    holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Delete the bytes of content from the host's store: nothing here refers to it any more."""
+
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +147,9 @@ class Left:
     """Know that the broker has left in good order: nobody waits for anything of it."""
 
 
-Effect: TypeAlias = Send | Persist | Erase | Convert | MakePlan | Serve | Spend | Report | Left
+Effect: TypeAlias = (
+    Send | Persist | Erase | Convert | Fetch | Free | MakePlan | Serve | Spend | Report | Left
+)
 
 
 class Turn:
@@ -152,7 +193,7 @@ class Turn:
 @wire(1, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A conversion is done."""
+    """A conversion is done, and its result in the host's content store, durably."""
 
     ticket: int
     blob: Blob
@@ -173,6 +214,33 @@ class ConversionRefused:
     ticket: int
     reason: str
     lasting: bool = since(2, True)
+
+
+@wire(370, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Content is in the host's store, durably: what was asked for by a ticket."""
+
+    ticket: int
+    blob: Blob
+
+
+@wire(371, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class FetchFailed:
+    """Content could not be fetched from the broker that was said to have it.
+
+    Attributes
+    ----------
+    lasting
+        Whether it would fail again: the holder does not have it, and is not about to, or has
+        something else. Otherwise the holder could not be reached, or had too much to do, and the
+        broker asks again later.
+    """
+
+    ticket: int
+    reason: str
+    lasting: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,10 +54,7 @@ OLDEST = VERSION - 1
 """The version before, which is understood as well."""
 
 MESSAGE_BYTES_MAX = 512 * 2**10
-"""What a message between brokers takes at most; what is larger goes in parts.
-
-Until content goes by reference, messages of clients with content are as large as that is.
-"""
+"""What a message between brokers takes at most; what is larger goes in parts."""
 
 DECODED_BYTES_MAX = 64 * 2**20
 """What a record takes at most, and a message that is put together from its parts."""

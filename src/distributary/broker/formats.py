@@ -180,9 +180,10 @@ def delivered_event(event: str, media_type: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def inline_blob(event: str, media_type: str) -> Blob:
-    """Return the content that is in an event."""
-    return Blob.of(media_type, publication_of(event).content)
+def inline_blob(event: str, media_type: str) -> tuple[Blob, bytes]:
+    """Return what refers to the content that is in an event, and that itself."""
+    data = publication_of(event).content
+    return Blob.of(media_type, data), data
 
 
 @lru_cache(maxsize=4096)

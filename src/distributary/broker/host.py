@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from distributary.broker.addresses import Address, Speaker
+from distributary.broker.blob import Blob
 from distributary.broker.encoding import VERSION, since, wire
 
 __all__ = [
     "ClientBack",
     "ClientGone",
+    "ContentHeld",
+    "ContentPut",
+    "ContentUsed",
     "Detached",
     "Leave",
     "Neighbour",
@@ -106,6 +110,42 @@ class ClientBack:
     """A client has a connection again, and is sent what has waited for it."""
 
     client: str
+
+
+@wire(372, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class ContentPut:
+    """A client has put content: its bytes are in the host's store, durably.
+
+    It may be published by clients of the same tenant, and is forgotten after `put_s` if it is
+    not. A host takes no more than `content_bytes_max`, and takes bytes that it has already like
+    any others.
+    """
+
+    client: str
+    blob: Blob
+
+
+@wire(373, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class ContentHeld:
+    """What the host's content store has: to be told before `start`, in as many parts as it likes.
+
+    Attributes
+    ----------
+    contents
+        (digest, bytes).
+    """
+
+    contents: tuple[tuple[str, int], ...]
+
+
+@wire(374, Speaker.HOST)
+@dataclass(frozen=True, slots=True)
+class ContentUsed:
+    """The host has given content to another host, or to a client."""
+
+    digest: str
 
 
 @wire(5, Speaker.HOST)

@@ -37,7 +37,8 @@ class Host(Protocol):
     def first(self) -> Sequence[object]:
         """Return what a broker is told before it starts: where it stands, and what it must know.
 
-        Nothing that the host has said stays with a broker that is restored.
+        Nothing that the host has said stays with a broker that is restored. It is told
+        here what its content store has (`ContentHeld`), as no journal says it.
         """
 
     def commit(self, writes: Mapping[str, bytes | None]) -> bool:
@@ -55,11 +56,25 @@ class Host(Protocol):
         To another broker it is encoded in `Broker.version`.
         """
 
-    def convert(self, ticket: int, blob: Blob, target: str) -> None:
+    def convert(self, ticket: int, blob: Blob, target: str, data: bytes | None) -> None:
         """Convert content; `receive` the answer, `Converted` or `ConversionRefused`.
 
         The same ticket comes again while there is no answer, and is not begun a second time.
+        The bytes are in the host's content store, or in `data`; those of the result are durable
+        in the store before the answer is given.
         """
+
+    def fetch(self, ticket: int, blob: Blob, holder: str) -> None:
+        """Get bytes from the host of another broker; `receive` `Fetched` or `FetchFailed`.
+
+        Likewise. They are durable in the store before `Fetched` is given. A host that is asked
+        for bytes which it does not have says so for good, unless its own broker is still to get
+        them (`Broker.awaits`). It tells its broker of those that it has given away
+        (`ContentUsed`).
+        """
+
+    def free(self, digest: str) -> None:
+        """Delete bytes from the content store, if they are there."""
 
     def make_plan(self, ticket: int, problem: PlanningProblem) -> None:
         """Solve a problem beside the broker; `receive` the answer, `PlanMade`, likewise."""

@@ -14,8 +14,10 @@ from typing import NamedTuple
 
 from distributary.content import AdaptationGraph, ContentSpace
 from distributary.content.calibrated_graph import graph_for
+from distributary.errors import BadInput
 
 __all__ = [
+    "CONTENT_BYTES_LIMIT",
     "AdaptationSettings",
     "ContentSettings",
     "Digests",
@@ -29,6 +31,9 @@ __all__ = [
     "graph_of",
     "ns",
 ]
+
+CONTENT_BYTES_LIMIT = 4 * 2**30
+"""How large content may ever be, whatever the settings say."""
 
 _NS_PER_SECOND = 1_000_000_000
 
@@ -156,6 +161,11 @@ class ContentSettings:
         After how long a broker that its host has not answered asks again, at first.
     conversion_tries
         How often a conversion may fail for now before it counts as failed for good.
+    content_bytes_max
+        How large content may be, as it is published and after every conversion; at most
+        `CONTENT_BYTES_LIMIT`.
+    put_s
+        After how long content that a client has put, and nobody has published, is forgotten.
     """
 
     tree: str = "estimated"
@@ -173,6 +183,16 @@ class ContentSettings:
     plan_size_max: int = 1_000
     ask_s: float = 10.0
     conversion_tries: int = 6
+    content_bytes_max: int = 64 * 2**20
+    put_s: float = 600.0
+
+    def __post_init__(self) -> None:
+        """Refuse a limit that is none, by `BadInput`."""
+        if not 0 < self.content_bytes_max <= CONTENT_BYTES_LIMIT:
+            raise BadInput(
+                "content_bytes_max",
+                f"is {self.content_bytes_max:,}; it must be from 1 to {CONTENT_BYTES_LIMIT:,}",
+            )
 
 
 @dataclass(frozen=True)

@@ -73,12 +73,19 @@ class Tickets:
         effect: Callable[[int], Effect],
         call: Callable[..., None],
         arguments: tuple[Any, ...],
-    ) -> None:
+    ) -> int:
         """Ask for something until it is answered; `effect` makes the question for a ticket."""
         question = _Question(call, arguments)
         ticket = self._enter(question)
         question.effect = effect(ticket)
         self._again(turn, ticket)
+        return ticket
+
+    def withdraw(self, ticket: int) -> None:
+        """Wait no longer for an answer."""
+        question = self._questions.pop(ticket, None)
+        if question is not None and question.timer is not None:
+            question.timer.cancel()
 
     def failed_for_now(self, ticket: int, turn: Turn) -> bool:
         """Try again later what has failed for now; return whether it is worth another try."""

@@ -13,6 +13,7 @@ from distributary.broker.encoding import VERSION, speaker_of
 from distributary.broker.host import Detached, Leave, Reattached
 from distributary.broker.settings import ns
 from distributary.simulator.checkers.outages import OutagesCheck
+from distributary.simulator.content_store import FETCH, FetchFault, Obstacle
 from distributary.simulator.conversions import ConversionOutcome, Convert
 from distributary.simulator.message_sizes import weigh
 from distributary.simulator.network import Disturbance, SimulatedNetwork
@@ -171,7 +172,11 @@ class FaultInjector:
         for planned in self._planned:
             begin, end = ns(planned.fault.at_s), ns(planned.until_s)
             if planned.fault.after is not None:
-                self._world.listeners.append(self._striking(planned, begin, end))
+                strike = self._striking(planned, begin, end)
+                if planned.fault.after == FETCH:
+                    self._world.transfers.listeners.append(strike)
+                else:
+                    self._world.listeners.append(_after(planned.fault.after, strike))
                 continue
             match planned.fault.kind:
                 case "drop" | "duplicate" | "reorder" | "delay" | "partition":
@@ -221,6 +226,10 @@ class FaultInjector:
                         self._world.at(end + self._notice_ns(), self._reattach, broker)
                 case "conversion":
                     self._world.at(begin, self._spoil, planned, end)
+                case "oversize":
+                    self._world.at(begin, self._swell, planned, end)
+                case "fetch" | "content":
+                    self._world.transfers.obstacles.append(self._obstacle(planned, begin, end))
                 case "converters":
                     self._world.at(begin, self._restart_converters, planned)
                     self._world.at(begin, self._overload, planned, end)
@@ -228,25 +237,24 @@ class FaultInjector:
 
     def _striking(
         self, planned: PlannedFault, begin_ns: int, end_ns: int
-    ) -> Callable[[Address, Address, object, int], None]:
-        """Return what listens for messages, and strikes the brokers that send one first."""
+    ) -> Callable[[str, int], None]:
+        """Return what strikes the brokers that do something first."""
         fault = planned.fault
         count = len(fault.brokers) or fault.count or 1
         struck: set[str] = set()
 
-        def listen(sender: Address, to: Address, message: object, now_ns: int) -> None:
+        def strike(broker: str, now_ns: int) -> None:
             if (
                 begin_ns <= now_ns < end_ns
                 and len(struck) < count
-                and sender in planned.brokers
-                and sender not in struck
-                and weigh(message)[0] == fault.after
+                and broker in planned.brokers
+                and broker not in struck
             ):
-                struck.add(sender)
+                struck.add(broker)
                 # When all that it does in this turn is done.
-                self._world.at(now_ns, self._strike, fault.kind, sender, end_ns)
+                self._world.at(now_ns, self._strike, fault.kind, broker, end_ns)
 
-        return listen
+        return strike
 
     def _strike(self, kind: str, broker: str, end_ns: int) -> None:
         if kind == "lost":
@@ -361,6 +369,43 @@ class FaultInjector:
 
         return convert
 
+    def _swell(self, planned: PlannedFault, end_ns: int) -> None:
+        """Have results of conversions come out larger than anybody takes."""
+        healthy, most = self._world.convert, self._world.settings.content.content_bytes_max
+
+        def convert(broker: str, blob: Blob, target: str) -> ConversionOutcome:
+            outcome = healthy(broker, blob, target)
+            if (
+                outcome.blob is None
+                or self._world.now_ns >= end_ns
+                or (planned.brokers and broker not in planned.brokers)
+                or not self._fails(blob, target, planned.fault.rate)
+            ):
+                return outcome
+            self.refused.add((blob.digest, target))
+            large = Blob.imagined(target, most + 1, f"large {blob.digest}")
+            return replace(outcome, blob=large)
+
+        self._world.convert = convert
+
+    def _obstacle(self, planned: PlannedFault, begin_ns: int, end_ns: int) -> Obstacle:
+        """Return what has fetches fail: by chance for now, or for good because of the content."""
+        fault = planned.fault
+
+        def obstacle(broker: str, blob: Blob, holder: str) -> FetchFault | None:
+            concerned = not planned.brokers or broker in planned.brokers
+            if not (concerned and begin_ns <= self._world.now_ns < end_ns):
+                return None
+            if fault.kind == "fetch":
+                fails = self._rng.random() < fault.rate
+                return FetchFault("the host is busy", lasting=False) if fails else None
+            if not self._fails(blob, holder, fault.rate):
+                return None
+            self.refused.add((blob.digest, blob.media_type))
+            return FetchFault("the scenario has it be damaged", lasting=True)
+
+        return obstacle
+
     def _restart_converters(self, planned: PlannedFault) -> None:
         """Have hosts lose what their converters are at; of some of it they tell the broker."""
         for broker in planned.brokers or tuple(self._world.nodes):
@@ -387,6 +432,18 @@ class FaultInjector:
         # A conversion that failed once fails everywhere: the content is what is wrong.
         chance = random.Random(f"{self._world.seed}/{blob.digest}/{target}")
         return chance.random() < rate
+
+
+def _after(
+    kind: str, strike: Callable[[str, int], None]
+) -> Callable[[Address, Address, object, int], None]:
+    """Return what listens for messages of a kind, and strikes who sends them."""
+
+    def listen(sender: Address, to: Address, message: object, now_ns: int) -> None:
+        if weigh(message)[0] == kind:
+            strike(sender, now_ns)
+
+    return listen
 
 
 def _disturbance(planned: PlannedFault) -> Disturbance:

@@ -13,7 +13,7 @@ from distributary.broker.broker import Broker
 from distributary.broker.driver import Driver
 from distributary.broker.effects import ConversionRefused, Converted, Effect, PlanMade
 from distributary.broker.encoding import VERSION, decode
-from distributary.broker.host import ClientBack, ClientGone, Detached
+from distributary.broker.host import ClientBack, ClientGone, ContentHeld, Detached
 from distributary.broker.planning import PlanningProblem
 from distributary.simulator.conversions import Converter
 from distributary.simulator.processor import Job, Processor
@@ -91,6 +91,10 @@ class Node(Processor):
         A factor on the time of conversions.
     converter
         What converts beside the broker.
+    store
+        The content on the disk: bytes by digest.
+    fetching
+        The tickets of what is being fetched.
     detached
         Whether the host has noticed that it has no connection.
     absent
@@ -112,6 +116,8 @@ class Node(Processor):
         self.commit_ns = 0.0
         self.node_cost = 1.0
         self.converter = Converter()
+        self.store: dict[str, int] = {}
+        self.fetching: set[int] = set()
         self.detached = False
         self.absent: dict[Address, int] = {}
         self.at_commit: AtCommit | None = None
@@ -202,7 +208,8 @@ class Node(Processor):
     def first(self) -> Sequence[object]:
         """Return what the broker is told before it starts."""
         absent = [ClientGone(client) for client in sorted(self.absent)]
-        return (*self._first, *absent, *([Detached()] if self.detached else []))
+        held = ContentHeld(tuple(sorted(self.store.items())))
+        return (*self._first, held, *absent, *([Detached()] if self.detached else []))
 
     def commit(self, writes: Mapping[str, bytes | None]) -> bool:
         """Write to the disk, which takes no time unless the scenario says so."""
@@ -222,9 +229,25 @@ class Node(Processor):
             self._sends_left -= 1
             self.world.send(self.identity, to, message)
 
-    def convert(self, ticket: int, blob: Blob, target: str) -> None:
+    def convert(self, ticket: int, blob: Blob, target: str, data: bytes | None) -> None:
         """Have the converter work, one conversion after the other."""
+        if data is None:
+            self.needs(blob, "to convert it")
         self.behind(self._convert, ticket, blob, target)
+
+    def fetch(self, ticket: int, blob: Blob, holder: str) -> None:
+        """Get content from another host."""
+        self.behind(self._fetch, ticket, blob, holder)
+
+    def free(self, digest: str) -> None:
+        """Delete content."""
+        self.store.pop(digest, None)
+
+    def needs(self, blob: Blob, purpose: str) -> None:
+        """Note it if content is not there that the broker counts on."""
+        if blob.digest not in self.store:
+            what = f"{self.identity} needed {blob.digest} {purpose}, and did not have it"
+            self.world.transfers.missing.append((self.world.now_ns, what))
 
     def make_plan(self, ticket: int, problem: PlanningProblem) -> None:
         """Have a plan made beside the broker."""
@@ -330,7 +353,14 @@ class Node(Processor):
     def _converted(self, answer: Converted | ConversionRefused) -> None:
         """Answer whoever is there, be it in another life than whoever asked."""
         if self.converter.is_done(answer.ticket, self.world.now_ns):
+            if isinstance(answer, Converted):
+                self.store[answer.blob.digest] = answer.blob.size_bytes
             self.world.tell(self.identity, answer, sender=HOST)
+
+    def _fetch(self, ticket: int, blob: Blob, holder: str) -> None:
+        if ticket not in self.fetching:
+            self.fetching.add(ticket)
+            self.world.transfers.fetch(self.identity, ticket, blob, holder)
 
     def _make_plan(self, ticket: int, problem: PlanningProblem) -> None:
         made_ns = self.world.now_ns + round(self.world.plan_ns * self.slowness)
@@ -350,4 +380,5 @@ class Node(Processor):
         self.broker = None
         self._wake_ns = None
         self._sends_left = None
+        self.fetching.clear()
         self.converter.abandon(now_ns=self.world.now_ns)

@@ -14,6 +14,7 @@ __all__ = ["COST_SHOWN_MIN", "report_of", "summary_lines"]
 
 _PERCENTILES = (50, 90, 95, 99, 100)
 _NS_PER_SECOND = 1e9
+_BYTES_PER_SIZE = 1e6
 _SHOWN_MAX = 5
 # Events without content cost next to nothing to send.
 COST_SHOWN_MIN = 0.05
@@ -48,6 +49,7 @@ def report_of(simulation: Simulation) -> dict[str, Any]:
         "bytes": dict(sorted(world.message_bytes.items())),
         "refused_messages": world.refused,
         "cost": cost,
+        "content": _content(simulation),
         "objective": _objective(simulation, cost["total"], delays_s),
         "loss_of_fidelity": [
             {"at_s": at_s, "loss": loss} for at_s, loss in simulation.streams.at_brokers.series()
@@ -132,6 +134,22 @@ def _costs(simulation: Simulation) -> dict[str, Any]:
         **cost(plan.worth for plan in planned),
         "all_in_root": cost(plan.all_in_root for plan in planned),
         "all_in_leaves": cost(plan.all_in_leaves for plan in planned),
+    }
+
+
+def _content(simulation: Simulation) -> dict[str, float]:
+    """Return what brokers have fetched from each other, and what that cost on links."""
+    places = simulation.places
+    index = {name: k for k, name in enumerate(places.identifiers)}
+    fetched = simulation.world.transfers.fetched_bytes
+    cost = sum(
+        size_bytes * float(places.link_costs[index[holder], index[broker]])
+        for (holder, broker, _), size_bytes in sorted(fetched.items())
+    )
+    return {
+        "fetches": len(fetched),
+        "bytes": sum(fetched.values()),
+        "transmission": cost / _BYTES_PER_SIZE,
     }
 
 

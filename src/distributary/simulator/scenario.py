@@ -55,6 +55,9 @@ FAULT_KINDS = (
     "handler",
     "conversion",
     "converters",
+    "oversize",
+    "fetch",
+    "content",
     "upgrade",
     "mix",
 )

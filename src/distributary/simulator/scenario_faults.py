@@ -8,6 +8,7 @@ from distributary.broker.broker import Broker
 from distributary.content.fields import no_such_name
 from distributary.content.tables import read_table
 from distributary.errors import BadInput, counted
+from distributary.simulator.content_store import FETCH
 from distributary.simulator.scenario import FAULT_KINDS, Fault, OverlayTable, WorkloadTable
 
 __all__ = ["read_faults"]
@@ -18,7 +19,19 @@ _KINDS = {
     "until_s": frozenset(FAULT_KINDS) - {"skew"},
     "after": frozenset(("crash", "lost")),
     "message": frozenset(("commit", "handler")),
-    "rate": frozenset(("drop", "duplicate", "reorder", "conversion", "converters", "mix")),
+    "rate": frozenset(
+        (
+            "drop",
+            "duplicate",
+            "reorder",
+            "conversion",
+            "converters",
+            "oversize",
+            "fetch",
+            "content",
+            "mix",
+        )
+    ),
     "extra_ms": frozenset(("reorder", "delay", "mix")),
     "factor": frozenset(("slow", "mix")),
     "seconds": frozenset(("skew", "slew")),
@@ -32,6 +45,9 @@ _AT_BROKERS = frozenset(FAULT_KINDS) - {
     "delay",
     "partition",
     "conversion",
+    "oversize",
+    "fetch",
+    "content",
 }
 # One by one, brokers join in this part of the time before publishing begins.
 _JOINING_SHARE = 0.25
@@ -65,8 +81,9 @@ def _check_fields(fault: Fault, entry: Mapping[str, object], place: str) -> None
             raise BadInput(f"{place}.{name}", f"means nothing for the kind {fault.kind}")
     if fault.kind == "lost" and fault.after is None and "until_s" in entry:
         raise BadInput(f"{place}.until_s", "means nothing for the kind lost without after")
+    names = Broker.message_names()
     for name, value in (("after", fault.after), ("message", fault.message)):
-        if value is not None and value not in (names := Broker.message_names()):
+        if value is not None and value not in names and (name, value) != ("after", FETCH):
             raise no_such_name(f"{place}.{name}", value, names, "a message between brokers")
     if fault.after is not None and fault.share is not None:
         raise BadInput(f"{place}.share", "means nothing beside after", hint="write count")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +16,12 @@ from distributary.broker.addresses import HOST
 from distributary.broker.blob import Blob
 from distributary.broker.core import Part
 from distributary.broker.dissemination.messages import ItemId, Offer
+from distributary.broker.dissemination.task import ContentRecord
 from distributary.broker.encoding import OLDEST, VERSION, decode
 from distributary.broker.host import ServiceTimes, SourceOwners
 from distributary.broker.links.messages import Routed
 from distributary.broker.links.outbox import Kept
+from distributary.broker.publishing.publications import KeptRecord
 from distributary.broker.settings import Settings, ns
 from distributary.broker.telemetry import (
     Adapted,
@@ -30,6 +32,7 @@ from distributary.broker.telemetry import (
     Refined,
     SetAsideMessage,
 )
+from distributary.simulator.checkers.content import ContentCheck
 from distributary.simulator.checkers.ends import EndsCheck
 from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
 from distributary.simulator.checkers.holds import HoldsCheck
@@ -164,6 +167,7 @@ class Simulation:
             self.ends,
             self.sources,
             self.pressure,
+            ContentCheck(self.world),
             self.trees,
             self.tolerances,
             self.holds,
@@ -359,13 +363,13 @@ class Simulation:
         Homes that have got it know that they have, and relays may have some formats for some
         homes on their way: neither can serve the rest.
         """
+        others = {name: node for name, node in self.world.nodes.items() if name != broker}
+        stored = {digest for node in others.values() for digest in node.store}
         disks = b"\n".join(
             record
-            for identity, node in sorted(self.world.nodes.items())
-            if identity != broker
+            for _, node in sorted(others.items())
             for key, record in node.journal.items()
-            if key.startswith(("publishing/kept/", "dissemination/content/"))
-            or (key.startswith("links/out/") and _is_offer(decode(record)))
+            if _can_serve(key, record, node.store.keys(), stored)
         )
 
         def is_there(identity: ItemId) -> bool:
@@ -433,7 +437,22 @@ class Simulation:
         self.violations.append(Violation(checker, self.world.now_ns, what))
 
 
-def _is_offer(record: object) -> bool:
-    """Whether a record is an offer on its way to the root of its cell."""
+def _can_serve(key: str, data: bytes, own: Collection[str], stored: Collection[str]) -> bool:
+    """Whether everybody can be served from a record of a broker.
+
+    Parameters
+    ----------
+    own, stored
+        The content that this broker has, and that all together have. A publisher's home that
+        has taken something over from another one gets the content from there; a root that
+        has none yet can only get it from the publisher's home.
+    """
+    if not key.startswith(("publishing/kept/", "dissemination/content/", "links/out/")):
+        return False
+    record = decode(data)
+    if isinstance(record, KeptRecord | ContentRecord):
+        there = stored if isinstance(record, KeptRecord) else own
+        return record.blob is None or record.blob.digest in there
     carried = decode(record.message) if isinstance(record, Kept) else None
-    return isinstance(carried, Routed) and isinstance(decode(carried.message), Offer)
+    offer = decode(carried.message) if isinstance(carried, Routed) else None
+    return isinstance(offer, Offer) and offer.blob is None

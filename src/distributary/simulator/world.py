@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from distributary.broker.addresses import Address, is_client
 from distributary.broker.blob import Blob
+from distributary.broker.client import Delivery
 from distributary.broker.core import Part
 from distributary.broker.effects import Effect, Erase, Persist
 from distributary.broker.encoding import MESSAGE_BYTES_MAX, VERSION, encode, kind_name
@@ -22,6 +23,7 @@ from distributary.broker.settings import Settings
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
 from distributary.simulator import conversions
+from distributary.simulator.content_store import Transfers
 from distributary.simulator.message_sizes import weigh
 from distributary.simulator.node import CommitFailed, Node, Torn, TurnFailed
 from distributary.simulator.older_versions import read_by
@@ -85,6 +87,8 @@ class World:
         How long a host takes over a plan.
     times
         How long processors and disks take is drawn from here.
+    transfers
+        Content on its way between hosts.
     refused
         How many messages broke the protocol, and were dropped by those who got them.
     """
@@ -121,6 +125,7 @@ class World:
         self.when_left: dict[str, Callable[[], None]] = {}
         self.stopped: dict[str, str] = {}
         self.times = random.Random(f"{seed}/times")
+        self.transfers = Transfers(self)
         self._node = node
         self._originals: dict[str, str] = {}
         self._recorded = recorded
@@ -206,6 +211,8 @@ class World:
         """Put a message on its way."""
         version = self._version_of(sender, to)
         size = self._record(sender, to, message, version) if self._recorded else 0
+        if type(message) is Delivery and message.blob is not None and sender in self.nodes:
+            self.nodes[sender].needs(message.blob, "for a client")
         for listen in self.listeners:
             listen(sender, to, message, self.now_ns)
         if version != VERSION:
@@ -255,6 +262,11 @@ class World:
         node.take(message, sender)
 
     # What nodes say.
+
+    def log(self, what: str) -> None:
+        """Enter something that is no message into the log."""
+        if self._recorded:
+            self._log.update(what.encode())
 
     def converted(self, broker: str, blob: Blob, target: str) -> conversions.ConversionOutcome:
         """Return what becomes of a conversion at a broker."""

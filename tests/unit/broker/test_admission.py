@@ -52,7 +52,7 @@ FOLDER = Path(distributary.broker.publishing.__path__[0])
     ],
 )
 def test_the_longest_prefix_says_whose_a_source_is(source: str, owner: str | None) -> None:
-    admission = Admission(PublishingSettings())
+    admission = Admission(PublishingSettings(), 1_000)
     admission.told(OWNERS)
     for client, tenant in ((ACME, "acme"), (ZETA, "zeta"), (NOBODY, "")):
         if owner in (None, tenant):
@@ -73,7 +73,7 @@ def test_prefixes_are_found_as_by_trying_all(source: str, owners: dict[str, str]
     given = {prefix + end: tenant for prefix, tenant in owners.items() for end in "/:"}
     fitting = [prefix for prefix in given if source.startswith(prefix)]
     expected = given[max(fitting, key=len)] if fitting else None
-    admission = Admission(PublishingSettings())
+    admission = Admission(PublishingSettings(), 1_000)
     admission.told(given.items())
     assert admission._owner(source) == expected
 

@@ -126,7 +126,7 @@ def test_what_a_client_brings_along_was_not_sent_to_its_next_home() -> None:
     world.run_s(3)
     last, following = (part_of(world, world.members[k]) for k in (0, 2))
     moved = last.export_client("@slow")
-    following.adopt_client(moved, Turn(world.world.now_ns))
+    following.adopt_client(moved, world.members[0], Turn(world.world.now_ns))
     known = last._items.get(moved.finished[0].identity)
     assert known is not None
     for part, answers in ((last, 1), (following, 0)):
@@ -254,7 +254,7 @@ def test_a_client_takes_its_queue_and_what_it_has_got_along() -> None:
     turn = Turn(world.world.now_ns)
     subscriptions = part_of(world, old).core.subscriptions.export_client("@slow")
     part.core.subscriptions.adopt_client(subscriptions, turn)
-    part.adopt_client(record, turn)
+    part.adopt_client(record, old, turn)
     assert part_of(world, old).export_client("@nobody").queues == ()
     again = Queued("@slow", SLOW, 0, "/maps", "map 1", "{}", None, PDF, None)
     fresh = Queued("@slow", SLOW, 0, "/maps", "map 9", "{}", None, PDF, None)
@@ -357,7 +357,7 @@ def test_a_queue_forgets_what_is_acknowledged(number: int) -> None:
     for place in (1, 2, 3):
         queue.put(Queued("@slow", SLOW, place, "/s", str(place), "{}", None, PDF, None))
     done = queue.acknowledge(number)
-    assert done == [place for place in (1, 2, 3) if place <= number]
+    assert [one.number for one in done] == [place for place in (1, 2, 3) if place <= number]
     assert sorted(queue.waiting) == [place for place in (1, 2, 3) if place > number]
     assert queue.last == max(3, number)
 

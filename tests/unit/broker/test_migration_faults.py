@@ -211,7 +211,7 @@ def test_what_was_redirected_early_is_taken_when_a_crash_has_come_in_between() -
     arrivals.load("arriving/@s", record)
     arrivals.load("early/@s/000000002", second)
     turn = Turn(world.world.now_ns)
-    arrivals.redirected(1, first, turn)
+    arrivals.redirected(1, first, world.old, turn)
     kept = [one.record for one in turn.effects if isinstance(one, Persist)]
     assert kept == [replace(record, taken=2)]
     assert turn.effects[-1] == Erase(f"migration/early/{journal_key('@s')}/000000002")

@@ -93,9 +93,9 @@ def test_what_breaks_the_rules_is_refused() -> None:
     client.publish(time="2026-01-01T00:00:00")
     client.publish(blob, data={"note": 1})
     client.publish(blob, datacontenttype="image/jpeg")
-    client.publish(Blob.of(PDF, bytes(17 * 2**20)), datacontenttype=PDF)
-    client.publish(Blob(PDF, 9, "digest", b"xx"), datacontenttype=PDF)
-    client.publish(Blob(PDF, 2, Blob.of(PDF, b"yy").digest, b"xx"), datacontenttype=PDF)
+    client.publish(Blob.imagined(PDF, 64 * 2**20 + 1, "x"), datacontenttype=PDF)
+    client.publish(Blob(PDF, 9, "digest"), datacontenttype=PDF)
+    client.publish(Blob(PDF, 2, Blob.of(PDF, b"yy").digest.upper()), datacontenttype=PDF)
     client.publish(Blob.imagined(PDF, -1, "x"), datacontenttype=PDF)
     client.publish(Blob.imagined(PDF, 10**15 + 1, "x"), datacontenttype=PDF)
     client.publish(blob, datacontenttype=PDF, dataref="s3://b/map", datasize=11)
@@ -204,7 +204,7 @@ def test_a_client_that_moves_takes_its_numbers_and_publications_along() -> None:
     assert [count.last for count in record.counts] == [1]
     adopted = Turn(world.world.now_ns)
     part = part_of(world, new)
-    part.adopt_client(record, adopted)
+    part.adopt_client(record, client.home, adopted)
     assert part._kept[ItemId("", "/p", "1")].item.home == new
     client.home = new
     client.publish(id="1")

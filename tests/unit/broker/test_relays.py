@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.content_worlds import JPEG, PDF, SPEECH, TEXT, ContentWorld
 
+from distributary.broker.addresses import HOST
 from distributary.broker.blob import Blob
 from distributary.broker.dissemination.messages import (
     ConversionLost,
@@ -27,6 +28,7 @@ from distributary.broker.effects import (
     Turn,
 )
 from distributary.broker.encoding import decode
+from distributary.broker.host import ContentHeld
 from distributary.broker.links.messages import Hop
 from distributary.broker.plan_part import NOTHING_BEFORE, RELAY, PlanNode, PlanPart
 from distributary.broker.relays.relays import Relays
@@ -82,8 +84,11 @@ def passed_on(effects: list[Effect], kind: type) -> list[tuple[str, object]]:
 
 
 def pair() -> tuple[ContentWorld, str, str, Relays]:
+    """A broker whose host has the original."""
     world = ContentWorld(3)
     own, other, _ = world.members
+    blob = Blob.imagined(PDF, 1_000_000, f"1 in {PDF}")
+    world.world.tell(own, ContentHeld(((blob.digest, blob.size_bytes),)), sender=HOST)
     return world, own, other, relays_of(world, own)
 
 

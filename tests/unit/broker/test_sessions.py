@@ -317,7 +317,7 @@ def test_a_client_that_moves_goes_on_where_it_was() -> None:
     moved = decode(encode(old.part.export_client("@c")))
     for home, turn in ((new, Turn(new.now_ns)), (old, Turn(old.now_ns))):
         if home is new:
-            home.part.adopt_client(moved, turn)
+            home.part.adopt_client(moved, "00bb", turn)
         else:
             home.part.drop_client("@c", turn)
         home._do(turn.effects)
@@ -344,7 +344,7 @@ def test_what_a_client_brings_and_another_has_published_here_is_not_lost(arrivin
     first.run_s(21)
     second.tell(message, "@c" if second is old else "@d")
     turn = Turn(new.now_ns)
-    new.part.adopt_client(old.part.export_client("@c"), turn)
+    new.part.adopt_client(old.part.export_client("@c"), "00bb", turn)
     new._do(turn.effects)
     on_disk = [record.item.id for record in new.records(KeptRecord)]
     assert on_disk == [kept.item.id for kept in new.part._kept.values()] == ["x"]

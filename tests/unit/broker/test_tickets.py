@@ -22,7 +22,7 @@ from distributary.broker.effects import (
     Persist,
 )
 from distributary.broker.encoding import decode, encode
-from distributary.broker.host import Surroundings
+from distributary.broker.host import ContentHeld, Surroundings
 from distributary.broker.membership.messages import Gossip, News, Status
 from distributary.broker.plan_part import NOTHING_BEFORE, PlanNode, PlanPart
 from distributary.broker.settings import ContentSettings, Settings
@@ -60,6 +60,8 @@ class Hosted:
         journal = {key: encode(record) for key, record in self.journal.items()}
         self.broker = Broker.restore(OWN, self.settings, journal, rng=random.Random(1))
         self.do(self.broker.receive(Surroundings((), (OWN, ROOT)), sender=HOST, now_ns=self.now_ns))
+        held = tuple((Blob.imagined(PDF, 1, name).digest, 1_000_000) for name in "0123")
+        self.do(self.broker.receive(ContentHeld(held), sender=HOST, now_ns=self.now_ns))
         self.do(self.broker.start(now_ns=self.now_ns))
 
     def do(self, effects: list[Effect]) -> None:
@@ -71,6 +73,7 @@ class Hosted:
         self.effects += effects
 
     def carry_out(self, given: Portion) -> None:
+        """Give it a portion whose content its host has already."""
         self.do(self.broker.receive(given, sender=ROOT, now_ns=self.now_ns))
 
     def answer(self, answer: object) -> None:

@@ -8,7 +8,7 @@ root could send it again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -71,7 +71,7 @@ class Deliveries(Part):
     """What one broker hands to its clients."""
 
     name = "deliveries"
-    uses = ("subscriptions", "migration")
+    uses = ("content", "subscriptions", "migration")
     checks = MappingProxyType({ClientGone: _names_client, ClientBack: _names_client})
 
     def __init__(self, core: Core) -> None:
@@ -151,7 +151,9 @@ class Deliveries(Part):
         """Take an item for clients of this broker, in its turn."""
         item = arrival.item
         if self._is_doubtful(item, turn.now_ns):
+            self._stop_doubting(item.identity, turn)
             self._doubted[item.identity] = arrival
+            self._refer(arrival)
             self._doubting.keep(item.identity, turn.now_ns + self._kept_ns)
             self._ask_owed(arrival, turn)
         else:
@@ -159,14 +161,30 @@ class Deliveries(Part):
 
     def _take(self, arrival: Arrival, turn: Turn) -> None:
         ready = [arrival]
+        released: list[Arrival] = []
         while ready:
             following = ready.pop()
             item = following.item
             if self._items.holds_back(following):
+                if self._items.hold(following):
+                    self._refer(following)
                 self._abandoning.keep(following.awaited, turn.now_ns + self._kept_ns)
                 continue
             self._store(following, turn)
-            ready.extend(reversed(self._items.released(item)))
+            held = self._items.released(item)
+            released.extend(held)
+            ready.extend(reversed(held))
+        self._release(released, turn)
+
+    def _refer(self, arrival: Arrival) -> None:
+        """Have the content of an item that waits here not be freed."""
+        for blob in arrival.blobs.values():
+            self.core.content.refer(arrival.item.tenant, blob)
+
+    def _release(self, arrivals: Iterable[Arrival], turn: Turn) -> None:
+        for arrival in arrivals:
+            for blob in arrival.blobs.values():
+                self.core.content.release(arrival.item.tenant, blob, turn)
 
     def _is_doubtful(self, item: Item, now_ns: int) -> bool:
         """Whether an item is so old that it may have been handed out and forgotten."""
@@ -184,6 +202,7 @@ class Deliveries(Part):
         if arrival is None or (arrival.root, arrival.attempt) != (sender, message.attempt):
             return
         del self._doubted[identity]
+        self._release((arrival,), turn)
         owed = tuple(one for one in arrival.grants if one.registration in message.registrations)
         if owed:
             # What it was to come after may be done and forgotten, too, if conversions took
@@ -191,7 +210,9 @@ class Deliveries(Part):
             self._take(arrival._replace(grants=owed, after=message.after), turn)
 
     def _stop_doubting(self, identity: ItemId, turn: Turn) -> None:
-        self._doubted.pop(identity, None)
+        arrival = self._doubted.pop(identity, None)
+        if arrival is not None:
+            self._release((arrival,), turn)
 
     def _store(self, arrival: Arrival, turn: Turn) -> None:
         """Put an item into the queues that the root has named, and say which these are."""
@@ -434,7 +455,7 @@ class Deliveries(Part):
         turn.erase(_item_key(known))
 
     def _abandon(self, place: tuple[tuple[str, str, int, int], int], turn: Turn) -> None:
-        self._items.abandon(*place)
+        self._release(self._items.abandon(*place), turn)
 
     # Clients that move.
 
@@ -459,7 +480,7 @@ class Deliveries(Part):
                 finished.append(replace(told, served=(), unknown=()))
         return ClientDeliveries(client, tuple(queues), tuple(finished))
 
-    def adopt_client(self, record: ClientDeliveries, turn: Turn) -> None:
+    def adopt_client(self, record: ClientDeliveries, home: str, turn: Turn) -> None:
         """Take over all that another broker has kept for a client."""
         for subscription, last, acknowledged, waiting in record.queues:
             self._queues.adopt(
@@ -468,6 +489,7 @@ class Deliveries(Part):
                 last=last,
                 acknowledged=acknowledged,
                 waiting=waiting,
+                home=home,
                 turn=turn,
             )
         for told in record.finished:

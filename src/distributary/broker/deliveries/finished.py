@@ -34,7 +34,7 @@ class Arrival(NamedTuple):
     after, grants
         As in `plan_part.Home`.
     blobs
-        Its content by format; None for the format that is in the event.
+        Its content by format, for all that is granted; None for the one that is in the event.
     """
 
     item: Item
@@ -133,7 +133,7 @@ class FinishedItems:
         )
 
     def holds_back(self, arrival: Arrival) -> bool:
-        """Whether an item must wait; if so it is kept until `released`.
+        """Whether an item must wait; if so `hold` keeps it until it is `released`.
 
         What another root has sent of the item before may have been for others.
         """
@@ -142,20 +142,23 @@ class FinishedItems:
         sequence, number = arrival.awaited
         attempt = arrival.after[2]
         done = self._numbers.get(sequence, {}).get(number)
-        if done is not None and done.root == arrival.root and done.attempt >= attempt:
+        return not (done is not None and done.root == arrival.root and done.attempt >= attempt)
+
+    def hold(self, arrival: Arrival) -> bool:
+        """Keep an item that must wait; False when it is there already."""
+        held = self._held.setdefault(arrival.awaited, [])
+        if any(_same(arrival, other) for other in held):
             return False
-        held = self._held.setdefault((sequence, number), [])
-        if not any(_same(arrival, other) for other in held):
-            held.append(arrival)
+        held.append(arrival)
         return True
 
     def released(self, item: Item) -> list[Arrival]:
         """Return what waited for an item, which is done now."""
         return self._held.pop((item.sequence, item.number), [])
 
-    def abandon(self, sequence: Sequence, number: int) -> None:
+    def abandon(self, sequence: Sequence, number: int) -> list[Arrival]:
         """Forget what waits for an item that does not come; roots send it again."""
-        self._held.pop((sequence, number), None)
+        return self._held.pop((sequence, number), [])
 
 
 def _same(one: Arrival, other: Arrival) -> bool:

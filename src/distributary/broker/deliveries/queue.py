@@ -137,19 +137,26 @@ class Queue:
         self.unsent_bytes += size_bytes
         self.last = max(self.last, queued.number)
 
-    def acknowledge(self, number: int) -> list[int]:
-        """Return the numbers that need not be kept any more."""
+    def acknowledge(self, number: int) -> list[Queued]:
+        """Return what need not be kept any more."""
         self.shared = True
         self.acknowledged = max(self.acknowledged, number)
         self.last = max(self.last, self.acknowledged)
         done = list(takewhile(lambda waiting: waiting <= self.acknowledged, self.waiting))
-        for waiting in done:
-            size_bytes = self.waiting.pop(waiting).size_bytes
-            self.size_bytes -= size_bytes
+        entries = [self.waiting.pop(waiting) for waiting in done]
+        for entry in entries:
+            self.size_bytes -= entry.size_bytes
             # After a restart, or by a client that had it from another home.
-            if self.unsent.pop(waiting, None) is not None:
-                self.unsent_bytes -= size_bytes
-        return done
+            if self.unsent.pop(entry.number, None) is not None:
+                self.unsent_bytes -= entry.size_bytes
+        return entries
+
+    def replace(self, queued: Queued) -> None:
+        """Have something else in the place of what has the same number and was not sent."""
+        size_bytes = self.waiting[queued.number].size_bytes - queued.size_bytes
+        self.waiting[queued.number] = self.unsent[queued.number] = queued
+        self.size_bytes -= size_bytes
+        self.unsent_bytes -= size_bytes
 
     def begin(self) -> None:
         """Take everything as not sent, and what was loaded in any order in that of numbers."""

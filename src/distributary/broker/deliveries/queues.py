@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from distributary.broker.addresses import Address
+from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Acknowledge
 from distributary.broker.deliveries.queue import Acknowledged, Queue, Queued
 from distributary.broker.effects import Turn
@@ -64,6 +64,7 @@ class Queues:
             queue.acknowledge(record.number)
         else:
             queue.put(record)
+            self._core.content.refer(tenant_of(record.client), record.blob)
 
     def start(self, turn: Turn) -> None:
         """Send again what was not acknowledged."""
@@ -130,9 +131,10 @@ class Queues:
         last: int,
         acknowledged: int,
         waiting: tuple[Queued, ...],
+        home: str,
         turn: Turn,
     ) -> None:
-        """Take over the queue of a subscription that has come from elsewhere."""
+        """Take over the queue of a subscription that has come from elsewhere, from a home."""
         if subscription in self._queues:
             # Of an earlier subscription of this id, which has ended.
             self.drop(subscription, turn)
@@ -143,6 +145,9 @@ class Queues:
         for entry in waiting:
             if entry.number > queue.acknowledged:
                 self._keep(subscription, queue, entry, turn)
+                self._core.content.borrow(entry.blob, home, turn)
+            else:
+                self._core.content.decline(entry.blob, home, turn)
         queue.last = max(queue.last, last)
         if queue.waiting:
             self._arm(subscription, queue, turn)
@@ -167,8 +172,7 @@ class Queues:
         for timer in (queue.timer, queue.watch):
             if timer is not None:
                 timer.cancel()
-        for number in sorted(queue.waiting):
-            turn.erase(_entry_key(subscription, number))
+        self._erase(subscription, list(queue.waiting.values()), turn)
         turn.erase(_cursor_key(subscription))
 
     def sweep(self, turn: Turn) -> None:
@@ -185,6 +189,7 @@ class Queues:
 
     def _keep(self, subscription: str, queue: Queue, entry: Queued, turn: Turn) -> None:
         queue.put(entry)
+        self._core.content.refer(tenant_of(entry.client), entry.blob)
         turn.persist(_entry_key(subscription, entry.number), entry)
         local = self._core.subscriptions.get(subscription)
         if local is not None:
@@ -240,11 +245,15 @@ class Queues:
         if number <= queue.acknowledged:
             return
         turn.persist(_cursor_key(subscription), Acknowledged(queue.client, subscription, number))
-        for done in queue.acknowledge(number):
-            turn.erase(_entry_key(subscription, done))
+        self._erase(subscription, queue.acknowledge(number), turn)
         queue.attempts = 0
         # Whoever goes on sending sets it anew: a client that answers is not slow.
         self._disarm(queue)
+
+    def _erase(self, subscription: str, entries: list[Queued], turn: Turn) -> None:
+        for entry in entries:
+            turn.erase(_entry_key(subscription, entry.number))
+            self._core.content.release(tenant_of(entry.client), entry.blob, turn)
 
     def _disarm(self, queue: Queue) -> None:
         if queue.timer is not None:
@@ -256,10 +265,31 @@ class Queues:
         if not self._reaches(queue.client):
             return
         while (entry := queue.next_within(*self._window)) is not None:
+            if entry.blob is not None and not self._core.content.has(entry.blob):
+                # It came by way of another home, and so does its content.
+                name = ("queue", subscription)
+                self._core.content.fetch(
+                    entry.blob, None, turn, name, self._fetched, subscription, entry.blob.digest
+                )
+                break
             turn.send(queue.client, entry.message())
             queue.sent(entry)
         if queue.waiting:
             self._arm(subscription, queue, turn)
+
+    def _fetched(self, turn: Turn, failure: str, subscription: str, digest: str) -> None:
+        """Go on with a queue whose content is here, or tell the client that it is lost."""
+        queue = self._queues.get(subscription)
+        if queue is None:
+            return
+        for entry in [*queue.waiting.values()] if failure else ():
+            if entry.blob is not None and entry.blob.digest == digest:
+                reason = f"its content could not be fetched: {failure}"
+                told = replace(entry, event="", blob=None, media_type="", reason=reason)
+                queue.replace(told)
+                turn.persist(_entry_key(subscription, told.number), told)
+                self._core.content.release(tenant_of(entry.client), entry.blob, turn)
+        self._fill(subscription, queue, turn)
 
     def _reaches(self, client: Address) -> bool:
         """Whether a client is to be sent what is in its queues, by this broker."""

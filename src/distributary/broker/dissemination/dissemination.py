@@ -17,6 +17,7 @@ from distributary.broker.addresses import Address
 from distributary.broker.core import Handler, Part
 from distributary.broker.dissemination.messages import (
     AskOwed,
+    ContentLost,
     ConversionLost,
     Item,
     ItemId,
@@ -52,7 +53,7 @@ from distributary.broker.planning import Planning, PlanningProblem, reversed_rou
 from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import Planned
-from distributary.broker.timers import Retention
+from distributary.broker.timers import Backoff, Retention
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -61,13 +62,16 @@ __all__ = ["Dissemination"]
 
 # As many plans are kept to be looked at.
 _RECENT_MAX = 100
+# How often content may fail to get to a home before it is done without, and how long to wait.
+_FETCHED_MAX = 3
+_FETCHING_NS = 500_000_000
 
 
 class Dissemination(Part):
     """What one broker does for the items of the cells of which it is the root."""
 
     name = "dissemination"
-    uses = ("membership", "links", "rendezvous", "relays")
+    uses = ("membership", "links", "content", "rendezvous", "relays")
     checks = CHECKS
 
     def __init__(self, core: Core) -> None:
@@ -84,6 +88,7 @@ class Dissemination(Part):
         self._kept_ns = ns(settings.content.retention_s)
         self._skew_ns = ns(settings.subscriptions.clock_skew_s)
         self._forgetting = Retention(core.timers, self._forget)
+        self._fetching = Backoff(_FETCHING_NS, 8 * _FETCHING_NS)
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return who handles which kind of message."""
@@ -93,6 +98,7 @@ class Dissemination(Part):
             AskOwed: self._asked_owed,
             ProbeAnswer: self._probes.answered,
             ConversionLost: self._conversion_lost,
+            ContentLost: self._content_lost,
         }
 
     def load(self, key: str, record: Any) -> None:
@@ -198,8 +204,9 @@ class Dissemination(Part):
         task.item = task.item._replace(home=offer.item.home)
         task.served.update(offer.served)
         homes = self._match(task, turn)
-        if homes:
-            self._send(task, homes, turn)
+        if homes or task.state is State.FETCHING:
+            # Its home may be another one by now, which has the content.
+            self._send(task, homes or tuple(task.pending), turn)
         if task.settled:
             self._tell_settled(task.item, tuple(sorted(task.served)), turn)
         else:
@@ -313,6 +320,9 @@ class Dissemination(Part):
                 self._supervision.wait_long(task, turn)
             self._keep(task, turn)
             return
+        if self._lacks_content(task):
+            self._fetch(task, turn)
+            return
         task.attempt += 1
         if self.core.settings.content.tree == "discovered" and there != (self.core.identity,):
             task.step(Event.PROBED)
@@ -320,6 +330,31 @@ class Dissemination(Part):
             self._probes.find(task, there, turn)
         else:
             self._send_along(task, there, {}, turn)
+
+    def _lacks_content(self, task: Task) -> bool:
+        """Whether an item's content is not here, and can still be had."""
+        if task.blob is None or self.core.content.has(task.blob):
+            return False
+        return formats_of(self.core.settings, task.item).own not in task.lost
+
+    def _fetch(self, task: Task, turn: Turn) -> None:
+        """Get the content of an item that somebody wants from where it was published."""
+        assert task.blob is not None
+        task.step(Event.FETCHING)
+        self._supervision.pause(task)
+        self._keep(task, turn)
+        item = task.item
+        self.core.content.fetch(task.blob, item.home, turn, item.identity, self._fetched, task)
+
+    def _fetched(self, turn: Turn, failure: str, task: Task) -> None:
+        """Go on with an item whose content is here, or is lost for good."""
+        if self._open.get(task.item.identity) is not task:
+            return
+        if failure:
+            task.lost[formats_of(self.core.settings, task.item).own] = failure
+        if task.state is State.FETCHING:
+            self._send(task, tuple(task.pending), turn)
+        self._tell_taken(task, turn)
 
     def _send_along(
         self, task: Task, homes: tuple[str, ...], routes: Mapping[str, Route], turn: Turn
@@ -434,6 +469,40 @@ class Dissemination(Part):
         if homes:
             self._send(task, homes, turn)
 
+    def _content_lost(self, message: ContentLost, sender: Address, turn: Turn) -> None:
+        """Try again to bring an item to homes, on another way if there is one, then do without.
+
+        Whoever should have had the bytes may be gone, or have freed them because the next hop was
+        away for long. So not every failure counts as one of the format.
+        """
+        task = self._open.get(message.identity)
+        if task is None or message.attempt > task.attempt:
+            return
+        formats = formats_of(self.core.settings, task.item)
+        homes: list[str] = []
+        for home in message.homes:
+            pending = task.pending.get(home)
+            if pending is None or message.attempt <= pending.unfetched_at:
+                continue
+            homes.append(home)
+            pending.unfetched += 1
+            pending.unfetched_at = task.attempt
+            if pending.unfetched >= _FETCHED_MAX:
+                pending.unfetched = 0
+                for name, reason in message.lost:
+                    if name == formats.own:
+                        pending.without = reason
+                    elif name in formats.places:
+                        task.lost.setdefault(name, reason)
+        if homes:
+            wait_ns = self._fetching.after(max(task.pending[home].unfetched for home in homes))
+            self.core.timers.at(turn.now_ns + wait_ns, self._send_again, task, homes)
+
+    def _send_again(self, turn: Turn, task: Task, homes: list[str]) -> None:
+        left = [home for home in homes if home in task.pending]
+        if left:
+            self._send(task, left, turn)
+
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
         """Serve homes that have come back, find ways around brokers that are away."""
         came, down, gone = set(change.came), set(change.down), set(change.gone)
@@ -465,7 +534,7 @@ class Dissemination(Part):
 
     def _tell_taken(self, task: Task, turn: Turn) -> None:
         item = task.item
-        if task.settled:
+        if task.settled or self._lacks_content(task):
             return
         self.core.tell(item.home, Taken(item.identity), turn)
 
@@ -482,6 +551,7 @@ class Dissemination(Part):
             self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
             return
         del self._tasks[identity]
+        self.core.content.release(item.tenant, task.blob, turn)
         sequence = self._sequences[item.sequence]
         sequence.remove(task)
         if not sequence.tasks:
@@ -494,6 +564,7 @@ class Dissemination(Part):
 
     def _enter(self, task: Task) -> None:
         self._tasks[task.item.identity] = task
+        self.core.content.refer(task.item.tenant, task.blob)
         self._sequence(task.item).add(task)
 
     def _sequence(self, item: Item) -> Sequence:

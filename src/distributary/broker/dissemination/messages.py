@@ -18,6 +18,7 @@ from distributary.broker.plan_part import After, PlanPart
 __all__ = [
     "AskOwed",
     "AskServed",
+    "ContentLost",
     "ConversionLost",
     "Item",
     "ItemId",
@@ -102,7 +103,7 @@ class Offer:
     Attributes
     ----------
     blob
-        Its content, if that is not in the event.
+        What refers to its content, if that is not in the event. Its home has the bytes.
     root
         Whom the home takes for the root. Where brokers do not agree, another may get it.
     first
@@ -150,8 +151,8 @@ class Portion:
     plan
         Its first node is the broker that the portion is for.
     blobs
-        The formats that the first node receives, in their order; None for the one that is
-        in the event.
+        What refers to the formats that the first node receives, in their order; None for the
+        one that is in the event. Whoever sends the portion has the bytes.
     """
 
     item: Item
@@ -260,6 +261,21 @@ class ConversionLost:
         (format, reason).
     homes
         Those that an attempt leaves without.
+    """
+
+    identity: ItemId
+    attempt: int
+    lost: tuple[tuple[str, str], ...]
+    homes: tuple[str, ...]
+
+
+@wire(376, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class ContentLost:
+    """Formats of an item cannot be fetched, and some homes do not get what they should.
+
+    Nothing says that they could not be had on another way, or made anew. `lost` and `homes` are
+    as in `ConversionLost`.
     """
 
     identity: ItemId

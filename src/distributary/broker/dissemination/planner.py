@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
 from distributary.broker.dissemination.messages import ItemId, Probe, ProbeAnswer
-from distributary.broker.dissemination.task import Task
+from distributary.broker.dissemination.task import Pending, Task
 from distributary.broker.effects import Turn
 from distributary.broker.formats import Formats, choice, formats_of
 from distributary.broker.plan_part import After, Grant, Home, Route
@@ -65,7 +65,7 @@ class Planner:
         ways: dict[str, Route] = {}
         for home, before in after.items():
             pending = task.pending[home]
-            homes[home] = Home(before, _grants(formats, task, pending.registrations))
+            homes[home] = Home(before, _grants(formats, task, pending))
             ways[home] = self._way(home, routes.get(home), pending.registrations)
         self._along_own_hops(ways)
         for home, way in ways.items():
@@ -131,12 +131,14 @@ def _worth(planning: Planning, name: str) -> Worth:
     return Worth(found.cost.transmission, found.cost.conversion, found.delay_s)
 
 
-def _grants(
-    formats: Formats, task: Task, registrations: Mapping[str, tuple[str | None, Route]]
-) -> tuple[Grant, ...]:
+def _grants(formats: Formats, task: Task, pending: Pending) -> tuple[Grant, ...]:
     """Return what the devices behind some registrations get."""
+    missing = task.lost.get(formats.own, pending.without)
+    if missing:
+        reason = f"its content could not be fetched: {missing}"
+        return tuple(Grant(name, None, reason) for name in sorted(pending.registrations))
     grants: list[Grant] = []
-    for name, (profile, _) in sorted(registrations.items()):
+    for name, (profile, _) in sorted(pending.registrations.items()):
         chosen = choice(formats, profile)
         if isinstance(chosen, int):
             grants.append(Grant(name, formats.graph.names[chosen]))

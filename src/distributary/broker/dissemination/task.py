@@ -43,6 +43,7 @@ class State(Enum):
     """How far a root is with an item."""
 
     TAKEN = "taken"
+    FETCHING = "fetching"
     PROBING = "probing"
     PLANNING = "planning"
     UNDER_WAY = "under way"
@@ -53,6 +54,7 @@ class State(Enum):
 class Event(Enum):
     """What can happen to an item at its root."""
 
+    FETCHING = "fetching"
     PROBED = "probed"
     PLANNING = "planning"
     SENT = "sent"
@@ -61,10 +63,11 @@ class Event(Enum):
     WANTED = "wanted"
 
 
-# An item that is taken is matched, and then sent along a tree that is known or has to be
-# found first. A plan that takes long is made by the host, and the item waits for it; an attempt
-# that begins meanwhile, as homes come or go, takes the place of the one that is planned, for
-# its homes too. It is sent again, on another tree, to homes that do not confirm; while all that
+# An item that is taken is matched. If somebody wants it, its content is fetched from its home,
+# unless it is here. Then it is sent along a tree that is known or has to be found first. A plan
+# that takes long is made by the host, and the item waits for it; an attempt that begins
+# meanwhile, as homes come or go, takes the place of the one that is planned, for its homes too.
+# It is sent again, on another tree, to homes that do not confirm; while all that
 # have not are away it waits for one of them. When all have confirmed, or are lost for ever,
 # the item is settled. It is kept for a while: a registration that comes late, or that another
 # root had not served, makes it wanted once more.
@@ -98,6 +101,14 @@ TASK: Transitions[State, Event] = Transitions(
         (State.PLANNING, Event.SENT): State.UNDER_WAY,
         (State.PLANNING, Event.ALL_AWAY): State.WAITING,
         (State.PLANNING, Event.ALL_SERVED): State.SETTLED,
+        (State.TAKEN, Event.FETCHING): State.FETCHING,
+        (State.WAITING, Event.FETCHING): State.FETCHING,
+        (State.FETCHING, Event.FETCHING): State.FETCHING,
+        (State.FETCHING, Event.PLANNING): State.PLANNING,
+        (State.FETCHING, Event.PROBED): State.PROBING,
+        (State.FETCHING, Event.SENT): State.UNDER_WAY,
+        (State.FETCHING, Event.ALL_AWAY): State.WAITING,
+        (State.FETCHING, Event.ALL_SERVED): State.SETTLED,
     },
 )
 
@@ -151,9 +162,22 @@ class Pending:
         The brokers between the root and the home on the tree that was last planned.
     lost_count
         How many formats were lost when it was last sent the item for that reason.
+    unfetched, unfetched_at
+        How often somebody on the way to it could not fetch the content, and by which attempt.
+    without
+        Why it gets no content at all, if that cannot be brought to it.
     """
 
-    __slots__ = ("above", "attempt", "lost_count", "registrations", "since_ns")
+    __slots__ = (
+        "above",
+        "attempt",
+        "lost_count",
+        "registrations",
+        "since_ns",
+        "unfetched",
+        "unfetched_at",
+        "without",
+    )
 
     def __init__(self, now_ns: int) -> None:
         self.registrations: dict[str, tuple[str | None, Route]] = {}
@@ -161,6 +185,9 @@ class Pending:
         self.since_ns = now_ns
         self.above: frozenset[str] = frozenset()
         self.lost_count = 0
+        self.unfetched = 0
+        self.unfetched_at = 0
+        self.without = ""
 
 
 class Task:
@@ -179,7 +206,8 @@ class Task:
     unknown
         Those that their homes do not have any more.
     lost
-        Formats that could not be made, and why.
+        Formats that could not be made, and why; with the item's own, whose content is lost
+        altogether.
     repeats
         How often it was sent again because homes did not answer.
     timer

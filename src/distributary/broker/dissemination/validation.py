@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from distributary.broker.blob import Blob
+from distributary.broker.content.messages import check_blob
 from distributary.broker.dissemination.messages import (
+    ContentLost,
     ConversionLost,
     Item,
     Offer,
@@ -30,7 +32,6 @@ _WORK_MAX = 1e18
 
 __all__ = [
     "CHECKS",
-    "check_blob",
     "check_item",
     "check_item_blob",
 ]
@@ -57,13 +58,6 @@ def _check_label(item: Item, rules: Rules) -> None:
     rules.numbers((item.number,))
     rules.times((item.series, item.published_ns))
     _check_size(item.size_bytes)
-
-
-def check_blob(blob: Blob) -> None:
-    """Refuse content that is not what its digest says: conversions are shared by digest."""
-    _check_size(blob.size_bytes)
-    if blob.data is not None and blob != Blob.of(blob.media_type, blob.data):
-        raise PeerMisbehaved("content with the digest of other content")
 
 
 def check_item_blob(item: Item, blob: Blob | None) -> None:
@@ -126,7 +120,7 @@ def _check_probe_answer(answer: ProbeAnswer, rules: Rules) -> None:
     _check_steps(answer.steps, rules)
 
 
-def _check_conversion_lost(message: ConversionLost, rules: Rules) -> None:
+def _check_lost(message: ConversionLost | ContentLost, rules: Rules) -> None:
     """Refuse homes that are none."""
     rules.brokers(message.homes)
 
@@ -218,6 +212,7 @@ CHECKS: Mapping[type, Check] = {
     Portion: _check_portion,
     Probe: _check_probe,
     ProbeAnswer: _check_probe_answer,
-    ConversionLost: _check_conversion_lost,
+    ContentLost: _check_lost,
+    ConversionLost: _check_lost,
 }
 """What must hold of messages beyond the types of their fields."""

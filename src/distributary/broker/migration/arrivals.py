@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from distributary.broker.addresses import Address
+from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, journal_key
@@ -26,6 +27,7 @@ from distributary.broker.migration.transfers import (
     Coming,
     HeldRecord,
     Place,
+    blobs_in,
 )
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.subscription import read, scoped_id
@@ -59,6 +61,7 @@ class Arrivals:
         kind, _, number = key.rpartition("/")
         waiting = arrival.early if kind.startswith("early/") else arrival.held
         waiting[int(number)] = record
+        self._core.content.refer(tenant_of(record.client), record.parcel.blob)
 
     def start(self, turn: Turn) -> None:
         """Go on where a crash has stopped it."""
@@ -95,6 +98,7 @@ class Arrivals:
         number = max(arrival.held, default=0) + 1
         held = HeldRecord(client, subscription, parcel, *place, doubtful)
         arrival.held[number] = held
+        self._core.content.refer(tenant_of(client), parcel.blob)
         turn.persist(f"migration/held/{journal_key(client)}/{number:09d}", held)
 
     # The steps.
@@ -146,6 +150,7 @@ class Arrivals:
         known = self._by_client.get(client)
         if known is not None and known.home == home and known.stored:
             # A crash has kept us from noting that it was here before.
+            self._decline(records, home, turn)
             core.links.send(home, Replicated(client, stored=True), turn)
             return True
         # The reservation may have run out; whoever has been promised a place gets one.
@@ -157,12 +162,13 @@ class Arrivals:
         if not core.subscriptions.can_adopt(ids):
             self._step(arrival, Coming.REFUSED)
             del self._by_client[client]
+            self._decline(records, home, turn)
             core.links.send(home, Replicated(client, stored=False), turn)
             return False
         self._step(arrival, Coming.REPLICATED)
         self._keep(arrival, turn)
-        core.deliveries.adopt_client(records["deliveries"], turn)
-        core.publishing.adopt_client(records["publishing"], turn)
+        core.deliveries.adopt_client(records["deliveries"], home, turn)
+        core.publishing.adopt_client(records["publishing"], home, turn)
         core.rendezvous.advertisements.adopt_client(records["advertisements"], turn)
         core.subscriptions.adopt_client(moved, turn)
         arrival.stored = True
@@ -171,6 +177,10 @@ class Arrivals:
         core.links.send(home, Replicated(client, stored=True), turn)
         return True
 
+    def _decline(self, records: Mapping[str, Any], home: str, turn: Turn) -> None:
+        for blob in blobs_in(records["deliveries"], records["publishing"]):
+            self._core.content.decline(blob, home, turn)
+
     def connected(self, client: Address, turn: Turn) -> None:
         """Note that a client has come itself."""
         arrival = self._by_client.get(client)
@@ -178,14 +188,19 @@ class Arrivals:
             arrival.connected = True
             self._keep(arrival, turn)
 
-    def redirected(self, number: int, record: HeldRecord, turn: Turn) -> None:
+    def redirected(self, number: int, record: HeldRecord, home: str, turn: Turn) -> None:
         """Hand on what the old home has redirected, in its order."""
-        client = record.client
+        client, blob = record.client, record.parcel.blob
         arrival = self._by_client.get(client)
         if arrival is None:
+            self._core.content.decline(blob, home, turn)
             return
-        if number > arrival.taken:
+        if number <= arrival.taken or number in arrival.early:
+            self._core.content.decline(blob, home, turn)
+        else:
             arrival.early[number] = record
+            self._core.content.refer(tenant_of(client), blob)
+            self._core.content.borrow(blob, home, turn)
             turn.persist(f"migration/early/{journal_key(client)}/{number:09d}", record)
         # Also when it was here before: a crash may have come after it was taken, and before
         # what had waited for it was.
@@ -201,13 +216,19 @@ class Arrivals:
             if arrival.held[held].precedes(record):
                 self._take_held(arrival, held, turn)
         self._hand(record, turn)
+        self._release(record, turn)
         arrival.taken = number
         self._keep(arrival, turn)
         turn.erase(f"migration/early/{journal_key(arrival.client)}/{number:09d}")
 
     def _take_held(self, arrival: Arrival, number: int, turn: Turn) -> None:
-        self._hand(arrival.held.pop(number), turn)
+        record = arrival.held.pop(number)
+        self._hand(record, turn)
+        self._release(record, turn)
         turn.erase(f"migration/held/{journal_key(arrival.client)}/{number:09d}")
+
+    def _release(self, record: HeldRecord, turn: Turn) -> None:
+        self._core.content.release(tenant_of(record.client), record.parcel.blob, turn)
 
     def ended(self, client: Address, count: int, turn: Turn) -> None:
         """Know how much the old home has redirected in all."""

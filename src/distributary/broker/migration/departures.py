@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from distributary.broker.addresses import Address
+from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key
@@ -25,6 +25,7 @@ from distributary.broker.migration.transfers import (
     Going,
     Leaving,
     Place,
+    blobs_in,
 )
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.subscription import LocalSubscription
@@ -160,6 +161,7 @@ class Departures:
             departure.passed[subscription] = parcel.number
         self._keep(departure, turn)
         number, data = departure.redirected, self._core.encoded(parcel)
+        self._core.content.lend(tenant_of(parcel.client), parcel.blob, departure.target, turn)
         message = Redirect(departure.client, number, subscription, data, *place, *origin)
         self._core.links.send(departure.target, message, turn)
 
@@ -217,10 +219,13 @@ class Departures:
             return
         core = self._core
         deliveries = core.deliveries.export_client(client)
+        publications = core.publishing.export_client(client)
+        for blob in blobs_in(deliveries, publications):
+            core.content.lend(tenant_of(client), blob, target, turn)
         parts = (
             ("advertisements", core.encoded(core.rendezvous.advertisements.export_client(client))),
             ("deliveries", core.encoded(deliveries)),
-            ("publishing", core.encoded(core.publishing.export_client(client))),
+            ("publishing", core.encoded(publications)),
             ("subscriptions", core.encoded(core.subscriptions.export_client(client))),
         )
         departure.since_ns = turn.now_ns

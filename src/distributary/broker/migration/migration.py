@@ -69,6 +69,7 @@ class Migration(Part):
     uses = (
         "membership",
         "links",
+        "content",
         "subscriptions",
         "rendezvous",
         "publishing",
@@ -342,7 +343,7 @@ class Migration(Part):
             registration=message.registration,
             published_ns=message.published_ns,
         )
-        self._arrivals.redirected(message.number, record, turn)
+        self._arrivals.redirected(message.number, record, sender, turn)
 
     def _redirect_end(self, message: RedirectEnd, sender: Address, turn: Turn) -> None:
         self._arrivals.ended(message.client, message.count, turn)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
 from distributary.broker.addresses import Address
+from distributary.broker.blob import Blob
+from distributary.broker.deliveries.deliveries import ClientDeliveries
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.encoding import since, wire
+from distributary.broker.publishing.publishing import ClientPublications
 from distributary.broker.subscriptions.subscription import LocalSubscription, SubscriptionRecord
 from distributary.broker.transitions import Transitions
 
@@ -24,6 +28,7 @@ __all__ = [
     "HeldRecord",
     "Leaving",
     "Place",
+    "blobs_in",
 ]
 
 
@@ -225,6 +230,15 @@ class Departure:
         """Have its subscriptions stay as ghosts; those to streams are not redirected."""
         found = [LocalSubscription.from_record(record) for record in self.subscriptions]
         self.ghosts = [local for local in found if local.subscription.tolerance is None]
+
+
+def blobs_in(
+    deliveries: ClientDeliveries, publications: ClientPublications
+) -> Iterator[Blob | None]:
+    """Go through all content that a client takes along, as often as something refers to it."""
+    for *_, waiting in deliveries.queues:
+        yield from (queued.blob for queued in waiting)
+    yield from (kept.blob for kept in publications.kept)
 
 
 Place = tuple[int, int, int]

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from distributary.broker.addresses import is_client, tenant_of
+from distributary.broker.content.messages import check_blob
 from distributary.broker.deliveries.deliveries import ClientDeliveries
 from distributary.broker.deliveries.queues import Queued
-from distributary.broker.dissemination.validation import check_blob, check_item, check_item_blob
+from distributary.broker.dissemination.validation import check_item, check_item_blob
 from distributary.broker.encoding import decode
 from distributary.broker.host import OrderMove
 from distributary.broker.migration.messages import (

@@ -32,9 +32,12 @@ class Admission:
         How many publications are kept, and what they take.
     wait_ns
         How long clients are to wait when the broker is busy.
+    content_bytes_max
+        How large content may be.
     """
 
-    def __init__(self, settings: PublishingSettings) -> None:
+    def __init__(self, settings: PublishingSettings, content_bytes_max: int) -> None:
+        self.content_bytes_max = content_bytes_max
         self.items = 0
         self.bytes = 0
         self.wait_ns = ns(settings.busy_s)
@@ -53,7 +56,7 @@ class Admission:
         BadInput
             When it is none that this client may publish.
         """
-        publication = checked(message)
+        publication = checked(message, self.content_bytes_max)
         self.check_source(publication.source, client)
         return publication
 

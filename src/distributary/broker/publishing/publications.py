@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from enum import Enum
 
 from distributary.broker.addresses import Address, tenant_of
-from distributary.broker.blob import Blob
+from distributary.broker.blob import Blob, is_digest
 from distributary.broker.client import Publish
 from distributary.broker.dissemination.messages import Item, ItemId
-from distributary.broker.encoding import DECODED_BYTES_MAX, wire
+from distributary.broker.encoding import wire
 from distributary.broker.formats import publication_of
 from distributary.broker.transitions import Transitions
 from distributary.content import Publication
 from distributary.content.attributes import DATA_SIZE, declared_bytes
-from distributary.content.payload import CONTENT_BYTES_MAX
-from distributary.errors import BadInput
+from distributary.errors import BadInput, quoted
 
 __all__ = [
     "PUBLICATION",
@@ -29,7 +28,6 @@ __all__ = [
     "Remembered",
     "State",
     "checked",
-    "held_bytes",
     "item_of",
     "key_of",
 ]
@@ -215,8 +213,8 @@ class Kept:
 
     @property
     def size_bytes(self) -> int:
-        """What it takes to keep it."""
-        return held_bytes(self.item.event, self.blob)
+        """What it takes to keep it; its content is in the host's store."""
+        return len(self.item.event)
 
     def remembered(self) -> Remembered:
         """Return what is kept of it when its content is not."""
@@ -246,13 +244,16 @@ class Kept:
                 self.repeats = 0
 
 
-# Content in several formats fits into one message, with room for the plan.
-_CONTENT_BYTES_MAX = DECODED_BYTES_MAX // 4
 _NO_CONTENT = "application/json"
 
 
-def checked(message: Publish) -> Publication:
+def checked(message: Publish, bytes_max: int) -> Publication:
     """Return the event that a client publishes.
+
+    Parameters
+    ----------
+    bytes_max
+        How large content may be.
 
     Raises
     ------
@@ -262,17 +263,11 @@ def checked(message: Publish) -> Publication:
     publication = publication_of(message.event)
     blob = message.blob
     if blob is None:
-        _check_size(len(publication.content))
         return publication
-    if blob.data is not None:
-        _check_size(len(blob.data))
-        if blob.size_bytes != len(blob.data):
-            raise BadInput("content", f"has {len(blob.data):,} bytes, not {blob.size_bytes:,}")
-        if blob != Blob.of(blob.media_type, blob.data):
-            # Conversions are shared by digest: it would stand in for somebody else's content.
-            raise BadInput("content", "is not what its digest says")
-    if not 0 <= blob.size_bytes <= CONTENT_BYTES_MAX:
-        raise BadInput("content", f"has {blob.size_bytes:,} bytes; at most {CONTENT_BYTES_MAX:,}")
+    if not is_digest(blob.digest):
+        raise BadInput("digest", f"{quoted(blob.digest)} is not 64 hexadecimal digits")
+    if not 0 <= blob.size_bytes <= bytes_max:
+        raise BadInput("content", f"has {blob.size_bytes:,} bytes; at most {bytes_max:,}")
     declared = declared_bytes(publication.attributes)
     if declared not in (None, blob.size_bytes):
         raise BadInput(DATA_SIZE, f"is {declared:,}, and the content has {blob.size_bytes:,} bytes")
@@ -314,17 +309,7 @@ def item_of(
     )
 
 
-def held_bytes(event: str, blob: Blob | None) -> int:
-    """Return what a publication takes; content that is elsewhere takes nothing."""
-    return len(event) + (0 if blob is None or blob.data is None else len(blob.data))
-
-
 def _content(publication: Publication, blob: Blob | None) -> tuple[str, int]:
     if blob is None:
         return publication.media_type or _NO_CONTENT, len(publication.content)
     return blob.media_type, blob.size_bytes
-
-
-def _check_size(size_bytes: int) -> None:
-    if size_bytes > _CONTENT_BYTES_MAX:
-        raise BadInput("content", f"has {size_bytes:,} bytes; at most {_CONTENT_BYTES_MAX:,}")

@@ -60,7 +60,7 @@ class Publishing(Part):
     """What one broker does with what its clients publish."""
 
     name = "publishing"
-    uses = ("membership", "links", "rendezvous", "migration", "storage")
+    uses = ("membership", "links", "content", "rendezvous", "migration", "storage")
     checks = CHECKS
 
     def __init__(self, core: Core) -> None:
@@ -139,6 +139,13 @@ class Publishing(Part):
         """How many publications are known, with those of which no content is kept."""
         return len(self._kept) + len(self._remembered)
 
+    @property
+    def idle(self) -> bool:
+        """Whether no content is only here: roots have fetched what they want of it."""
+        return not any(
+            kept.blob is not None and kept.state is State.OFFERED for kept in self._kept.values()
+        )
+
     def knows(self, key: ItemId) -> bool:
         """Whether a publication was taken before."""
         return key in self._kept or key in self._remembered
@@ -175,6 +182,8 @@ class Publishing(Part):
         )
         kept = Kept(client, item, message.blob, message.session, message.number)
         self._enter(kept)
+        if kept.blob is not None:
+            self.core.content.published(item.tenant, kept.blob, turn)
         self.core.migration.published(client, cell, item.size_bytes)
         self.core.measured.published(client, cell, item.size_bytes)
         turn.persist(_key(kept.key), kept.record())
@@ -248,6 +257,7 @@ class Publishing(Part):
         # A client that comes may bring what another one has published here before.
         self._remembered.pop(kept.key, None)
         self._counts.setdefault(_place_of(kept), Count(kept.item.series)).enter(kept)
+        self.core.content.refer(kept.item.tenant, kept.blob)
         self._intake.admission.items += 1
         self._intake.admission.bytes += kept.size_bytes
 
@@ -264,7 +274,7 @@ class Publishing(Part):
             # know of a subscriber.
             self._releasing.keep(key, turn.now_ns + self._kept_ns)
             return
-        self._remove(kept)
+        self._remove(kept, turn)
         self._remember(kept.remembered(), turn)
         place = _place_of(kept)
         count = self._counts[place]
@@ -274,8 +284,9 @@ class Publishing(Part):
         elif count.last == kept.item.number:
             self._record_count(place, turn)
 
-    def _remove(self, kept: Kept) -> None:
+    def _remove(self, kept: Kept, turn: Turn) -> None:
         del self._kept[kept.key]
+        self.core.content.release(kept.item.tenant, kept.blob, turn)
         self._count_of(kept).remove(kept)
         self._intake.admission.items -= 1
         self._intake.admission.bytes -= kept.size_bytes
@@ -316,7 +327,7 @@ class Publishing(Part):
             client, tuple(counts), tuple(kept), tuple(remembered), tuple(sessions)
         )
 
-    def adopt_client(self, record: ClientPublications, turn: Turn) -> None:
+    def adopt_client(self, record: ClientPublications, home: str, turn: Turn) -> None:
         """Take over all that another broker has kept for a client."""
         for session in record.sessions:
             self._intake.sessions.adopt(session, turn)
@@ -328,9 +339,11 @@ class Publishing(Part):
         for moved in record.kept:
             kept = Kept.from_record(moved)
             if kept.key in self._kept:
+                self.core.content.borrow(kept.blob, home, turn)
                 continue
             kept.item = moved.item._replace(home=self.core.identity)
             self._enter(kept)
+            self.core.content.borrow(kept.blob, home, turn)
             turn.persist(_key(kept.key), kept.record())
             if kept.settled:
                 self._releasing.keep(kept.key, turn.now_ns + self._kept_ns)
@@ -348,7 +361,7 @@ class Publishing(Part):
         self._intake.sessions.drop_client(client, turn)
         for kept in self._in_order():
             if kept.client == client:
-                self._remove(kept)
+                self._remove(kept, turn)
                 turn.erase(_key(kept.key))
         for place in sorted(self._counts):
             if place.client == client:

@@ -18,7 +18,6 @@ from distributary.broker.addresses import Address
 from distributary.broker.client import Publish
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
-from distributary.broker.publishing.publications import held_bytes
 from distributary.broker.settings import PublishingSettings, ns
 from distributary.broker.timers import Timer, Timers
 
@@ -135,7 +134,7 @@ class Sessions:
         """Keep what has come early until its turn."""
         if message.number not in session.early:
             session.early[message.number] = message
-            self.early_bytes += held_bytes(message.event, message.blob)
+            self.early_bytes += len(message.event)
 
     def following(self, session: Session) -> Publish | None:
         """Return what is to be taken next, if it is there."""
@@ -148,7 +147,7 @@ class Sessions:
 
     def _pop(self, session: Session, number: int) -> Publish:
         message = session.early.pop(number)
-        self.early_bytes -= held_bytes(message.event, message.blob)
+        self.early_bytes -= len(message.event)
         return message
 
     # Clients that move.

@@ -1,4 +1,4 @@
-"""One portion that a broker carries out: conversions first, then what they were for.
+"""One portion that a broker carries out: content first, then conversions, then what they are for.
 
 Refinement: a broker whose next hops are not the plan's plans its own subtree anew.
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from distributary.broker.blob import Blob
 from distributary.broker.dissemination.messages import ItemId, Portion
-from distributary.broker.encoding import journal_key, wire
+from distributary.broker.encoding import journal_key, since, wire
 from distributary.broker.formats import formats_in
 from distributary.broker.plan_part import RELAY, PlanPart, Route
 from distributary.broker.planning import Planning, along_hop, plan_tree, tree_along
@@ -27,9 +27,16 @@ __all__ = ["HandledRecord", "Job", "JobRecord", "other_hops", "refined"]
 @wire(580)
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """A portion whose conversions are not done, as it is kept."""
+    """A portion of which something is to be fetched or converted, as it is kept.
+
+    Attributes
+    ----------
+    sender
+        Who has sent it, and has its content; empty when it is the own broker.
+    """
 
     portion: Portion
+    sender: str = since(2, "")
 
 
 @wire(581)
@@ -51,7 +58,11 @@ class Job:
     portion, part
         What came, and the plan as it is carried out.
     in_hand
-        Content by format; None for the one in the event.
+        Content by format whose bytes are here; None for the one in the event.
+    coming
+        The formats whose bytes are not.
+    referred
+        What it keeps from being freed.
     own
         Whether something is still to be handed to clients of this broker.
     children
@@ -60,14 +71,15 @@ class Job:
         Conversions whose input is not there yet.
     making
         Formats that are being made.
-    lost
-        (format, reason): what could not be made.
+    lost, unfetched
+        (format, reason): what could not be made, and what could not be fetched.
     seconds
         How long conversions take, by (from, to), as whoever planned expects.
     """
 
     __slots__ = (
         "children",
+        "coming",
         "in_hand",
         "key",
         "lost",
@@ -75,7 +87,9 @@ class Job:
         "own",
         "part",
         "portion",
+        "referred",
         "seconds",
+        "unfetched",
         "waiting",
     )
 
@@ -93,6 +107,9 @@ class Job:
         self.waiting = [(names[origin], names[target]) for origin, target in first.made]
         self.making: set[str] = set()
         self.lost: list[tuple[str, str]] = []
+        self.coming: dict[str, Blob] = {}
+        self.unfetched: list[tuple[str, str]] = []
+        self.referred: list[Blob] = []
         self.seconds = {
             (names[origin], names[target]): seconds for origin, target, seconds in part.conversions
         }
@@ -100,6 +117,19 @@ class Job:
         homes = sorted(portion.plan.homes())
         what = journal_key(*item.identity)
         self.key = f"{what}/{portion.root}/{portion.attempt}/{homes[0]}"
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is something to fetch or to convert; otherwise it is done at once."""
+        return bool(self.part.first.made or self.referred)
+
+    def lack(self, has: Callable[[Blob], bool]) -> dict[str, Blob]:
+        """Return the content by format that is not here, which counts as coming."""
+        came = self.in_hand.items()
+        self.coming = {name: blob for name, blob in came if blob is not None and not has(blob)}
+        for name in self.coming:
+            del self.in_hand[name]
+        return dict(self.coming)
 
     def startable(self) -> list[tuple[str, str]]:
         """Return the conversions that can begin, (from, to), which count as begun."""

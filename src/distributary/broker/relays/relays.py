@@ -1,9 +1,10 @@
 """Relays: what every hop does with content on its way.
 
-A hop checks the plan against its own routing table, makes its conversions, hands to its own
-clients what is for them, and passes on to each child the part of the plan for its subtree,
-with the formats that the child is to receive. A portion without conversions is done with at
-once. One with conversions is kept until they are done; after a crash they are made again.
+A hop checks the plan against its own routing table, fetches the content from whoever has sent
+the portion, makes its conversions, hands to its own clients what is for them, and passes on to
+each child the part of the plan for its subtree, with the formats that the child is to receive. A
+portion with nothing to fetch or to convert is done with at once. Any other is a job, which is
+kept until it is done; after a crash it begins anew.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
+from distributary.broker.blob import Blob
 from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.finished import Arrival
 from distributary.broker.dissemination.messages import (
+    ContentLost,
     ConversionLost,
     ItemId,
     Portion,
@@ -44,7 +47,7 @@ class Relays(Part):
     """What one broker does with content on its way."""
 
     name = "relays"
-    uses = ("membership", "links", "deliveries")
+    uses = ("membership", "links", "content", "deliveries")
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
@@ -52,7 +55,7 @@ class Relays(Part):
         self._handled: dict[_Attempt, set[str]] = {}
         self._forgetting = Retention(core.timers, self._forget)
         self._under_way: Counter[_Attempt] = Counter()
-        self._loaded: list[Portion] = []
+        self._loaded: list[JobRecord] = []
         # Who waits for a conversion under way: by tenant, content and target. What one tenant
         # has does not make anything quicker for another, who could tell by that.
         self._making: dict[tuple[str, str, str], list[Job]] = {}
@@ -65,7 +68,7 @@ class Relays(Part):
     def load(self, key: str, record: Any) -> None:
         """Take back what was kept."""
         if isinstance(record, JobRecord):
-            self._loaded.append(record.portion)
+            self._loaded.append(record)
         else:
             assert isinstance(record, HandledRecord)
             attempt = (record.identity, record.root, record.attempt)
@@ -76,8 +79,8 @@ class Relays(Part):
         for attempt in sorted(self._handled):
             self._forgetting.keep(attempt, turn.now_ns + self._kept_ns)
         loaded, self._loaded = self._loaded, []
-        for portion in loaded:
-            self.carry_out(portion, turn)
+        for record in loaded:
+            self.carry_out(record.portion, turn, record.sender)
 
     @property
     def left_s(self) -> float:
@@ -94,14 +97,20 @@ class Relays(Part):
     def _portion(self, portion: Portion, sender: Address, turn: Turn) -> None:
         if len(portion.plan.nodes) == 1:
             # Nothing to pass on. Whether clients have it already is known where they are.
-            self.carry_out(portion, turn)
+            self.carry_out(portion, turn, sender)
             return
         handled = self._handled.get(_attempt(portion))
         if handled is None or not handled.issuperset(portion.plan.homes()):
-            self.carry_out(portion, turn)
+            self.carry_out(portion, turn, sender)
 
-    def carry_out(self, portion: Portion, turn: Turn) -> None:
-        """Do what a plan says from this broker on."""
+    def carry_out(self, portion: Portion, turn: Turn, sender: str = "") -> None:
+        """Do what a plan says from this broker on.
+
+        Parameters
+        ----------
+        sender
+            Who has sent it, and has its content; a root sees to that before it plans.
+        """
         part = self._along_hops(portion, turn)
         job = Job(portion, part)
         if len(portion.plan.nodes) > 1:
@@ -111,8 +120,13 @@ class Relays(Part):
                 self._forgetting.keep(_attempt(portion), turn.now_ns + self._kept_ns)
             handled.update(portion.plan.homes())
         self._under_way[_attempt(portion)] += 1
-        if job.waiting:
-            turn.persist(f"relays/job/{job.key}", JobRecord(portion))
+        coming = job.lack(self.core.content.has) if sender else {}
+        if job.waiting or coming:
+            for blob in portion.blobs:
+                self._refer(job, blob)
+            turn.persist(f"relays/job/{job.key}", JobRecord(portion, sender))
+        for name, blob in coming.items():
+            self.core.content.fetch(blob, sender, turn, job.key, self._fetched, job, name)
         self._go_on(job, turn)
 
     def _along_hops(self, portion: Portion, turn: Turn) -> PlanPart:
@@ -146,7 +160,7 @@ class Relays(Part):
         portion = job.portion
         if job.own_ready():
             job.own = False
-            first = job.part.first
+            first, part_formats = job.part.first, job.part.formats
             self.core.deliveries.receive(
                 Arrival(
                     portion.item,
@@ -155,31 +169,30 @@ class Relays(Part):
                     portion.original,
                     first.after,
                     job.part.grants_of(first),
-                    job.in_hand,
+                    {part_formats[k]: job.in_hand[part_formats[k]] for k in first.wants},
                 ),
                 turn,
             )
         for child in job.ready_children():
             blobs = tuple(job.in_hand[child.formats[k]] for k in child.first.receives)
+            self.core.content.use(blobs, turn)
             self.core.links.send(
                 child.first.broker,
                 replace(portion, plan=child, blobs=blobs),
                 turn,
             )
-        if not job.making:
+        if not job.making and not job.coming:
             self._finish(job, turn)
 
     def _finish(self, job: Job, turn: Turn) -> None:
         portion = job.portion
         item = portion.item
         homes = tuple(job.left_out())
-        assert job.lost or not homes, "the plan does not make what it sends"
+        assert job.lost or job.unfetched or not homes, "the plan does not make what it sends"
         if homes:
-            self.core.links.send(
-                portion.root,
-                ConversionLost(item.identity, portion.attempt, tuple(job.lost), homes),
-                turn,
-            )
+            kind, lost = (ConversionLost, job.lost) if job.lost else (ContentLost, job.unfetched)
+            message = kind(item.identity, portion.attempt, tuple(lost), homes)
+            self.core.links.send(portion.root, message, turn)
         self._under_way[_attempt(portion)] -= 1
         if not self._under_way[_attempt(portion)]:
             del self._under_way[_attempt(portion)]
@@ -187,8 +200,10 @@ class Relays(Part):
         if len(portion.plan.nodes) > 1:
             homes = tuple(sorted(self._handled[_attempt(portion)]))
             turn.persist(_handled_key(_attempt(portion)), HandledRecord(*_attempt(portion), homes))
-        if job.part.first.made:
+        if job.is_kept:
             turn.erase(f"relays/job/{job.key}")
+        for blob in job.referred:
+            self.core.content.release(item.tenant, blob, turn)
 
     def _forget(self, attempt: _Attempt, turn: Turn) -> None:
         if attempt in self._under_way:
@@ -197,13 +212,29 @@ class Relays(Part):
         elif self._handled.pop(attempt, None) is not None:
             turn.erase(_handled_key(attempt))
 
+    # Content.
+
+    def _refer(self, job: Job, blob: Blob | None) -> None:
+        """Have content not be freed while a job is under way."""
+        if blob is not None:
+            job.referred.append(blob)
+            self.core.content.refer(job.portion.item.tenant, blob)
+
+    def _fetched(self, turn: Turn, failure: str, job: Job, name: str) -> None:
+        blob = job.coming.pop(name)
+        if failure:
+            job.unfetched.append((name, failure))
+        else:
+            job.in_hand[name] = blob
+        self._go_on(job, turn)
+
     # Conversions.
 
     def _make(self, job: Job, origin: str, target: str, turn: Turn) -> None:
         item = job.portion.item
-        blob = job.in_hand[origin]
+        blob, data = job.in_hand[origin], None
         if blob is None:
-            blob = inline_blob(item.event, item.media_type)
+            blob, data = inline_blob(item.event, item.media_type)
         key = (item.tenant, blob.digest, target)
         waiting = self._making.get(key)
         if waiting is not None:
@@ -213,7 +244,7 @@ class Relays(Part):
         work = job.seconds[origin, target]
         self._load += work
         asked_ns = turn.now_ns
-        self.core.convert(turn, blob, target, self._converted, key, work, asked_ns)
+        self.core.convert(turn, blob, target, self._converted, key, work, asked_ns, data=data)
 
     def _converted(
         self,
@@ -231,6 +262,7 @@ class Relays(Part):
         for job in self._making.pop(key):
             job.making.discard(target)
             if isinstance(answer, Converted):
+                self._refer(job, answer.blob)
                 job.in_hand[target] = answer.blob
             else:
                 job.lost.append((target, answer.reason))

@@ -120,6 +120,8 @@ class PublishedEvent:
         Its publisher's.
     twin
         Whether it is published in another session as well; then it has no place in an order.
+    lost
+        Whether it was lost with the only broker that had it, or had its content.
     """
 
     publication: Publication
@@ -134,6 +136,7 @@ class PublishedEvent:
     owed: set[str] = field(default_factory=set)
     twin: bool = False
     tenant: str = ""
+    lost: bool = False
 
     @property
     def identity(self) -> ItemId:
@@ -357,6 +360,7 @@ class Ledger:
                 wish.registered_ns = None
         for identity, entry in self.published.items():
             alone = entry.home == broker and not is_kept_elsewhere(identity)
+            entry.lost = entry.lost or alone
             gone = {
                 name
                 for name in entry.owed

@@ -24,8 +24,9 @@ class SelectionCheck(Checker):
     Parameters
     ----------
     refused
-        The formats into which the content of a publication could not be converted: what needs
-        them, for itself or on the way, may be passed over for the next entry of a profile.
+        The formats into which the content of a publication could not be converted, or in which it
+        could not be fetched: what needs them, for itself or on the way, may be passed over for
+        the next entry of a profile.
     deciders
         The settings of the roots that have planned a publication: by the graph of one of them
         its format was chosen. Unless given, all have the same.
@@ -81,6 +82,11 @@ class SelectionCheck(Checker):
         if held is None:
             undeliverable = receipt.media_type is None
             return "as undeliverable, though it has no content" if undeliverable else None
+        if receipt.media_type is None and (
+            receipt.published.lost or held in self._refused(receipt.published)
+        ):
+            # Its bytes are lost, or could not be brought to everybody.
+            return None
         deciders = self._deciders(receipt.published) or (self._settings,)
         right = [self._right(receipt, form, held, settings) for settings in deciders]
         if receipt.media_type in right:

@@ -65,6 +65,7 @@ class Publisher(Device):
         self._pausing = False
         self.handle(messages.Accepted, self._accepted)
         self.handle(messages.Busy, self._busy)
+        self.handle(messages.ContentMissing, self._missing)
         self.handle(messages.Advertised, lambda m: self.answered("advertise", m.source))
         self.handle(messages.Refused, self._refused)
 
@@ -110,6 +111,7 @@ class Publisher(Device):
             self._last += 1
             self._under_way[self._last] = event
             self._note(event, self.home)
+            self._put(event)
             self._request_event(self._last)
 
     def _request_event(self, number: int) -> None:
@@ -168,6 +170,17 @@ class Publisher(Device):
             self.ledger.stolen.append((self.world.now_ns, what))
         else:
             self.ledger.accepted(identity, self.world.now_ns)
+
+    def _put(self, event: _Event) -> None:
+        """Bring the content of an event to the home, before the event itself."""
+        if event.blob is not None and not self._away:
+            self.world.transfers.put(self.address, self.home, event.blob)
+
+    def _missing(self, message: messages.ContentMissing) -> None:
+        event = self._under_way.get(message.number) if message.session == self._session else None
+        if event is not None:
+            self._put(event)
+            self._send_event(message.number)
 
     def _busy(self, message: messages.Busy) -> None:
         answered = message.session == self._session and message.number in self._under_way

@@ -1,0 +1,356 @@
+"""Content: which bytes a broker's host has, who refers to them, and when they are freed.
+
+Messages and records only refer to content. Its bytes are in the content store of the broker's
+host, once, whoever has brought them: clients put them there before they publish, others' hosts
+send them, converters leave their results there. What is there the host says when the broker
+starts. What refers to it are records of other parts: each says so when it makes a record or takes
+it back from the disk, and again when it erases it. So no count is ever kept, and none can be
+wrong after a crash. Content to which nothing refers is freed when `retention_s` has passed since
+it was last used: until then others may still come for it.
+
+A reference counts only for a tenant that has put those bytes, or was sent them. A digest that
+somebody has heard of gives no right to the content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from distributary.broker.addresses import Address, tenant_of
+from distributary.broker.blob import Blob
+from distributary.broker.content.fetches import Fetches
+from distributary.broker.content.messages import (
+    CHECKS,
+    ContentArrived,
+    FetchRecord,
+    LentRecord,
+    PutRecord,
+)
+from distributary.broker.core import Handler, Part
+from distributary.broker.effects import Fetched, FetchFailed, Free, Turn
+from distributary.broker.encoding import journal_key
+from distributary.broker.host import ContentHeld, ContentPut, ContentUsed
+from distributary.broker.membership.messages import Status
+from distributary.broker.membership.roster import MembersChanged
+from distributary.broker.settings import ns
+from distributary.broker.timers import Retention
+
+if TYPE_CHECKING:
+    from distributary.broker.core import Core
+
+__all__ = ["Content"]
+
+
+class _Known:
+    """Content that is in the store, or that something refers to.
+
+    Attributes
+    ----------
+    size_bytes
+        How large it is, if it is in the store; else None.
+    references
+        How many records refer to it, by tenant. A tenant without any has had some, and could
+        have the bytes.
+    used_ns
+        When it was last used.
+    """
+
+    __slots__ = ("references", "size_bytes", "used_ns")
+
+    def __init__(self) -> None:
+        self.size_bytes: int | None = None
+        self.references: dict[str, int] = {}
+        self.used_ns = 0
+
+
+class Content(Part):
+    """What one broker knows of content."""
+
+    name = "content"
+    uses = ("membership", "links")
+    checks = CHECKS
+
+    def __init__(self, core: Core) -> None:
+        super().__init__(core)
+        settings = core.settings.content
+        self._known: dict[str, _Known] = {}
+        self._fetches = Fetches(core, self._fetch_ended)
+        self._puts: dict[tuple[str, str], PutRecord] = {}
+        self._lent: dict[tuple[str, str], LentRecord] = {}
+        self._kept_ns = ns(settings.retention_s)
+        self._put_ns = ns(settings.put_s)
+        self._aging = Retention(core.timers, self._review)
+        self._expiring = Retention(core.timers, self._expire)
+
+    def handlers(self) -> Mapping[type, Handler]:
+        """Return who handles which kind of message."""
+        return {
+            ContentHeld: self._told,
+            ContentPut: self._put,
+            ContentUsed: self._used,
+            ContentArrived: self._returned,
+            Fetched: self._fetched,
+            FetchFailed: self._fetch_failed,
+        }
+
+    def load(self, key: str, record: Any) -> None:
+        """Take back what was put, what was being fetched, or what was lent."""
+        if isinstance(record, FetchRecord):
+            self._fetches.load(record)
+        elif isinstance(record, PutRecord):
+            self._puts[record.tenant, record.blob.digest] = record
+            self.refer(record.tenant, record.blob)
+        else:
+            assert isinstance(record, LentRecord)
+            self._lent[record.peer, record.blob.digest] = record
+            self.refer(record.tenant, record.blob)
+
+    def start(self, turn: Turn) -> None:
+        """Go on fetching, and free what nothing refers to any more."""
+        for key, put in sorted(self._puts.items()):
+            self._expiring.keep(key, put.put_ns + self._put_ns)
+        for digest in list(self._fetches):
+            if self.has_digest(digest):
+                self._fetches.arrived(digest, turn)
+        self._fetches.start(turn)
+
+    def members_changed(self, change: MembersChanged, turn: Turn) -> None:
+        """Ask nobody who is lost for ever, and keep nothing for them."""
+        if change.gone:
+            self._fetches.gone(change.gone, turn)
+            for peer, digest in sorted(self._lent):
+                if peer in change.gone:
+                    self._take_back(peer, digest, turn)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return how much is held, what is being fetched, and what waits to be published."""
+        sizes = [one.size_bytes for one in self._known.values() if one.size_bytes is not None]
+        return {
+            "held": len(sizes),
+            "bytes": sum(sizes),
+            "fetching": list(self._fetches),
+            "put": len(self._puts),
+            "lent": len(self._lent),
+        }
+
+    # What other parts ask.
+
+    def has(self, blob: Blob) -> bool:
+        """Whether the bytes are here."""
+        known = self._known.get(blob.digest)
+        return known is not None and known.size_bytes is not None
+
+    def has_digest(self, digest: str) -> bool:
+        """Whether content with this digest is here."""
+        known = self._known.get(digest)
+        return known is not None and known.size_bytes is not None
+
+    def awaits(self, digest: str) -> bool:
+        """Whether content is still to come."""
+        return digest in self._fetches
+
+    def size_for(self, tenant: str, digest: str) -> int | None:
+        """Return how large content is that is here, and that a tenant has a right to."""
+        known = self._known.get(digest)
+        return None if known is None or tenant not in known.references else known.size_bytes
+
+    def unused_ns(self, digest: str, now_ns: int) -> int | None:
+        """Return for how long nothing has referred to content; None while something does."""
+        known = self._known.get(digest)
+        if known is None:
+            return now_ns
+        return None if any(known.references.values()) else now_ns - known.used_ns
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody is waited for to fetch what is only here."""
+        return not self._lent
+
+    def refer(self, tenant: str, blob: Blob | None) -> None:
+        """Note that a record of something of a tenant refers to content."""
+        if blob is not None:
+            references = self._known_of(blob.digest).references
+            references[tenant] = references.get(tenant, 0) + 1
+
+    def release(self, tenant: str, blob: Blob | None, turn: Turn) -> None:
+        """Note that a record that did refers to content no longer."""
+        if blob is None:
+            return
+        known = self._known[blob.digest]
+        assert known.references[tenant] > 0, "released more often than referred to"
+        known.references[tenant] -= 1
+        known.used_ns = turn.now_ns
+        if not any(known.references.values()):
+            self._aging.keep(blob.digest, turn.now_ns + self._kept_ns)
+
+    def use(self, blobs: Iterable[Blob | None], turn: Turn) -> None:
+        """Note that others will come for content."""
+        for blob in blobs:
+            known = None if blob is None else self._known.get(blob.digest)
+            if known is not None:
+                known.used_ns = turn.now_ns
+
+    def decline(self, blob: Blob | None, holder: str, turn: Turn) -> None:
+        """Tell who has lent content that nothing here refers to it."""
+        if blob is not None:
+            self.core.links.send(holder, ContentArrived(blob.digest), turn)
+
+    def published(self, tenant: str, blob: Blob, turn: Turn) -> None:
+        """Note that what was put is published, and so referred to by another record."""
+        if (tenant, blob.digest) in self._puts:
+            self._drop_put(tenant, blob.digest, turn)
+
+    def converted(self, blob: Blob, turn: Turn) -> None:
+        """Note that the result of a conversion is in the store."""
+        self._store(blob.digest, blob.size_bytes, turn)
+
+    def fetch(
+        self,
+        blob: Blob,
+        holder: str | None,
+        turn: Turn,
+        name: Hashable,
+        call: Callable[..., None],
+        *arguments: Any,
+    ) -> None:
+        """Have content fetched that is not here and that something refers to.
+
+        In a later turn `call(turn, failure, *arguments)` is called: with an empty text when the
+        bytes are there, else with the reason why they will not be. Who fetches again
+        under the same name is called once.
+
+        Parameters
+        ----------
+        holder
+            Who has it; None when only those can that were named before.
+        """
+        self._fetches.want(blob, holder, turn, (name, call, arguments))
+
+    # What moves with a client: nobody else could serve it, so it is lent until it has arrived.
+
+    def lend(self, tenant: str, blob: Blob | None, peer: str, turn: Turn) -> None:
+        """Keep content until another broker, which is sent what refers to it, has fetched it."""
+        if blob is None:
+            return
+        known = self._lent.get((peer, blob.digest))
+        if known is None:
+            self.refer(tenant, blob)
+        count = 1 if known is None else known.count + 1
+        record = self._lent[peer, blob.digest] = LentRecord(tenant, blob, peer, count)
+        turn.persist(_lent_key(peer, blob.digest), record)
+
+    def borrow(self, blob: Blob | None, holder: str, turn: Turn) -> None:
+        """Fetch what another broker has lent, and tell it when that is done.
+
+        What refers to it is on the disk in this turn. After a crash it is fetched all the same.
+        """
+        if blob is None:
+            return
+        if self.has(blob):
+            self.core.links.send(holder, ContentArrived(blob.digest), turn)
+        else:
+            self._fetches.want(blob, holder, turn, owed=True)
+
+    def _returned(self, message: ContentArrived, sender: Address, turn: Turn) -> None:
+        lent = self._lent.get((sender, message.digest))
+        if lent is None:
+            return
+        if lent.count > 1:
+            record = LentRecord(lent.tenant, lent.blob, lent.peer, lent.count - 1)
+            self._lent[sender, message.digest] = record
+            turn.persist(_lent_key(sender, message.digest), record)
+        else:
+            self._take_back(sender, message.digest, turn)
+
+    def _take_back(self, peer: str, digest: str, turn: Turn) -> None:
+        lent = self._lent.pop((peer, digest))
+        turn.erase(_lent_key(peer, digest))
+        self.release(lent.tenant, lent.blob, turn)
+
+    # What the host says.
+
+    def _told(self, message: ContentHeld, sender: Address, turn: Turn) -> None:
+        for digest, size_bytes in message.contents:
+            known = self._known_of(digest)
+            known.size_bytes, known.used_ns = size_bytes, turn.now_ns
+            if not any(known.references.values()):
+                self._aging.keep(digest, turn.now_ns + self._kept_ns)
+
+    def _put(self, message: ContentPut, sender: Address, turn: Turn) -> None:
+        tenant, blob = tenant_of(message.client), message.blob
+        self._store(blob.digest, blob.size_bytes, turn)
+        if (tenant, blob.digest) not in self._puts:
+            self.refer(tenant, blob)
+        record = self._puts[tenant, blob.digest] = PutRecord(tenant, blob, turn.now_ns)
+        turn.persist(_put_key(tenant, blob.digest), record)
+        self._expiring.keep((tenant, blob.digest), turn.now_ns + self._put_ns)
+
+    def _used(self, message: ContentUsed, sender: Address, turn: Turn) -> None:
+        known = self._known.get(message.digest)
+        if known is not None:
+            known.used_ns = turn.now_ns
+
+    def _fetched(self, message: Fetched, sender: Address, turn: Turn) -> None:
+        # Also if another life of the broker has asked: then it is here, and may have to be freed.
+        self._store(message.blob.digest, message.blob.size_bytes, turn)
+        self.core.tickets.answer(message.ticket, message, turn=turn)
+
+    def _fetch_failed(self, message: FetchFailed, sender: Address, turn: Turn) -> None:
+        self.core.tickets.answer(message.ticket, message, turn=turn)
+
+    def _fetch_ended(self, digest: str, failure: str, owed: Iterable[str], turn: Turn) -> None:
+        """Tell those who have lent something that it is here, or that it is not missed."""
+        for holder in owed:
+            if self.core.membership.status(holder) not in (Status.LOST, Status.LEFT):
+                self.core.links.send(holder, ContentArrived(digest), turn)
+
+    # What is known.
+
+    def _known_of(self, digest: str) -> _Known:
+        known = self._known.get(digest)
+        if known is None:
+            known = self._known[digest] = _Known()
+        return known
+
+    def _store(self, digest: str, size_bytes: int, turn: Turn) -> None:
+        """Note that bytes are in the store, and tell who waits for them."""
+        known = self._known_of(digest)
+        known.size_bytes = size_bytes
+        known.used_ns = turn.now_ns
+        if not any(known.references.values()):
+            self._aging.keep(digest, turn.now_ns + self._kept_ns)
+        self._fetches.arrived(digest, turn)
+
+    def _review(self, digest: str, turn: Turn) -> None:
+        """Free content to which nothing has referred for long enough."""
+        known = self._known.get(digest)
+        if known is None or any(known.references.values()):
+            return
+        until_ns = known.used_ns + self._kept_ns
+        if until_ns > turn.now_ns:
+            self._aging.keep(digest, until_ns)
+            return
+        del self._known[digest]
+        self._fetches.forget(digest, turn)
+        if known.size_bytes is not None:
+            turn.effects.append(Free(digest))
+
+    def _expire(self, key: tuple[str, str], turn: Turn) -> None:
+        """Forget what was put and not published."""
+        put = self._puts.get(key)
+        if put is not None and put.put_ns + self._put_ns <= turn.now_ns:
+            self._drop_put(*key, turn)
+
+    def _drop_put(self, tenant: str, digest: str, turn: Turn) -> None:
+        put = self._puts.pop((tenant, digest))
+        turn.erase(_put_key(tenant, digest))
+        self.release(tenant, put.blob, turn)
+
+
+def _put_key(tenant: str, digest: str) -> str:
+    return f"content/put/{journal_key(tenant)}/{digest}"
+
+
+def _lent_key(peer: str, digest: str) -> str:
+    return f"content/lent/{peer}/{digest}"

@@ -1,0 +1,86 @@
+"""What is fetched on every link is what plans say, link by link, and so are costs in reports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from distributary.broker.plan_part import PlanPart
+from distributary.broker.telemetry import Planned
+from distributary.simulator import Simulation, read_scenario, report_of
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+MEGABYTE = 1e6
+
+
+def planned_links(part: PlanPart) -> list[tuple[str, str, str, float]]:
+    """Every format that crosses a link of a plan: from, to, format and megabytes."""
+    found, above = [], [part.first.broker]
+    for node in part.nodes[1:]:
+        del above[node.depth - part.first.depth :]
+        found += [(above[-1], node.broker, part.formats[k], part.sizes[k]) for k in node.receives]
+        above.append(node.broker)
+    return found
+
+
+@pytest.mark.parametrize("name", ["video-small", "map-small"])
+def test_each_format_crosses_each_link_of_the_tree_once_and_costs_what_the_plan_says(
+    name: str,
+) -> None:
+    """Besides, each root fetches what somebody wants from the publisher's home.
+
+    A publisher's home that also has subscribers need not fetch what it has. Trees are
+    discovered, so that nobody plans its own part of one anew.
+    """
+    scenario = read_scenario(SCENARIOS / f"{name}.toml")
+    content = replace(scenario.settings.content, tree="discovered")
+    scenario = replace(scenario, settings=replace(scenario.settings, content=content))
+    simulation = Simulation(scenario, seed=3)
+    simulation.run()
+    assert simulation.violations == []
+    assert simulation.refined == 0
+    expected: Counter[tuple[str, str]] = Counter()
+    saved = 0.0
+    plans: list[tuple[str, Planned, PlanPart]] = []
+    for broker, node in simulation.world.nodes.items():
+        assert node.broker is not None
+        recent = node.broker.core.dissemination._recent
+        plans += [(broker, report, part) for _, report, part in recent]
+    assert len(plans) == len(simulation.planned), "each was planned once, and is remembered"
+    costs = {
+        (one, other): float(simulation.places.link_costs[i, k])
+        for i, one in enumerate(simulation.places.identifiers)
+        for k, other in enumerate(simulation.places.identifiers)
+    }
+    for root, report, part in plans:
+        (entry,) = (
+            entry
+            for entry in simulation.ledger.published.values()
+            if entry.publication.identity == (report.source, report.id)
+        )
+        if entry.size_bytes == 0:
+            continue
+        if entry.home != root:
+            expected[entry.home, root] += entry.size_bytes
+        for parent, child, format_, megabytes in planned_links(part):
+            if child == entry.home and format_ == entry.publication.media_type:
+                saved += megabytes * costs[parent, child]
+            else:
+                expected[parent, child] += round(megabytes * MEGABYTE)
+    fetched: Counter[tuple[str, str]] = Counter()
+    for (holder, broker, _), size_bytes in simulation.world.transfers.fetched_bytes.items():
+        fetched[holder, broker] += size_bytes
+    assert sum(expected.values()) > 0
+    assert fetched == +expected
+    report = report_of(simulation)
+    from_homes = sum(
+        entry.size_bytes / MEGABYTE * costs[entry.home, root]
+        for root, told, _ in plans
+        for entry in simulation.ledger.published.values()
+        if entry.publication.identity == (told.source, told.id) and entry.home != root
+    )
+    on_trees = report["content"]["transmission"] - from_homes
+    assert on_trees + saved == pytest.approx(report["cost"]["transmission"], rel=1e-5)

@@ -1,0 +1,671 @@
+"""Content by reference: who may refer to it, where it is fetched, and when it is freed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.broker_overlays import SECOND
+from tests.content_worlds import JPEG, PDF, SETTINGS, TEXT, ContentWorld
+from tests.migration_worlds import MoveWorld
+from tests.publishing_homes import numbered
+
+from distributary.broker.addresses import HOST, client_address
+from distributary.broker.blob import Blob, is_digest
+from distributary.broker.broker import Broker
+from distributary.broker.client import Accepted, Busy, ContentMissing, Publish, Refused
+from distributary.broker.content.content import Content
+from distributary.broker.content.messages import ContentArrived, FetchRecord, LentRecord, PutRecord
+from distributary.broker.dissemination.messages import ContentLost, Offer, Taken
+from distributary.broker.effects import (
+    Effect,
+    Erase,
+    Fetch,
+    Fetched,
+    FetchFailed,
+    Free,
+    Persist,
+    Send,
+    Turn,
+)
+from distributary.broker.encoding import decode, encode
+from distributary.broker.host import (
+    ContentHeld,
+    ContentPut,
+    ContentUsed,
+    Neighbour,
+    OrderMove,
+    Surroundings,
+)
+from distributary.broker.links.messages import Hop, Routed
+from distributary.broker.membership.messages import Status
+from distributary.broker.membership.roster import MembersChanged
+from distributary.broker.settings import CONTENT_BYTES_LIMIT, ContentSettings, Settings
+from distributary.errors import BadInput, PeerMisbehaved
+from distributary.simulator.content_store import FetchFault
+
+OWN, ONE, OTHER = "0000", "4000", "8000"
+RETENTION_S, PUT_S = 60.0, 100.0
+QUICK = replace(
+    SETTINGS,
+    content=ContentSettings(
+        retention_s=RETENTION_S, put_s=PUT_S, ask_s=5.0, content_bytes_max=1_000_000
+    ),
+)
+BLOB = Blob.imagined(PDF, 1_000, "a map")
+
+
+class Hosted:
+    """A broker by itself, its journal, and the content store of its host."""
+
+    def __init__(self, settings: Settings = QUICK) -> None:
+        self.settings = settings
+        self.journal: dict[str, object] = {}
+        self.store: dict[str, int] = {}
+        self.effects: list[Effect] = []
+        self.now_ns = 1_000 * SECOND
+        self.start()
+
+    def start(self) -> None:
+        journal = {key: encode(record) for key, record in self.journal.items()}
+        self.broker = Broker.restore(OWN, self.settings, journal, rng=random.Random(1))
+        neighbours = tuple(Neighbour(peer, 1_000_000) for peer in (ONE, OTHER))
+        self.tell(Surroundings(neighbours, (OWN,)))
+        self.tell(ContentHeld(tuple(self.store.items())))
+        self.do(self.broker.start(now_ns=self.now_ns))
+
+    def do(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Persist):
+                self.journal[effect.key] = effect.record
+            elif isinstance(effect, Erase):
+                self.journal.pop(effect.key, None)
+            elif isinstance(effect, Free):
+                self.store.pop(effect.digest, None)
+        self.effects += effects
+
+    def tell(self, message: object, sender: str = HOST) -> list[Any]:
+        """Hand over a message; return what clients are told."""
+        before = len(self.effects)
+        self.do(self.broker.receive(message, sender=sender, now_ns=self.now_ns))
+        sent = [effect for effect in self.effects[before:] if isinstance(effect, Send)]
+        return [effect.message for effect in sent if effect.to.startswith("@")]
+
+    def put(self, blob: Blob = BLOB, client: str = "@c") -> None:
+        self.store[blob.digest] = blob.size_bytes
+        self.tell(ContentPut(client, blob))
+
+    def pass_s(self, seconds: float) -> None:
+        end_ns = self.now_ns + round(seconds * SECOND)
+        while (at_ns := self.broker.wake_at_ns()) is not None and at_ns <= end_ns:
+            self.now_ns = max(self.now_ns, at_ns)
+            self.do(self.broker.wake(now_ns=self.now_ns))
+        self.now_ns = end_ns
+
+    def asked(self) -> list[Fetch]:
+        """What was asked for since the last time."""
+        found = [effect for effect in self.effects if isinstance(effect, Fetch)]
+        self.effects.clear()
+        return found
+
+    def turn(self) -> Turn:
+        return Turn(self.now_ns)
+
+    @property
+    def content(self) -> Content:
+        return self.broker.core.content
+
+    def fetch(self, holder: str | None, told: list[str], name: str = "x") -> None:
+        """Want the content for something that refers to it."""
+        turn = self.turn()
+        if name not in told:
+            self.content.refer("", BLOB)
+        self.content.fetch(BLOB, holder, turn, name, lambda _, failure: told.append(failure))
+        self.do(turn.effects)
+
+    def records(self, kind: type) -> list[Any]:
+        return [record for record in self.journal.values() if isinstance(record, kind)]
+
+
+def publication(number: int = 1, blob: Blob | None = BLOB, first: int = 0) -> Publish:
+    attributes = {"datacontenttype": PDF} if blob else {}
+    return numbered(number, first=first or 1, blob=blob, **attributes)
+
+
+# Digests.
+
+
+@given(st.text())
+def test_only_a_digest_is_a_digest(text: str) -> None:
+    hexadecimal = len(text) == 64 and set(text) <= set("0123456789abcdef")
+    assert is_digest(text) == hexadecimal
+
+
+@given(st.binary())
+def test_whatever_is_made_of_bytes_has_a_digest_and_no_bytes(data: bytes) -> None:
+    blob = Blob.of(PDF, data)
+    assert is_digest(blob.digest)
+    assert (blob.media_type, blob.size_bytes) == (PDF, len(data))
+    assert encode(Publish("{}", blob)).find(data) < 0 or len(data) < 40
+
+
+@pytest.mark.parametrize("limit", [0, -1, CONTENT_BYTES_LIMIT + 1])
+def test_a_limit_that_is_none_is_refused(limit: int) -> None:
+    with pytest.raises(BadInput, match="content_bytes_max"):
+        ContentSettings(content_bytes_max=limit)
+
+
+# What clients put and publish.
+
+
+def test_a_publication_without_its_content_is_answered_by_what_is_missing() -> None:
+    """And uses up no number: what follows waits until it has come again."""
+    host = Hosted()
+    assert host.tell(publication(1, None), "@c") == [Accepted("/p", "a1", "a", 1)]
+    assert host.tell(publication(3, None), "@c") == []
+    missing, busy = host.tell(publication(2), "@c")
+    assert missing == ContentMissing("/p", "a2", BLOB.digest, "a", 2)
+    assert isinstance(busy, Busy)
+    assert (busy.session, busy.number) == ("a", 3)
+    host.put()
+    assert host.tell(publication(2), "@c") == [Accepted("/p", "a2", "a", 2)]
+    assert host.tell(publication(3, None), "@c") == [Accepted("/p", "a3", "a", 3)]
+
+
+def test_a_publication_by_itself_without_its_content_is_not_taken() -> None:
+    host = Hosted()
+    (missing,) = host.tell(Publish(publication().event, BLOB), "@c")
+    assert missing == ContentMissing("/p", "a1", BLOB.digest)
+    assert not any(key.startswith("publishing/kept") for key in host.journal)
+
+
+def test_content_counts_only_for_the_tenant_that_has_put_it() -> None:
+    host = Hosted()
+    zeta = client_address("c", "zeta")
+    host.put(client=client_address("c", "acme"))
+    (missing,) = host.tell(publication(), zeta)
+    assert isinstance(missing, ContentMissing)
+    (accepted,) = host.tell(publication(), client_address("d", "acme"))
+    assert isinstance(accepted, Accepted)
+    (missing,) = host.tell(publication(), zeta)
+    assert isinstance(missing, ContentMissing), "nor does it when it has been published"
+
+
+def test_what_was_put_may_be_published_after_a_restart_and_not_after_its_time() -> None:
+    host = Hosted()
+    host.put()
+    host.pass_s(PUT_S / 2)
+    host.start()
+    assert isinstance(host.tell(publication(), "@c")[0], Accepted)
+    other = Blob.imagined(PDF, 5, "another map")
+    host.put(other)
+    host.start()
+    host.pass_s(PUT_S + 1)
+    assert host.records(PutRecord) == []
+    (accepted,) = host.tell(publication(2, other, first=2), "@c")
+    assert isinstance(accepted, Accepted), "its bytes are still there"
+    host.put(Blob.imagined(PDF, 5, "a third map"))
+    host.pass_s(PUT_S + RETENTION_S + 1)
+    (missing,) = host.tell(publication(3, Blob.imagined(PDF, 5, "a third map"), first=3), "@c")
+    assert isinstance(missing, ContentMissing)
+
+
+def test_content_that_is_put_again_is_kept_from_then_on() -> None:
+    host = Hosted()
+    host.put()
+    host.pass_s(PUT_S - 1)
+    host.put()
+    host.pass_s(PUT_S - 1)
+    assert len(host.records(PutRecord)) == 1
+    host.pass_s(2)
+    assert host.records(PutRecord) == []
+
+
+@pytest.mark.parametrize(
+    "blob",
+    [
+        replace(BLOB, size_bytes=999),
+        replace(BLOB, digest="x"),
+        replace(BLOB, digest=BLOB.digest.upper()),
+        replace(BLOB, size_bytes=1_000_001),
+        replace(BLOB, size_bytes=-1),
+    ],
+)
+def test_what_does_not_refer_to_the_content_is_refused(blob: Blob) -> None:
+    host = Hosted()
+    host.put()
+    (refused,) = host.tell(publication(1, blob), "@c")
+    assert isinstance(refused, Refused)
+    assert (refused.session, refused.number) == ("a", 1)
+
+
+def test_a_host_takes_no_more_than_the_limit() -> None:
+    host = Hosted()
+    with pytest.raises(PeerMisbehaved, match="at most"):
+        host.tell(ContentPut("@c", replace(BLOB, size_bytes=1_000_001)))
+    with pytest.raises(PeerMisbehaved, match="only host"):
+        host.tell(ContentPut("@c", BLOB), "@c")
+
+
+# When content is freed.
+
+
+def test_content_is_freed_when_nothing_has_referred_to_it_for_long_enough() -> None:
+    host = Hosted()
+    host.put()
+    host.tell(publication(), "@c")
+    # Nobody wants it: it is settled at once, and kept by its home and by its root for a while.
+    host.pass_s(RETENTION_S - 1)
+    assert host.store
+    host.pass_s(RETENTION_S)
+    host.tell(ContentUsed(BLOB.digest))
+    host.pass_s(RETENTION_S - 1)
+    assert host.store, "it was used since"
+    host.pass_s(2)
+    assert host.store == {}
+    assert host.content.snapshot()["held"] == 0
+    assert not host.broker.has_content(BLOB.digest)
+
+
+def test_what_the_host_has_and_nothing_refers_to_is_freed_after_a_restart() -> None:
+    host = Hosted()
+    host.store[BLOB.digest] = BLOB.size_bytes
+    host.start()
+    host.pass_s(RETENTION_S - 1)
+    assert host.store
+    host.pass_s(2)
+    assert host.store == {}
+
+
+def test_what_records_refer_to_is_not_freed_after_a_restart() -> None:
+    host = Hosted()
+    host.put()
+    host.pass_s(PUT_S - RETENTION_S + 5)
+    host.start()
+    host.pass_s(RETENTION_S - 10)
+    host.tell(publication(), "@c")
+    host.start()
+    host.pass_s(RETENTION_S - 1)
+    assert host.store
+
+
+@given(st.lists(st.tuples(st.sampled_from(["", "acme"]), st.booleans()), max_size=30))
+def test_content_is_kept_as_long_as_anything_refers_to_it(steps: list[tuple[str, bool]]) -> None:
+    """The property: as with a plain count of all references."""
+    host = Hosted()
+    host.store[BLOB.digest] = BLOB.size_bytes
+    host.tell(ContentHeld(((BLOB.digest, BLOB.size_bytes),)))
+    counts = {"": 0, "acme": 0}
+    for tenant, more in steps:
+        turn = host.turn()
+        if more:
+            host.content.refer(tenant, BLOB)
+            counts[tenant] += 1
+        elif counts[tenant]:
+            host.content.release(tenant, BLOB, turn)
+            counts[tenant] -= 1
+        assert (host.content.unused_ns(BLOB.digest, host.now_ns) is None) == any(counts.values())
+    host.pass_s(RETENTION_S + 1)
+    assert bool(host.store) == any(counts.values())
+
+
+# Fetching.
+
+
+def test_content_is_asked_for_by_the_same_ticket_until_it_is_there() -> None:
+    host, told = Hosted(), []  # type: ignore[var-annotated]
+    host.fetch(ONE, told)
+    (first,) = host.asked()
+    assert (first.blob, first.holder) == (BLOB, ONE)
+    assert host.broker.awaits(BLOB.digest)
+    host.pass_s(6)
+    assert host.asked() == [first]
+    host.fetch(ONE, told, "y")
+    assert host.asked() == [], "it is fetched once"
+    host.tell(Fetched(first.ticket, BLOB))
+    assert told == ["", ""]
+    assert host.broker.has_content(BLOB.digest)
+    host.tell(Fetched(first.ticket, BLOB))
+    assert told == ["", ""]
+
+
+def test_an_answer_to_another_life_is_no_answer_but_the_bytes_are_there() -> None:
+    host, told = Hosted(), []  # type: ignore[var-annotated]
+    host.fetch(ONE, told)
+    (before,) = host.asked()
+    host.start()
+    host.store[BLOB.digest] = BLOB.size_bytes
+    host.tell(Fetched(before.ticket, BLOB))
+    host.tell(FetchFailed(before.ticket, "late", lasting=True))
+    assert told == []
+    assert host.broker.has_content(BLOB.digest)
+    host.pass_s(RETENTION_S + 1)
+    assert host.store == {}, "nothing refers to it"
+
+
+def test_what_fails_for_now_is_tried_again_with_growing_pauses() -> None:
+    host, told = Hosted(), []  # type: ignore[var-annotated]
+    host.fetch(ONE, told)
+    waits = []
+    for _ in range(7):
+        (fetch,) = host.asked()
+        host.tell(FetchFailed(fetch.ticket, "busy", lasting=False))
+        since_ns, host.effects = host.now_ns, []
+        while not any(isinstance(effect, Fetch) for effect in host.effects):
+            host.pass_s(0.5)
+        waits.append((host.now_ns - since_ns) / SECOND)
+    assert waits == [0.5, 1, 2, 4, 8, 16, 16]
+    assert told == []
+
+
+def test_every_holder_is_asked_before_whoever_waits_hears_that_it_failed() -> None:
+    host, told = Hosted(), []  # type: ignore[var-annotated]
+    host.fetch(ONE, told)
+    host.fetch(OTHER, told, "y")
+    host.pass_s(0.1)
+    asked = []
+    while not told:
+        *_, fetch = host.asked()
+        asked.append(fetch.holder)
+        host.tell(FetchFailed(fetch.ticket, f"{fetch.holder} has something else", lasting=True))
+        host.pass_s(0.1)
+    assert sorted(asked) == [ONE, OTHER]
+    assert told == [f"{asked[-1]} has something else"] * 2
+    assert not host.broker.awaits(BLOB.digest)
+
+
+def test_a_holder_that_is_named_while_another_does_not_answer_is_asked_at_once() -> None:
+    host, told = Hosted(), []  # type: ignore[var-annotated]
+    host.fetch(ONE, told)
+    (first,) = host.asked()
+    host.tell(FetchFailed(first.ticket, "no answer", lasting=False))
+    host.fetch(OTHER, told, "y")
+    host.pass_s(0.1)
+    (second,) = host.asked()
+    assert second.holder == OTHER
+
+
+def test_whoever_waits_is_told_when_every_holder_is_lost() -> None:
+    host, told = Hosted(), []  # type: ignore[var-annotated]
+    host.fetch(ONE, told)
+    host.fetch(OTHER, told, "y")
+    host.asked()
+    for gone, failures in ((ONE, 0), (OTHER, 2)):
+        turn = host.turn()
+        host.content.members_changed(MembersChanged(gone=(gone,)), turn)
+        host.do(turn.effects)
+        host.pass_s(0.1)
+        assert len(told) == failures
+    assert "lost" in told[0]
+
+
+@pytest.mark.parametrize("holder", [None, OWN])
+def test_content_that_nobody_can_have_is_lost(holder: str | None) -> None:
+    host, told = Hosted(), []  # type: ignore[var-annotated]
+    host.fetch(holder, told)
+    assert told == [], "not before the turn is over"
+    host.pass_s(0.1)
+    assert len(told) == 1
+    assert told[0]
+
+
+def test_what_is_larger_than_the_limit_is_not_fetched() -> None:
+    host, told = Hosted(), []  # type: ignore[var-annotated]
+    large = replace(BLOB, size_bytes=1_000_001)
+    turn = host.turn()
+    host.content.refer("", large)
+    host.content.fetch(large, ONE, turn, "x", lambda _, failure: told.append(failure))
+    host.do(turn.effects)
+    host.pass_s(0.1)
+    assert host.asked() == []
+    assert "1,000,001 bytes" in told[0]
+
+
+def test_what_nobody_waits_for_any_more_is_not_fetched_for_ever() -> None:
+    host, told = Hosted(), []  # type: ignore[var-annotated]
+    host.fetch(ONE, told)
+    turn = host.turn()
+    host.content.release("", BLOB, turn)
+    host.pass_s(RETENTION_S + 1)
+    host.asked()
+    host.pass_s(100)
+    assert host.asked() == []
+    assert not host.broker.awaits(BLOB.digest)
+
+
+# What moves with a client.
+
+
+def test_what_was_lent_is_kept_until_every_message_that_refers_to_it_is_answered() -> None:
+    host = Hosted()
+    host.store[BLOB.digest] = BLOB.size_bytes
+    host.tell(ContentHeld(((BLOB.digest, BLOB.size_bytes),)))
+    turn = host.turn()
+    for _ in range(2):
+        host.content.lend("", BLOB, ONE, turn)
+    host.do(turn.effects)
+    host.start()
+    assert not host.content.idle
+    for left in (1, 0):
+        host.pass_s(3 * RETENTION_S)
+        assert host.store
+        host.tell(ContentArrived(BLOB.digest), ONE)
+        assert [record.count for record in host.records(LentRecord)] == [left][:left]
+    host.tell(ContentArrived(BLOB.digest), ONE)
+    assert host.content.idle
+    host.pass_s(RETENTION_S + 1)
+    assert host.store == {}
+
+
+def test_what_was_borrowed_is_fetched_after_a_restart_too_and_answered_once() -> None:
+    host = Hosted()
+    turn = host.turn()
+    host.content.refer("", BLOB)
+    host.content.borrow(BLOB, ONE, turn)
+    host.do(turn.effects)
+    host.asked()
+    host.start()
+    (fetch,) = host.asked()
+    assert (fetch.blob, fetch.holder) == (BLOB, ONE)
+    host.tell(Fetched(fetch.ticket, BLOB))
+    assert host.records(FetchRecord) == []
+    sent = [decode(one.message) for one in host.journal.values() if hasattr(one, "message")]
+    assert sent == [ContentArrived(BLOB.digest)]
+
+
+# In an overlay.
+
+
+def carried(message: object) -> object:
+    while isinstance(message, Hop | Routed):
+        message = decode(message.message)
+    return message
+
+
+class Overlay(ContentWorld):
+    """A world that writes down what is said, and what is fetched."""
+
+    def __init__(self, count: int, **options: Any) -> None:
+        super().__init__(count, **options)
+        self.said: list[tuple[str, str, object]] = []
+        self.fetched: list[str] = []
+        self.world.listeners.append(
+            lambda sender, to, message, _: self.said.append((sender, to, carried(message)))
+        )
+        self.world.transfers.listeners.append(lambda broker, _: self.fetched.append(broker))
+
+    def of_kind(self, kind: type) -> list[Any]:
+        return [message for _, _, message in self.said if isinstance(message, kind)]
+
+    def apart(self) -> tuple[str, str, str]:
+        """A root, and two brokers that are not."""
+        root = self.root_of()
+        one, other = [m for m in self.members if m != root][:2]
+        return root, one, other
+
+
+def test_a_root_fetches_only_what_somebody_wants_and_says_so_afterwards() -> None:
+    world = Overlay(4)
+    root, home, other = world.apart()
+    world.publish("unwanted", home)
+    world.run_s(3)
+    assert world.of_kind(Offer)
+    assert world.fetched == []
+    world.subscribe("s", other)
+    world.run_s(3)
+    refusing = [True]
+    fault = FetchFault("busy", lasting=False)
+    world.world.transfers.obstacles.append(lambda *_: fault if refusing else None)
+    world.said.clear()
+    world.publish("wanted", home)
+    world.run_s(3)
+    assert root in world.fetched
+    assert world.of_kind(Taken) == []
+    refusing.clear()
+    world.run_s(8)
+    assert world.of_kind(Taken)
+    assert world.got("s") == [("wanted", PDF)]
+    assert world.violations() == []
+
+
+def test_no_message_and_no_record_has_the_content_of_a_publication() -> None:
+    """What is published is large, and what is said and kept of it is not."""
+    world = Overlay(6)
+    _, home, other = world.apart()
+    world.subscribe("s", other, accept=[JPEG])
+    world.run_s(3)
+    world.publish("1", home, megabytes=20.0)
+    world.run_s(20)
+    assert world.got("s") == [("1", JPEG)]
+    sizes = [len(data) for node in world.world.nodes.values() for data in node.journal.values()]
+    assert max(sizes) < 10_000
+
+
+def test_content_that_is_lost_on_the_way_is_done_without_and_the_client_is_told() -> None:
+    world = Overlay(4)
+    _, home, other = world.apart()
+    world.subscribe("s", other)
+    world.subscribe("t", home)
+    world.run_s(3)
+    broken = FetchFault("it is damaged", lasting=True)
+    world.world.transfers.obstacles.append(lambda broker, *_: broken if broker == other else None)
+    world.publish("1", home)
+    world.run_s(20)
+    assert len(world.of_kind(ContentLost)) >= 3
+    assert world.got("s") == [("1", None)]
+    assert world.got("t") == [("1", PDF)]
+    (copy,) = (copy for (name, _), copy in world.ledger.got.items() if name.startswith("s"))
+    assert "it is damaged" in copy.reason
+
+
+def test_a_format_that_cannot_be_fetched_is_passed_over_for_the_next() -> None:
+    """The text is made on the way; its copies are damaged, wherever they are fetched from."""
+    world = Overlay(4)
+    _, home, other = world.apart()
+    world.subscribe("s", other, accept=[TEXT, JPEG])
+    world.run_s(3)
+    broken = FetchFault("it is damaged", lasting=True)
+    world.world.transfers.obstacles.append(
+        lambda _, blob, __: broken if blob.media_type == TEXT else None
+    )
+    world.publish("1", home)
+    world.run_s(20)
+    assert world.got("s") in ([("1", JPEG)], [("1", TEXT)])
+    if world.of_kind(ContentLost):
+        assert world.got("s") == [("1", JPEG)]
+
+
+def test_a_conversion_that_comes_out_too_large_is_passed_over_for_the_next_format() -> None:
+    settings = replace(SETTINGS, content=replace(SETTINGS.content, content_bytes_max=2_000_000))
+    world = Overlay(4, settings=settings)
+    honest = world.world.convert
+    world.world.convert = lambda broker, blob, target: (
+        replace(honest(broker, blob, target), blob=Blob.imagined(target, 2_000_001, "large"))
+        if target == JPEG
+        else honest(broker, blob, target)
+    )
+    _, home, other = world.apart()
+    world.subscribe("s", other, accept=[JPEG, TEXT])
+    world.run_s(3)
+    world.publish("1", home)
+    world.run_s(10)
+    assert world.got("s") == [("1", TEXT)]
+    assert world.world.refused == 0, "nobody is said to misbehave"
+    world.run_s(3 * SETTINGS.content.retention_s)
+    assert all(node.store == {} for node in world.world.nodes.values())
+
+
+def test_a_publication_whose_home_is_lost_before_anybody_has_its_content_is_undeliverable() -> None:
+    world = Overlay(5)
+    root, home, other = world.apart()
+    world.subscribe("s", other)
+    world.run_s(3)
+    fault = FetchFault("busy", lasting=False)
+    world.world.transfers.obstacles.append(lambda *_: fault)
+    world.publish("1", home)
+    world.run_s(2)
+    world.publish("2", other, source="/others", media_type=None)
+    world.world.crash(home)
+    world.run_s(SETTINGS.membership.lost_s + 20)
+    membership = world.overlay.membership(root)
+    assert membership.status(home) is Status.LOST
+    assert sorted(world.got("s")) == [("1", None), ("2", "application/json")] or sorted(
+        (name, kind is None) for name, kind in world.got("s")
+    ) == [("1", True), ("2", False)]
+
+
+def test_the_next_root_fetches_from_the_publishers_home_again() -> None:
+    world = Overlay(6)
+    root, home, other = world.apart()
+    world.subscribe("s", other)
+    world.run_s(3)
+    world.world.transfers.listeners.append(
+        lambda broker, _: (
+            world.world.at(world.world.now_ns, world.world.crash, root)
+            if broker == root and world.world.nodes[root].broker is not None
+            else None
+        )
+    )
+    world.publish("1", home)
+    world.run_s(30)
+    assert world.got("s") == [("1", PDF)]
+    assert len(set(world.fetched)) >= 2
+    assert world.violations() == []
+
+
+def test_what_moves_with_a_client_is_fetched_from_its_old_home() -> None:
+    """Which keeps it until then; for a while nothing can be fetched."""
+    migration = replace(SETTINGS.migration, redirect_s=1.0)
+    world = MoveWorld(settings=replace(SETTINGS, migration=migration))
+    device = world.subscribe("s", world.old)
+    lent: list[int] = []
+    arrived: list[object] = []
+    world.listen(ContentArrived, lambda *told: arrived.append(told))
+    world.run_s(3)
+    refusing = [FetchFault("busy", lasting=False)]
+    world.world.transfers.obstacles.append(
+        lambda broker, *_: refusing[0] if refusing and broker == world.new else None
+    )
+    for k in range(40):
+        at_ns = world.world.now_ns + k * SECOND // 4
+        world.world.at(at_ns, world.publish, f"{k:02d}", world.far)
+    world.run_s(2)
+    world.world.tell(world.old, OrderMove("@s", world.new), sender=HOST)
+    for _ in range(16):
+        world.run_s(0.5)
+        lent.append(world.core(world.old).content.snapshot()["lent"])
+    assert device.home == world.new
+    assert max(lent) > 0
+    refusing.clear()
+    world.run_s(30)
+    assert len(world.got("s")) == 40
+    assert arrived
+    assert world.core(world.old).content.idle
+    assert world.violations() == []
+    assert world.world.transfers.missing == []
+    world.run_s(3 * SETTINGS.content.retention_s + 100)
+    assert all(node.store == {} for node in world.world.nodes.values())
