@@ -26,9 +26,11 @@ from distributary.media.failure import ConversionFailed
 from distributary.media.limits import Limits
 from distributary.network.clock import Alarm
 from distributary.network.connection import Connection, Server
+from distributary.network.content import ContentStore
 from distributary.network.host import NetworkHost
 from distributary.network.journal import SqliteJournal
 from distributary.network.subjects import Subjects
+from distributary.network.transfers import Transfers
 from distributary.simulator.node import CommitFailed
 
 _BEGIN_NS = 1_700_000_000 * 10**9
@@ -291,6 +293,7 @@ class HostOnNats:
             subjects=self._subjects,
             server=self._server,
             convert=self._convert,
+            transfers=Transfers(ContentStore(self._folder / "content"), bytes_max=2**20),
             clock=self._clock,
             parts={"bench": Bench},
         )
@@ -298,7 +301,7 @@ class HostOnNats:
         await self._host.connection.wait()
         await self._host.start()
 
-    async def _convert(self, blob: Blob, target: str) -> Blob:
+    async def _convert(self, blob: Blob, target: str, data: bytes | None) -> Blob:
         await self._clock.sleep(2.0)
         if target != "b/b":
             a, b = MediaType.parse(blob.media_type), MediaType.parse(target)

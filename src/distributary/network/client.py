@@ -12,7 +12,7 @@ import itertools
 import json
 import secrets
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,6 +24,7 @@ from distributary.broker.migration import messages as migration
 from distributary.errors import DistributaryError, PeerMisbehaved
 from distributary.network.connection import Connection, Server
 from distributary.network.subjects import Subjects
+from distributary.network.transfers import TransferFailed, chunks, put_content
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -141,6 +142,25 @@ class _Question:
         return True
 
 
+class _Publication:
+    """An event that is to be published, until it is accepted.
+
+    Attributes
+    ----------
+    is_put
+        Whether the home has its content, as far as it is known.
+    """
+
+    __slots__ = ("blob", "content", "event", "is_put", "question")
+
+    def __init__(self, event: str, content: bytes | None, media_type: str, now: float) -> None:
+        self.event = event
+        self.content = content
+        self.blob = None if content is None else Blob.of(media_type, content)
+        self.is_put = content is None
+        self.question = _Question(None, now)
+
+
 class Client:
     """One client with its home; made by `ClientGate.client`.
 
@@ -163,10 +183,11 @@ class Client:
         self._deliver = deliver
         self._loop = asyncio.get_running_loop()
         self._questions: dict[tuple[str, str], _Question] = {}
-        self._waiting: deque[tuple[str, Blob | None, asyncio.Future[messages.Accepted]]] = deque()
+        self._waiting: deque[_Publication] = deque()
         self._session = secrets.token_hex(8)
         self._numbers = itertools.count(1)
-        self._under_way: dict[int, tuple[str, Blob | None, _Question]] = {}
+        self._under_way: dict[int, _Publication] = {}
+        self._putting: set[asyncio.Task[None]] = set()
         self._paused_until = 0.0
         self._next: str | None = None
         self._received: dict[str, int] = {}
@@ -178,6 +199,7 @@ class Client:
         self._handlers: dict[type, Callable[[Any], None]] = {
             messages.Accepted: self._accepted,
             messages.Busy: self._busy,
+            messages.ContentMissing: self._content_missing,
             messages.Refused: self._refused,
             messages.Subscribed: lambda m: self._answered("subscribe", m.id, m),
             messages.Unsubscribed: lambda m: self._answered("unsubscribe", m.id, m),
@@ -191,18 +213,39 @@ class Client:
 
     # What it asks for.
 
-    async def publish(self, event: str, blob: Blob | None = None) -> messages.Accepted:
+    async def publish(
+        self, event: str, content: bytes | None = None, media_type: str = ""
+    ) -> messages.Accepted:
         """Publish an event behind those before it; return when it is stored.
+
+        Parameters
+        ----------
+        content, media_type
+            What goes with it, if that is not inside of the event.
 
         Raises
         ------
         WasRefused
             When it breaks the rules.
         """
-        answer: asyncio.Future[messages.Accepted] = self._loop.create_future()
-        self._waiting.append((event, blob, answer))
-        self._send_more()
-        return await answer
+        publication = _Publication(event, content, media_type, self._loop.time())
+        self._waiting.append(publication)
+        if content is None:
+            self._send_more()
+        else:
+            self._put_soon(publication)
+        accepted: messages.Accepted = await publication.question.answer
+        return accepted
+
+    def content(self, blob: Blob) -> AsyncIterator[bytes]:
+        """Return the bytes of content that was delivered, in chunks.
+
+        Raises
+        ------
+        TransferFailed
+            When the home does not have it, or does not answer.
+        """
+        return chunks(self._gate.connection, self._home_host(), blob)
 
     async def subscribe(
         self, subscription: Mapping[str, Any], *, revision: int = 0
@@ -240,9 +283,10 @@ class Client:
     async def close(self) -> None:
         """Say goodbye: what comes for it waits until it is back."""
         self._gate.forget(self)
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        for task in (self._task, *self._putting):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
         self._send_acknowledgements()
         subjects, connection = self._gate.subjects, self._gate.connection
         connection.send(subjects.presence(self.home, self.address), b"0")
@@ -282,7 +326,7 @@ class Client:
                     self._send(question.message)
             if now >= self._paused_until:
                 first = next(iter(self._under_way.values()), None)
-                if first is not None and first[2].is_due(now):
+                if first is not None and first.question.is_due(now):
                     self._send_under_way()
                 self._send_more()
             if self._next is not None:
@@ -293,21 +337,58 @@ class Client:
     def _send_more(self) -> None:
         now = self._loop.time()
         while self._waiting and len(self._under_way) < _UNDER_WAY_MAX and now >= self._paused_until:
-            event, blob, answer = self._waiting.popleft()
-            question = _Question(None, now)
-            question.answer = answer
+            if not self._waiting[0].is_put:
+                return
             number = next(self._numbers)
-            self._under_way[number] = (event, blob, question)
+            self._under_way[number] = self._waiting.popleft()
             self._send_publication(number)
 
     def _send_publication(self, number: int) -> None:
-        event, blob, _ = self._under_way[number]
+        one = self._under_way[number]
         first = next(iter(self._under_way))
-        self._send(messages.Publish(event, blob, self._session, number, first))
+        self._send(messages.Publish(one.event, one.blob, self._session, number, first))
 
     def _send_under_way(self) -> None:
-        for number in self._under_way:
+        for number, publication in self._under_way.items():
+            if not publication.is_put:
+                return
             self._send_publication(number)
+
+    def _put_soon(self, publication: _Publication) -> None:
+        """Bring content to the home, and then what refers to it."""
+        publication.is_put = False
+        task = asyncio.ensure_future(self._put(publication))
+        self._putting.add(task)
+        task.add_done_callback(self._putting.discard)
+
+    async def _put(self, publication: _Publication) -> None:
+        blob, content = publication.blob, publication.content
+        assert blob is not None
+        assert content is not None
+        wait_s = _REPEAT_S
+        while True:
+            try:
+                await put_content(
+                    self._gate.connection, self._home_host(), self.address, blob, content
+                )
+            except TransferFailed as failure:
+                if not failure.lasting:
+                    await asyncio.sleep(wait_s)
+                    wait_s = min(2 * wait_s, _REPEAT_S_MAX)
+                    continue
+                # The home says what is wrong when it is published.
+            break
+        publication.is_put = True
+        self._send_under_way()
+        self._send_more()
+
+    def _home_host(self) -> str:
+        return self._gate.subjects.to_host(self.home, self._gate.name)
+
+    def _content_missing(self, message: messages.ContentMissing) -> None:
+        publication = self._under_way.get(message.number)
+        if message.session == self._session and publication is not None and publication.is_put:
+            self._put_soon(publication)
 
     def _accepted(self, message: messages.Accepted) -> None:
         question = self._answered_publication(message)
@@ -330,7 +411,7 @@ class Client:
             return None
         found = self._under_way.pop(message.number, None)
         self._send_more()
-        return None if found is None else found[2]
+        return None if found is None else found.question
 
     def _busy(self, message: messages.Busy) -> None:
         if message.session == self._session and message.number in self._under_way:

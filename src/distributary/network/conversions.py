@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from distributary.broker.blob import Blob
-from distributary.content.media_type import MediaType
-from distributary.media.failure import ConversionFailed
 from distributary.media.pool import Pool
+from distributary.network.transfers import Transfers
 
 __all__ = ["PoolConversions"]
 
 
 class PoolConversions:
-    """Converts the content of blobs; what a `NetworkHost` calls.
+    """Converts content from the store into the store; what a `NetworkHost` calls.
 
     Parameters
     ----------
     pool
         Where conversions run.
+    transfers
+        Where content is.
     """
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, transfers: Transfers) -> None:
         self._pool = pool
+        self._transfers = transfers
 
-    async def __call__(self, blob: Blob, target: str) -> Blob:
-        """Return content in another format, or raise `ConversionFailed`."""
-        if blob.data is None:
-            raise ConversionFailed(
-                MediaType.parse(blob.media_type),
-                MediaType.parse(target),
-                kind="damaged",
-                reason="its bytes are not here",
-                limits=self._pool.limits,
-            )
-        result = await self._pool.convert_async(blob.data, blob.media_type, target)
+    async def __call__(self, blob: Blob, target: str, data: bytes | None) -> Blob:
+        """Return what refers to content in another format, or raise `ConversionFailed`."""
+        store, do = self._transfers.store, self._transfers.do
+        if data is None:
+            data = await do(store.read, blob.digest)
+        result = await self._pool.convert_async(data, blob.media_type, target)
+        await do(store.put, result.content)
         return Blob.of(target, result.content)

@@ -23,11 +23,20 @@ from distributary.broker.blob import Blob
 from distributary.broker.broker import Broker
 from distributary.broker.core import Part
 from distributary.broker.driver import Driver
-from distributary.broker.effects import ConversionRefused, Converted, PlanMade
+from distributary.broker.effects import (
+    ConversionRefused,
+    Converted,
+    Fetched,
+    FetchFailed,
+    PlanMade,
+)
 from distributary.broker.encoding import MESSAGE_BYTES_MAX, VERSION, decode, encode, kind_name
 from distributary.broker.host import (
     ClientBack,
     ClientGone,
+    ContentHeld,
+    ContentPut,
+    ContentUsed,
     Detached,
     Reattached,
     StorageLow,
@@ -42,8 +51,22 @@ from distributary.network.clock import Alarm, Clock, WallClock
 from distributary.network.connection import Connection, Server
 from distributary.network.inbox import Inbox
 from distributary.network.journal import Journal, is_full
+from distributary.network.requests import (
+    Answer,
+    GetStatus,
+    Given,
+    NotGiven,
+    PutChunk,
+    Received,
+    Request,
+    StatusTold,
+    decode_request,
+    encode_request,
+)
 from distributary.network.service_times import ServiceClock
+from distributary.network.status import summary
 from distributary.network.subjects import Subjects
+from distributary.network.transfers import TransferFailed, Transfers
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -52,8 +75,11 @@ __all__ = ["Convert", "NetworkHost"]
 
 _log = logging.getLogger(__name__)
 
-Convert = Callable[[Blob, str], Awaitable[Blob]]
-"""Returns content in another format, or raises `ConversionFailed`."""
+Convert = Callable[[Blob, str, bytes | None], Awaitable[Blob]]
+"""Returns content in another format when it is in the store, or raises `ConversionFailed`.
+
+Given the content, the format, and the bytes if they are not in the store.
+"""
 
 # How long turns follow each other before the loop looks at everything else.
 _TURNS_S = 0.01
@@ -81,8 +107,8 @@ class NetworkHost:
         With less room than this, no publications are taken; with twice as much they are again.
     subjects, server
         How to reach the others.
-    convert
-        Converts content.
+    convert, transfers
+        Who converts content, and where it is.
     clock
         Where the time comes from.
 
@@ -106,7 +132,7 @@ class NetworkHost:
         room_bytes: int = 64 * 2**20,
         clock: Clock | None = None,
         parts: Mapping[str, type[Part]] | None = None,
-        answer: Callable[[NetworkHost, str, bytes], Awaitable[bytes]] | None = None,
+        transfers: Transfers,
     ) -> None:
         self.identity = identity
         self.settings = settings
@@ -120,7 +146,8 @@ class NetworkHost:
         self._convert = convert
         self._clock = clock or WallClock()
         self._parts = parts
-        self._answer = answer
+        self.transfers = transfers
+        self._fetching: dict[str, set[int]] = {}
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[str | None] = self._loop.create_future()
         self._disk = ThreadPoolExecutor(1, "disk")
@@ -154,6 +181,7 @@ class NetworkHost:
         JournalDamaged
             When the journal cannot be read.
         """
+        self.transfers.store.tidy(time.time())
         self.driver.start()
         self._started = True
         self._schedule()
@@ -172,6 +200,7 @@ class NetworkHost:
         # A commit under way ends first; nobody is told.
         await self._loop.run_in_executor(None, self._disk.shutdown)
         self._planner.shutdown(wait=False, cancel_futures=True)
+        self.transfers.close()
         self._journal.close()
         if not self.ended.done():
             self.ended.set_result(None)
@@ -228,14 +257,45 @@ class NetworkHost:
 
     def _asked(self, message: Msg, sender: str) -> None:
         """Answer a request to the host itself."""
-        if self._answer is None or not message.reply:
+        if not message.reply:
             return
 
-        async def answer() -> None:
-            assert self._answer is not None
-            self.connection.send(message.reply, await self._answer(self, sender, message.data))
+        async def respond() -> None:
+            try:
+                request = decode_request(message.data)
+            except PeerMisbehaved as error:
+                self.report(Misbehaved(sender, error.problem))
+                return
+            answer = encode_request(await self._answer(request, sender))
+            self.connection.send(message.reply, answer)
 
-        self._task(object(), answer())
+        self._task(object(), respond())
+
+    async def _answer(self, request: Request, sender: str) -> Answer:
+        if isinstance(request, GetStatus):
+            return StatusTold(summary(self))
+        if isinstance(request, PutChunk):
+            return await self._put(request, sender)
+        given = await self.transfers.give(request)
+        if given is None:
+            broker = self.driver.broker
+            comes = broker is None or broker.awaits(request.digest)
+            return NotGiven(f"{self.identity} does not have it", lasting=not comes)
+        if isinstance(given, Given) and (request.offset == 0 or len(given.data) < request.count):
+            self.tell(ContentUsed(request.digest))
+        return given
+
+    async def _put(self, request: PutChunk, sender: str) -> Answer:
+        """Take content for a client of the gateway that asks."""
+        if not self.subjects.may_speak_for(sender, request.client):
+            return NotGiven(f"{sender} does not speak for this client", lasting=True)
+        if self._low:
+            return NotGiven("the disk is nearly full", lasting=False)
+        answer = await self.transfers.take(request)
+        if isinstance(answer, Received) and answer.there == request.size_bytes:
+            blob = Blob(request.media_type, request.size_bytes, request.digest)
+            self.tell(ContentPut(request.client, blob))
+        return answer
 
     def _schedule(self) -> None:
         if self._started and not self._scheduled and not self._closed:
@@ -290,6 +350,7 @@ class NetworkHost:
     def first(self) -> Sequence[object]:
         """Return what the broker is told before it starts."""
         told: list[object] = list(self._first)
+        told.append(ContentHeld(tuple(self.transfers.store.held())))
         told += [ClientGone(client) for client in sorted(self._absent)]
         if self._low:
             told.append(StorageLow())
@@ -343,13 +404,13 @@ class NetworkHost:
         if type(message).__module__.startswith(_STREAMS):
             self._times.took("send", time.thread_time() - began)
 
-    def convert(self, ticket: int, blob: Blob, target: str) -> None:
+    def convert(self, ticket: int, blob: Blob, target: str, data: bytes | None) -> None:
         """Have content converted by other processes."""
 
         async def convert() -> None:
             answer: object
             try:
-                answer = Converted(ticket, await self._convert(blob, target))
+                answer = Converted(ticket, await self._convert(blob, target, data))
             except ConversionFailed as failure:
                 answer = ConversionRefused(ticket, str(failure), failure.lasting)
             except Exception as error:
@@ -358,6 +419,33 @@ class NetworkHost:
             self.tell(answer)
 
         self._task(ticket, convert())
+
+    def fetch(self, ticket: int, blob: Blob, holder: str) -> None:
+        """Get content from another host; once, whoever asks for it."""
+        waiting = self._fetching.get(blob.digest)
+        if waiting is not None:
+            waiting.add(ticket)
+            return
+        self._fetching[blob.digest] = {ticket}
+
+        async def fetch() -> None:
+            failure: TransferFailed | None = None
+            try:
+                subject = self.subjects.to_host(holder, self.identity)
+                await self.transfers.fetch(self.connection, subject, blob)
+            except TransferFailed as failed:
+                failure = failed
+            for one in sorted(self._fetching.pop(blob.digest)):
+                if failure is None:
+                    self.tell(Fetched(one, blob))
+                else:
+                    self.tell(FetchFailed(one, str(failure), failure.lasting))
+
+        self._task(("fetch", blob.digest), fetch())
+
+    def free(self, digest: str) -> None:
+        """Delete content."""
+        self.transfers.store.free(digest)
 
     def make_plan(self, ticket: int, problem: PlanningProblem) -> None:
         """Have a plan made in a thread."""

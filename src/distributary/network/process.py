@@ -14,11 +14,12 @@ from typing import Any
 from distributary.errors import DistributaryError
 from distributary.media.pool import Pool
 from distributary.network.config import Config
+from distributary.network.content import ContentStore
 from distributary.network.conversions import PoolConversions
 from distributary.network.host import NetworkHost
 from distributary.network.journal import SqliteJournal
-from distributary.network.status import answer
 from distributary.network.subjects import Subjects
+from distributary.network.transfers import Transfers
 
 __all__ = ["STOPPED", "log_to_stderr", "run_broker"]
 
@@ -61,6 +62,10 @@ async def _run(config: Config, ready: Callable[[], None]) -> int:
     config.folder.mkdir(parents=True, exist_ok=True)
     journal = SqliteJournal(config.folder / "journal.db", config.broker.identity)
     pool = Pool(config.converters.workers, limits=config.converters.limits())
+    transfers = Transfers(
+        ContentStore(config.folder / "content"),
+        bytes_max=config.settings.content.content_bytes_max,
+    )
     host = NetworkHost(
         config.broker.identity,
         config.settings,
@@ -70,8 +75,8 @@ async def _run(config: Config, ready: Callable[[], None]) -> int:
         room_bytes=config.broker.room_mib * 2**20,
         subjects=Subjects(config.broker.overlay),
         server=config.server,
-        convert=PoolConversions(pool),
-        answer=answer,
+        convert=PoolConversions(pool, transfers),
+        transfers=transfers,
     )
     try:
         await host.start()

@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from distributary.network.connection import Connection, Server
+from distributary.network.requests import GetStatus, StatusTold
 from distributary.network.subjects import Subjects
+from distributary.network.transfers import TransferFailed
+from distributary.network.transfers import ask as ask_host
 
 if TYPE_CHECKING:
     from distributary.network.host import NetworkHost
 
-__all__ = ["answer", "ask", "summary"]
+__all__ = ["ask", "summary"]
 
-_STATUS = b"status"
 _ASK_S = 2.0
 
 
@@ -66,13 +66,6 @@ def summary(host: NetworkHost) -> dict[str, Any]:
     }
 
 
-async def answer(host: NetworkHost, sender: str, question: bytes) -> bytes:
-    """Answer what somebody asks a host."""
-    if question == _STATUS:
-        return msgspec.json.encode(summary(host))
-    return b""
-
-
 async def ask(
     subjects: Subjects, server: Server, name: str, brokers: Sequence[str]
 ) -> dict[str, dict[str, Any] | None]:
@@ -90,10 +83,10 @@ async def ask(
 
 async def _ask_one(connection: Connection, subject: str) -> dict[str, Any] | None:
     try:
-        data = await connection.request(subject, _STATUS, timeout_s=_ASK_S)
-    except OSError:
+        answer = await ask_host(connection, subject, GetStatus())
+    except TransferFailed:
         return None
-    return msgspec.json.decode(data, type=dict[str, Any])
+    return answer.status if isinstance(answer, StatusTold) else None
 
 
 def _memory_bytes() -> int:

@@ -122,6 +122,13 @@ class Subjects:
         """Return what the subjects of answers to somebody begin with, which nobody else reads."""
         return f"_INBOX_{self.overlay}_{name}"
 
+    def may_speak_for(self, gateway: str, client: Address) -> bool:
+        """Whether somebody is the gateway of a client."""
+        try:
+            return _client_tokens(client).split(".")[1] == _token(gateway)
+        except BadInput:
+            return False
+
     def sender(self, subject: str) -> tuple[str, Address]:
         """Return the kind of a subject to a broker, and who sent it.
 
