@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import heapq
 import itertools
 import shutil
@@ -93,11 +94,14 @@ class _Journal(SqliteJournal):
         self.waits = False
         self.crashed = False
         self.abandoned = False
+        self.full = False
 
     def commit(self, writes: Mapping[str, bytes | None]) -> None:
         self.waits = not self.open.is_set()
         self.open.wait()
         self.waits = False
+        if self.full:
+            raise OSError(errno.ENOSPC, "no space left on device")
         if self.fails is not None and self.fails(writes):
             raise CommitFailed("disk")
         if self.abandoned:
@@ -174,7 +178,7 @@ class HostOnNats:
         if kind == "b" and rest[1] == OWN:
             self.sent.append((rest[0], decode(message.data)))
         elif kind == "i":
-            assert rest == ["=", "=", CLIENT.removeprefix("@"), OWN]
+            assert rest == ["=", "==", CLIENT.removeprefix("@"), OWN]
             self.sent.append((CLIENT, decode(message.data)))
 
     @property
@@ -254,6 +258,11 @@ class HostOnNats:
             self._journal.open.set()
             self._journal.waits = False
         self._run(self._settle())
+
+    def fill(self, full: bool) -> None:
+        """Have the disk be full, or have room again."""
+        assert self._journal is not None
+        self._journal.full = full
 
     def fail(self, wanted: Callable[[Mapping[str, bytes | None]], bool]) -> None:
         assert self._journal is not None

@@ -12,7 +12,7 @@ import typer
 
 from distributary.errors import counted
 
-__all__ = ["EXAMPLES", "State", "default_state", "up"]
+__all__ = ["EXAMPLES", "PORT", "PORT_MAX", "State", "default_state", "up"]
 
 EXAMPLES = """\
 \b
@@ -23,8 +23,8 @@ Examples:
 """
 
 _BROKERS_MAX = 256
-_PORT = 8480
-_PORT_MAX = 65_534
+PORT = 8480
+PORT_MAX = 65_534
 
 
 def default_state() -> Path:
@@ -50,9 +50,9 @@ def up(
     port: Annotated[
         int,
         typer.Option(
-            min=1, max=_PORT_MAX, help="Of the gateway; NATS has the next one. Others if taken."
+            min=1, max=PORT_MAX, help="Of the gateway; NATS has the next one. Others if taken."
         ),
-    ] = _PORT,
+    ] = PORT,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget what was there.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Say what there is in one line of JSON.")

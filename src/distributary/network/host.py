@@ -43,7 +43,7 @@ from distributary.broker.host import (
     StorageRecovered,
 )
 from distributary.broker.planning import PlanningProblem
-from distributary.broker.settings import Settings
+from distributary.broker.settings import Settings, ns
 from distributary.broker.telemetry import Misbehaved, SetAsideMessage, SettingsDiffer
 from distributary.errors import PeerMisbehaved
 from distributary.media.failure import ConversionFailed
@@ -380,7 +380,7 @@ class NetworkHost:
         elif isinstance(error, Exception) and is_full(error):
             # Nothing is lost by waiting for room: what the commit is for has not left either.
             self._set_low(True)
-            self._loop.call_later(_FULL_S, self._write, writes)
+            self._clock.call_at(self.now_ns() + ns(_FULL_S), lambda: self._write(writes))
         else:
             # It is not tried again. After a sync that failed, the next one may say that all
             # is well with pages that the system has dropped.

@@ -30,6 +30,8 @@ _ENCODED = re.compile(r"(?:[A-Za-z0-9_-]|=[0-9a-f]{2})*|=")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 _CLIENT_TOKENS = 3
 _PREFIX_END = "/"
+# No text is encoded as this. A name without a prefix is another one than with an empty one.
+_NO_PREFIX = "=="
 
 
 def check_name(place: str, name: str) -> str:
@@ -68,15 +70,17 @@ def _client_tokens(client: Address) -> str:
     name = client.rpartition("@")[2]
     prefix, slash, rest = name.partition(_PREFIX_END)
     if not slash:
-        prefix, rest = "", name
+        return f"{_token(tenant)}.{_NO_PREFIX}.{_token(name)}"
     return f"{_token(tenant)}.{_token(prefix)}.{_token(rest)}"
 
 
 def _client(tokens: list[str]) -> Address:
-    tenant, prefix, rest = map(_text, tokens)
-    name = f"{prefix}{_PREFIX_END}{rest}" if prefix or _PREFIX_END in rest else rest
+    tenant, prefix, rest = tokens
+    name = _text(rest)
+    if prefix != _NO_PREFIX:
+        name = f"{_text(prefix)}{_PREFIX_END}{name}"
     try:
-        client = client_address(name, tenant)
+        client = client_address(name, _text(tenant))
     except BadInput as error:
         raise PeerMisbehaved(f"a subject that names no client: {error}") from None
     if _client_tokens(client).split(".") != tokens:
