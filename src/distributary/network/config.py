@@ -112,23 +112,22 @@ class ConvertersTable:
     ----------
     workers
         How many conversions may run at once.
-    seconds, memory_mib, content_mib
-        What one of them may take, and how large content may be before and after it.
+    seconds, memory_mib
+        What one of them may take. How large content may be is `content_bytes_max` of
+        `[settings.content]`.
     """
 
     workers: int = bounded(1, 1, 1024)
     seconds: float = bounded(60.0, 0.1, 1e6)
     memory_mib: int = bounded(1024, 16, 10**6)
-    content_mib: int = bounded(64, 1, 4096)
 
-    def limits(self) -> Limits:
+    def limits(self, content_bytes_max: int) -> Limits:
         """Return them as the pool takes them."""
-        content = self.content_mib * _MEBIBYTE
         return Limits(
             seconds=self.seconds,
             memory_bytes=self.memory_mib * _MEBIBYTE,
-            input_bytes=content,
-            output_bytes=content,
+            input_bytes=content_bytes_max,
+            output_bytes=content_bytes_max,
         )
 
 

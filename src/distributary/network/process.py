@@ -61,11 +61,9 @@ async def _run(config: Config, ready: Callable[[], None]) -> int:
         loop.add_signal_handler(number, ending.set)
     config.folder.mkdir(parents=True, exist_ok=True)
     journal = SqliteJournal(config.folder / "journal.db", config.broker.identity)
-    pool = Pool(config.converters.workers, limits=config.converters.limits())
-    transfers = Transfers(
-        ContentStore(config.folder / "content"),
-        bytes_max=config.settings.content.content_bytes_max,
-    )
+    bytes_max = config.settings.content.content_bytes_max
+    pool = Pool(config.converters.workers, limits=config.converters.limits(bytes_max))
+    transfers = Transfers(ContentStore(config.folder / "content"), bytes_max=bytes_max)
     host = NetworkHost(
         config.broker.identity,
         config.settings,

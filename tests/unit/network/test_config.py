@@ -43,14 +43,15 @@ def test_a_file_says_everything_and_the_environment_has_the_last_word(tmp_path: 
         password_file = "secret"
         [converters]
         workers = 3
-        content_mib = 10
+        memory_mib = 100
         [settings.membership]
         period_s = 1
         """
     config = read(tmp_path, text)
     assert config.folder == tmp_path / "there"
     assert config.server.password == IN_FILE
-    assert config.converters.limits().input_bytes == 10 * 2**20
+    limits = config.converters.limits(5_000)
+    assert (limits.memory_bytes, limits.input_bytes) == (100 * 2**20, 5_000)
     assert config.settings.membership.period_s == 1.0
     (neighbour,) = config.surroundings().neighbours
     assert neighbour.identity == "0c0d"
