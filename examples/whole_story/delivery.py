@@ -209,10 +209,10 @@ def deliver(data: Path, pdf: bytes, *, seed: int, say: Callable[[str], None]) ->
             }
         )
         published_ns = ns(_REGISTERED_S + 5.0)
-        blob = Blob.of("application/pdf", pdf)
+        blob = conversions.put("application/pdf", pdf)
         world.at(published_ns, publisher.publish, event, blob)
         for name in SHOWN:
-            _keep_received(world, name, story.map, published_ns)
+            _keep_received(world, name, conversions.contents, story.map, published_ns)
         world.run_until(ns(_END_S))
     for checker in (once, order):
         checker.finish(world.now_ns)
@@ -245,13 +245,21 @@ class _RealConversions:
         self._imagined = GraphConversions(settings)
         self._graph = settings.graph_for(content_bytes)
         self._story = story
+        self.contents: dict[str, bytes] = {}
+
+    def put(self, media_type: str, content: bytes) -> Blob:
+        """Keep bytes, as the content stores of hosts do, and return what refers to them."""
+        blob = Blob.of(media_type, content)
+        self.contents[blob.digest] = content
+        return blob
 
     def __call__(self, broker: str, blob: Blob, target: str) -> ConversionOutcome:
         """Return what becomes of a conversion at a broker."""
-        if blob.data is None:
+        content = self.contents.get(blob.digest)
+        if content is None:
             return self._imagined(broker, blob, target)
         try:
-            done = self._pool.convert(blob.data, blob.media_type, target)
+            done = self._pool.convert(content, blob.media_type, target)
         except ConversionFailed as failure:
             return ConversionOutcome(0.1, None, str(failure))
         self._story.conversions.append(
@@ -259,7 +267,7 @@ class _RealConversions:
         )
         names = self._graph.names
         seconds = self._graph.costs[names.index(blob.media_type), names.index(target)]
-        return ConversionOutcome(float(seconds), Blob.of(target, done.content))
+        return ConversionOutcome(float(seconds), self.put(target, done.content))
 
 
 def _subscribe_users(world: World, ledger: Ledger, data: Path, home_of: dict[str, str]) -> set[str]:
@@ -372,14 +380,16 @@ def _typed(kind: str, text: str) -> str | int | bool:
     return int(text) if kind == "Integer" else text
 
 
-def _keep_received(world: World, name: str, story: DeliveredMap, published_ns: int) -> None:
+def _keep_received(
+    world: World, name: str, contents: dict[str, bytes], story: DeliveredMap, published_ns: int
+) -> None:
     """Keep what a device is sent of the map, beside what it does with it anyway."""
     device = world.clients[f"@{name}"]
     receive = device.receive
 
     def keep(message: object, *, sender: str, now_ns: int) -> None:
         if isinstance(message, Delivery) and message.blob is not None:
-            content = message.blob.data
+            content = contents.get(message.blob.digest)
             if content is not None and name not in story.received:
                 seconds = (now_ns - published_ns) / 1e9
                 story.received[name] = (message.blob.media_type, content, seconds)

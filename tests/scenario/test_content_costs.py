@@ -75,12 +75,12 @@ def test_each_format_crosses_each_link_of_the_tree_once_and_costs_what_the_plan_
         fetched[holder, broker] += size_bytes
     assert sum(expected.values()) > 0
     assert fetched == +expected
-    report = report_of(simulation)
+    document = report_of(simulation)
     from_homes = sum(
         entry.size_bytes / MEGABYTE * costs[entry.home, root]
         for root, told, _ in plans
         for entry in simulation.ledger.published.values()
         if entry.publication.identity == (told.source, told.id) and entry.home != root
     )
-    on_trees = report["content"]["transmission"] - from_homes
-    assert on_trees + saved == pytest.approx(report["cost"]["transmission"], rel=1e-5)
+    on_trees = document["content"]["transmission"] - from_homes
+    assert on_trees + saved == pytest.approx(document["cost"]["transmission"], rel=1e-5)

@@ -190,7 +190,7 @@ class ContentSettings:
         """Refuse a limit that is none, by `BadInput`."""
         if not 0 < self.content_bytes_max <= CONTENT_BYTES_LIMIT:
             raise BadInput(
-                "content_bytes_max",
+                "settings.content.content_bytes_max",
                 f"is {self.content_bytes_max:,}; it must be from 1 to {CONTENT_BYTES_LIMIT:,}",
             )
 

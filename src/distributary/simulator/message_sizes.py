@@ -32,8 +32,9 @@ def weigh(message: object) -> tuple[str, int]:
 
 
 def _about(message: object, layers: int) -> str:
+    cls: Any = type(message)
     carried = None
-    if layers and _carries(type(message)):
+    if layers and _carries(cls):
         carried = _about_bytes(getattr(message, _CARRIED), layers - 1)
     return kind_name(message) if carried is None else carried
 

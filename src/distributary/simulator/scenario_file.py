@@ -43,6 +43,7 @@ _BYTES_MAX = 2**20
 _DOCUMENT_BYTES_MAX = 16 * 2**20
 _KEYS = ("size", "overlay", "content", "workload", "adaptation", "fault", "settings", "space")
 _NO_GRAPH = "none"
+_MEGABYTE = 1e6
 
 
 @checked
@@ -156,6 +157,13 @@ def _check_content(content: ContentTable, settings: Settings) -> None:
             "settings.content.retention_s",
             f"is {retention_s:g}, and clients repeat what is not answered after {REPEAT_S_MAX:g} s",
             hint="keep publications for longer than that",
+        )
+    most, published = settings.content.content_bytes_max, round(content.megabytes[1] * _MEGABYTE)
+    if published > most and (content.graph != _NO_GRAPH or content.source is not None):
+        raise BadInput(
+            "content.megabytes",
+            f"is up to {content.megabytes[1]:g}, and brokers take {most / _MEGABYTE:g} MB",
+            hint="raise content_bytes_max in settings.content",
         )
     if content.formats and content.graph == _NO_GRAPH:
         raise BadInput("content.formats", "is given without a graph", hint="write graph beside it")

@@ -414,7 +414,7 @@ def test_content_that_nobody_can_have_is_lost(holder: str | None) -> None:
 
 
 def test_what_is_larger_than_the_limit_is_not_fetched() -> None:
-    host, told = Hosted(), []  # type: ignore[var-annotated]
+    host, told = Hosted(), []
     large = replace(BLOB, size_bytes=1_000_001)
     turn = host.turn()
     host.content.refer("", large)

@@ -87,6 +87,14 @@ def test_brokers_use_the_content_space_in_a_file(tmp_path: Path) -> None:
         (SMALL + "[content]\nmethod = 'luck'", r"content.method: 'luck' is not a method"),
         (SMALL + "[content]\nmegabytes = [1]", r"content.megabytes: has 1 entries"),
         (SMALL + "[content]\nmegabytes = [2, 1]", r"content.megabytes: has '2' before '1'"),
+        (
+            SMALL + "[content]\ngraph = 'map'\nmegabytes = [1, 70]",
+            r"content.megabytes: is up to 70, and brokers take 67.1\d* MB; hint: raise",
+        ),
+        (
+            SMALL + "[settings.content]\ncontent_bytes_max = 0",
+            r"settings.content.content_bytes_max: is 0; it must be from 1",
+        ),
         (SMALL + "[workload]\npublications = -1", r"workload.publications: is -1"),
         (SMALL + "[workload]\nbegin_s = 90", r"workload.begin_s: is after the end at 60 s"),
         (
