@@ -62,7 +62,7 @@ def event(number: int, kind: str, media_type: str) -> str:
         {
             "specversion": "1.0",
             "id": str(number),
-            "source": "/content",
+            "source": f"/{kind}",
             "type": kind,
             "datacontenttype": media_type,
         }

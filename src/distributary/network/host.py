@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from distributary.broker.addresses import Address, is_client
 from distributary.broker.blob import Blob
 from distributary.broker.broker import Broker
+from distributary.broker.client import Changed, Updated
 from distributary.broker.core import Part
 from distributary.broker.driver import Driver
 from distributary.broker.effects import (
@@ -30,7 +31,14 @@ from distributary.broker.effects import (
     FetchFailed,
     PlanMade,
 )
-from distributary.broker.encoding import MESSAGE_BYTES_MAX, VERSION, decode, encode, kind_name
+from distributary.broker.encoding import (
+    MESSAGE_BYTES_MAX,
+    VERSION,
+    decode,
+    encode,
+    kind_name,
+    kinds,
+)
 from distributary.broker.host import (
     ClientBack,
     ClientGone,
@@ -44,6 +52,7 @@ from distributary.broker.host import (
 )
 from distributary.broker.planning import PlanningProblem
 from distributary.broker.settings import Settings, ns
+from distributary.broker.streams import messages as stream_messages
 from distributary.broker.telemetry import Misbehaved, SetAsideMessage, SettingsDiffer
 from distributary.errors import PeerMisbehaved
 from distributary.media.failure import ConversionFailed
@@ -87,7 +96,13 @@ _TURNS_S = 0.01
 _FULL_S = 0.5
 _STORAGE_S = 1.0
 _SENDERS_MAX = 1 << 16
-_STREAMS = "distributary.broker.streams"
+_STREAMS = frozenset(
+    kind for kind in kinds().values() if kind.__module__ == stream_messages.__name__
+) | {Changed, Updated}
+# What others can cause to be written down is written no more often than this.
+_WARN_S = 10.0
+# How many requests a host is at work on.
+_REQUESTS_MAX = 1024
 
 
 class NetworkHost:
@@ -162,6 +177,7 @@ class NetworkHost:
         self._told_detached = True
         self._senders: dict[str, tuple[str, Address]] = {}
         self._times = ServiceClock()
+        self._warn_at: dict[str, float] = {}
         self.commits = 0
         self.began = time.monotonic()
         self.connection = Connection(
@@ -257,7 +273,7 @@ class NetworkHost:
 
     def _asked(self, message: Msg, sender: str) -> None:
         """Answer a request to the host itself."""
-        if not message.reply:
+        if not message.reply or len(self._tasks) > _REQUESTS_MAX:
             return
 
         async def respond() -> None:
@@ -324,7 +340,7 @@ class NetworkHost:
             except PeerMisbehaved as error:
                 self.report(Misbehaved(sender, error.problem))
                 return
-        if type(message).__module__.startswith(_STREAMS):
+        if type(message) in _STREAMS:
             began = time.thread_time()
             self.driver.receive(message, sender=sender)
             self._times.took("filter", time.thread_time() - began)
@@ -390,18 +406,16 @@ class NetworkHost:
 
     def send(self, to: Address, message: object) -> None:
         """Put a message on its way."""
-        began = time.thread_time()
+        timed = type(message) in _STREAMS
+        began = time.thread_time() if timed else 0.0
         if is_client(to):
-            self.connection.send(
-                self.subjects.to_client(to, self.identity), encode(message, VERSION)
-            )
+            subject, version = self.subjects.to_client(to, self.identity), VERSION
         else:
             broker = self.driver.broker
+            subject = self.subjects.to_broker(to, self.identity)
             version = VERSION if broker is None else broker.version
-            self.connection.send(
-                self.subjects.to_broker(to, self.identity), encode(message, version)
-            )
-        if type(message).__module__.startswith(_STREAMS):
+        self.connection.send(subject, encode(message, version))
+        if timed:
             self._times.took("send", time.thread_time() - began)
 
     def convert(self, ticket: int, blob: Blob, target: str, data: bytes | None) -> None:
@@ -469,7 +483,11 @@ class NetworkHost:
         """Count what a broker reports, and write down what somebody should know."""
         self.reports[type(record).__name__] += 1
         if isinstance(record, Misbehaved | SetAsideMessage | SettingsDiffer):
-            _log.warning("broker %s reports %s", self.identity, record)
+            now, kind = time.monotonic(), type(record).__name__
+            if now >= self._warn_at.get(kind, 0.0):
+                self._warn_at[kind] = now + _WARN_S
+                count = self.reports[kind]
+                _log.warning("broker %s reports %s, number %d", self.identity, record, count)
 
     def wake_at(self, at_ns: int) -> None:
         """Wake the broker at a time of the host's clock."""

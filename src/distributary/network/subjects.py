@@ -19,6 +19,7 @@ prefix of a gateway, and the rest.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from distributary.broker.addresses import Address, client_address, is_client, tenant_of
 from distributary.errors import BadInput, PeerMisbehaved, quoted
@@ -65,6 +66,8 @@ def _text(token: str) -> str:
     return text
 
 
+# Many messages go to few clients.
+@lru_cache(maxsize=1 << 16)
 def _client_tokens(client: Address) -> str:
     tenant = tenant_of(client)
     name = client.rpartition("@")[2]
