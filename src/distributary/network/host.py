@@ -8,8 +8,8 @@ what the messages mean.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
-import os
 import random
 import time
 from collections import Counter
@@ -43,12 +43,9 @@ from distributary.broker.host import (
     ClientBack,
     ClientGone,
     ContentHeld,
-    ContentPut,
-    ContentUsed,
     Detached,
     Reattached,
     StorageLow,
-    StorageRecovered,
 )
 from distributary.broker.planning import PlanningProblem
 from distributary.broker.settings import Settings, ns
@@ -56,24 +53,17 @@ from distributary.broker.streams import messages as stream_messages
 from distributary.broker.telemetry import Misbehaved, SetAsideMessage, SettingsDiffer
 from distributary.errors import PeerMisbehaved
 from distributary.media.failure import ConversionFailed
+from distributary.network.answers import answer
 from distributary.network.clock import Alarm, Clock, WallClock
 from distributary.network.connection import Connection, Server
 from distributary.network.inbox import Inbox
 from distributary.network.journal import Journal, is_full
 from distributary.network.requests import (
-    Answer,
-    GetStatus,
-    Given,
-    NotGiven,
-    PutChunk,
-    Received,
-    Request,
-    StatusTold,
     decode_request,
     encode_request,
 )
+from distributary.network.room import Room
 from distributary.network.service_times import ServiceClock
-from distributary.network.status import summary
 from distributary.network.subjects import Subjects
 from distributary.network.transfers import TransferFailed, Transfers
 
@@ -94,7 +84,7 @@ Given the content, the format, and the bytes if they are not in the store.
 _TURNS_S = 0.01
 # How often a commit is tried again for which there was no room on the disk.
 _FULL_S = 0.5
-_STORAGE_S = 1.0
+_ROOM_S = 1.0
 _SENDERS_MAX = 1 << 16
 _STREAMS = frozenset(
     kind for kind in kinds().values() if kind.__module__ == stream_messages.__name__
@@ -156,8 +146,7 @@ class NetworkHost:
         self.reports: Counter[str] = Counter()
         self._first = first
         self._journal = journal
-        self._folder = folder
-        self._room_bytes = room_bytes
+        self.room = Room(folder, room_bytes, self.tell)
         self._convert = convert
         self._clock = clock or WallClock()
         self._parts = parts
@@ -173,7 +162,6 @@ class NetworkHost:
         self._closed = False
         self._tasks: dict[object, asyncio.Future[Any]] = {}
         self._absent: set[Address] = set()
-        self._low = False
         self._told_detached = True
         self._senders: dict[str, tuple[str, Address]] = {}
         self._times = ServiceClock()
@@ -201,7 +189,7 @@ class NetworkHost:
         self.driver.start()
         self._started = True
         self._schedule()
-        self._look_at_storage()
+        self._look_at_room()
         self._tell_times()
 
     async def close(self) -> None:
@@ -282,36 +270,10 @@ class NetworkHost:
             except PeerMisbehaved as error:
                 self.report(Misbehaved(sender, error.problem))
                 return
-            answer = encode_request(await self._answer(request, sender))
-            self.connection.send(message.reply, answer)
+            data = encode_request(await answer(self, request, sender))
+            self.connection.send(message.reply, data)
 
         self._task(object(), respond())
-
-    async def _answer(self, request: Request, sender: str) -> Answer:
-        if isinstance(request, GetStatus):
-            return StatusTold(summary(self))
-        if isinstance(request, PutChunk):
-            return await self._put(request, sender)
-        given = await self.transfers.give(request)
-        if given is None:
-            broker = self.driver.broker
-            comes = broker is None or broker.awaits(request.digest)
-            return NotGiven(f"{self.identity} does not have it", lasting=not comes)
-        if isinstance(given, Given) and (request.offset == 0 or len(given.data) < request.count):
-            self.tell(ContentUsed(request.digest))
-        return given
-
-    async def _put(self, request: PutChunk, sender: str) -> Answer:
-        """Take content for a client of the gateway that asks."""
-        if not self.subjects.may_speak_for(sender, request.client):
-            return NotGiven(f"{sender} does not speak for this client", lasting=True)
-        if self._low:
-            return NotGiven("the disk is nearly full", lasting=False)
-        answer = await self.transfers.take(request)
-        if isinstance(answer, Received) and answer.there == request.size_bytes:
-            blob = Blob(request.media_type, request.size_bytes, request.digest)
-            self.tell(ContentPut(request.client, blob))
-        return answer
 
     def _schedule(self) -> None:
         if self._started and not self._scheduled and not self._closed:
@@ -355,20 +317,25 @@ class NetworkHost:
 
     def restore(self) -> Broker:
         """Return a broker as the disk has it."""
-        return Broker.restore(
-            self.identity,
-            self.settings,
-            self._journal.read(),
-            rng=random.Random(),
-            parts=self._parts,
-        )
+        # Nothing of what is read is garbage, and to look for it takes as long as to read.
+        gc.disable()
+        try:
+            return Broker.restore(
+                self.identity,
+                self.settings,
+                self._journal.read(),
+                rng=random.Random(),
+                parts=self._parts,
+            )
+        finally:
+            gc.enable()
 
     def first(self) -> Sequence[object]:
         """Return what the broker is told before it starts."""
         told: list[object] = list(self._first)
         told.append(ContentHeld(tuple(self.transfers.store.held())))
         told += [ClientGone(client) for client in sorted(self._absent)]
-        if self._low:
+        if self.room.is_low:
             told.append(StorageLow())
         if self._told_detached:
             told.append(Detached())
@@ -395,7 +362,7 @@ class NetworkHost:
             self.driver.committed()
         elif isinstance(error, Exception) and is_full(error):
             # Nothing is lost by waiting for room: what the commit is for has not left either.
-            self._set_low(True)
+            self.room.set_low(True)
             self._clock.call_at(self.now_ns() + ns(_FULL_S), lambda: self._write(writes))
         else:
             # It is not tried again. After a sync that failed, the next one may say that all
@@ -536,21 +503,10 @@ class NetworkHost:
             self.tell(times)
         self._loop.call_later(self.settings.telemetry_s, self._tell_times)
 
-    def _look_at_storage(self) -> None:
-        if self._closed:
-            return
-        there = os.statvfs(self._folder)
-        free = there.f_bavail * there.f_frsize
-        if free < self._room_bytes:
-            self._set_low(True)
-        elif free > 2 * self._room_bytes:
-            self._set_low(False)
-        self._loop.call_later(_STORAGE_S, self._look_at_storage)
-
-    def _set_low(self, low: bool) -> None:
-        if low != self._low:
-            self._low = low
-            self.tell(StorageLow() if low else StorageRecovered())
+    def _look_at_room(self) -> None:
+        if not self._closed:
+            self.room.look()
+            self._loop.call_later(_ROOM_S, self._look_at_room)
 
 
 def _kind(message: object) -> str:
