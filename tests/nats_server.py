@@ -38,7 +38,8 @@ class NatsServer:
             pytest.skip(str(error))
         self.port = free_port()
         self._config = folder / "nats.conf"
-        self._config.write_text(server_config(port=self.port, users=users))
+        self.name = f"test-{os.getpid()}-{self.port}"
+        self._config.write_text(server_config(name=self.name, port=self.port, users=users))
         self.start()
 
     @property
@@ -52,7 +53,7 @@ class NatsServer:
             stderr=subprocess.DEVNULL,
         )
         end = time.monotonic() + _STARTS_S
-        while not is_listening(self.port):
+        while not is_listening(self.port, self.name):
             assert self._process.poll() is None, "the server has ended"
             assert time.monotonic() < end, "the server does not listen"
             time.sleep(0.005)

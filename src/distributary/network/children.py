@@ -46,6 +46,8 @@ class Child:
         Whether it has said so, since it was started last.
     over
         Why it is not started again, if it is not.
+    again
+        Whether it is started again at all.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Child:
     pid: int | None = None
     ready: bool = False
     over: str = ""
+    again: bool = True
     deaths: deque[float] = field(default_factory=deque)
     start_at: float = 0.0
     waits_s: float = 0.0
@@ -105,9 +108,11 @@ class Children:
     def __getitem__(self, name: str) -> Child:
         return self._children[name]
 
-    def add(self, name: str, run: Callable[[Callable[[], None]], int]) -> Child:
-        """Start a process, and start it again whenever it dies."""
-        child = self._children[name] = Child(name, run)
+    def add(
+        self, name: str, run: Callable[[Callable[[], None]], int], *, again: bool = True
+    ) -> Child:
+        """Start a process; again whenever it dies, unless that is not wanted yet."""
+        child = self._children[name] = Child(name, run, again=again)
         self._start(child)
         return child
 
@@ -141,7 +146,7 @@ class Children:
                 self.step(end - time.monotonic())
 
     def _is_due(self, child: Child) -> bool:
-        return child.pid is None and not child.over
+        return child.pid is None and child.again and not child.over
 
     def _reap(self) -> None:
         while True:
@@ -157,7 +162,7 @@ class Children:
 
     def _died(self, child: Child, code: int) -> None:
         child.died(time.monotonic())
-        if self.stop_wanted:
+        if self.stop_wanted or not child.again:
             return
         how = f"was killed by signal {-code}" if code < 0 else f"has ended with code {code}"
         log = self._logs / f"{child.name}.log"

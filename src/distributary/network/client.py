@@ -35,9 +35,9 @@ Numbered: TypeAlias = messages.Delivery | messages.Undeliverable
 """What a subscription gets, under numbers without gaps."""
 
 # How long a client waits for an answer at first, and at most.
-_REPEAT_S = 1.0
+_REPEAT_S = 0.5
 _REPEAT_S_MAX = 8.0
-_LOOK_S = 0.25
+_LOOK_S = 0.1
 # Acknowledgements go together.
 _GATHER_S = 0.01
 # As many as a home keeps for one before them that has not come.

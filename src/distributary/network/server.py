@@ -20,6 +20,8 @@ __all__ = ["User", "free_port", "is_listening", "server_config", "server_program
 _PAYLOAD_BYTES_MAX = 2**20
 _PASSWORD_BYTES = 24
 _LOOPBACK = "127.0.0.1"
+_HELLO_S = 1.0
+_HELLO_BYTES = 2**16
 
 
 def _new_password() -> str:
@@ -66,9 +68,16 @@ def users_of(
     return users
 
 
-def server_config(*, port: int, users: Iterable[User]) -> str:
-    """Return the text of a configuration: only this machine, only these users."""
+def server_config(*, name: str, port: int, users: Iterable[User]) -> str:
+    """Return the text of a configuration: only this machine, only these users.
+
+    Parameters
+    ----------
+    name
+        Of the server, by which it is told from another one at its port.
+    """
     document = {
+        "server_name": name,
         "host": _LOOPBACK,
         "port": port,
         "max_payload": _PAYLOAD_BYTES_MAX,
@@ -116,10 +125,15 @@ def free_port(wanted: int = 0) -> int:
         return port
 
 
-def is_listening(port: int) -> bool:
-    """Whether somebody takes connections at a port of this machine."""
+def is_listening(port: int, name: str) -> bool:
+    """Whether a NATS server of a name takes connections at a port of this machine."""
     try:
-        socket.create_connection((_LOOPBACK, port), timeout=1.0).close()
-    except OSError:
+        with (
+            socket.create_connection((_LOOPBACK, port), timeout=_HELLO_S) as one,
+            one.makefile("rb") as stream,
+        ):
+            # Servers say who they are before they are asked anything.
+            word, _, info = stream.readline(_HELLO_BYTES).partition(b" ")
+            return word == b"INFO" and json.loads(info).get("server_name") == name
+    except (OSError, ValueError):
         return False
-    return True

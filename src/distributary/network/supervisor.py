@@ -10,6 +10,7 @@ import fcntl
 import gc
 import json
 import os
+import secrets
 import shutil
 import time
 from collections.abc import Callable
@@ -166,17 +167,10 @@ def _run(
     children: Children,
     ready: Callable[[dict[str, object]], None],
 ) -> None:
-    _write_all(places, overlay)
-    config = str(places.server_config)
-
-    def serve(_: Callable[[], None]) -> int:
-        os.execv(program, [str(program), "-c", config])  # noqa: S606, our own program
-
-    children.add(_SERVER, serve)
     end = time.monotonic() + _STARTS_S
-    while not is_listening(overlay.port) and not children.stop_wanted:
-        children.step(_SERVER_LOOK_S)
-        _check(end, [_SERVER], places)
+    while not _start_server(places, overlay, program, children, end):
+        # Somebody else was faster at this port.
+        overlay.port = free_port()
     for name in overlay.brokers:
         children.add(name, _broker(places.broker(name) / "broker.toml", name))
     waiting = list(overlay.brokers)
@@ -204,6 +198,27 @@ def _run(
         )
     while not children.stop_wanted:
         children.step(_LOOK_S)
+
+
+def _start_server(
+    places: _Places, overlay: Overlay, program: Path, children: Children, end: float
+) -> bool:
+    """Start the NATS server at the port of an overlay; return whether it is there."""
+    name = secrets.token_hex(8)
+    _write_all(places, overlay, name)
+    config = str(places.server_config)
+
+    def serve(_: Callable[[], None]) -> int:
+        os.execv(program, [str(program), "-c", config])  # noqa: S606, our own program
+
+    server = children.add(_SERVER, serve, again=False)
+    while not is_listening(overlay.port, name) and not children.stop_wanted:
+        children.step(_SERVER_LOOK_S)
+        _check(end, [_SERVER], places)
+        if server.pid is None:
+            return False
+    server.again = True
+    return True
 
 
 def _broker(path: Path, name: str) -> Callable[[Callable[[], None]], int]:
@@ -259,15 +274,16 @@ def _overlay(places: _Places, count: int, port: int, say: Callable[[str], None])
             if name not in overlay.brokers:
                 overlay.brokers.append(name)
         overlay.port = free_port(overlay.port)
-    _write(places.overlay, msgspec.json.encode(overlay).decode())
     return overlay
 
 
-def _write_all(places: _Places, overlay: Overlay) -> None:
-    """Write the configuration of everybody."""
+def _write_all(places: _Places, overlay: Overlay, server: str) -> None:
+    """Write the configuration of everybody, and what is remembered."""
+    _write(places.overlay, msgspec.json.encode(overlay).decode())
     subjects = Subjects(overlay.overlay)
     users = users_of(subjects, overlay.brokers, gateways=[GATEWAY], operators=[OPERATOR])
-    _write(places.server_config, server_config(port=overlay.port, users=users.values()))
+    config = server_config(name=server, port=overlay.port, users=users.values())
+    _write(places.server_config, config)
     url = f"nats://127.0.0.1:{overlay.port}"
     founders = overlay.brokers[: overlay.founders]
     for name in overlay.brokers:
