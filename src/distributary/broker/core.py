@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from distributary.broker.addresses import Address, speaker_at
 from distributary.broker.blob import Blob
@@ -145,6 +145,7 @@ class Core:
         self.parts: dict[str, Part] = {}
         """Every part by name, in the order in which they hear of changes."""
         self._handlers: dict[type, Handler] = {}
+        self._part_of: dict[type, Part] = {}
         self._checks: dict[type, Check] = {}
         self._rules = Rules(identity, settings)
         self.tickets = Tickets(self.timers, settings.content)
@@ -158,6 +159,7 @@ class Core:
         for kind, handler in part.handlers().items():
             assert kind not in self._handlers, f"{kind.__name__} has two handlers"
             self._handlers[kind] = handler
+            self._part_of[kind] = part
         self._checks.update(part.checks)
 
     def handle(self, message: object, sender: Address, turn: Turn) -> None:
@@ -199,7 +201,7 @@ class Core:
 
     def part_of(self, message: object) -> Part:
         """Return the part that handles messages of this kind, which also sends them."""
-        return cast("Part", self._handlers[type(message)].__self__)  # type: ignore[attr-defined]
+        return self._part_of[type(message)]
 
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
         """Tell every part who has come, gone quiet, come back or is lost for ever."""

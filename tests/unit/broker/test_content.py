@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.broker_overlays import SECOND
-from tests.content_worlds import JPEG, PDF, SETTINGS, TEXT, ContentWorld
-from tests.migration_worlds import MoveWorld
+from tests.content_worlds import PDF, SETTINGS
 from tests.publishing_homes import numbered
 
 from distributary.broker.addresses import HOST, client_address
@@ -20,7 +19,8 @@ from distributary.broker.broker import Broker
 from distributary.broker.client import Accepted, Busy, ContentMissing, Publish, Refused
 from distributary.broker.content.content import Content
 from distributary.broker.content.messages import ContentArrived, FetchRecord, LentRecord, PutRecord
-from distributary.broker.dissemination.messages import ContentLost, Offer, Taken
+from distributary.broker.deliveries.finished import Finished
+from distributary.broker.dissemination.messages import Item, Portion
 from distributary.broker.effects import (
     Effect,
     Erase,
@@ -38,15 +38,13 @@ from distributary.broker.host import (
     ContentPut,
     ContentUsed,
     Neighbour,
-    OrderMove,
     Surroundings,
 )
-from distributary.broker.links.messages import Hop, Routed
-from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
+from distributary.broker.plan_part import NOTHING_BEFORE, PlanNode, PlanPart
+from distributary.broker.relays.job import JobRecord
 from distributary.broker.settings import CONTENT_BYTES_LIMIT, ContentSettings, Settings
 from distributary.errors import BadInput, PeerMisbehaved
-from distributary.simulator.content_store import FetchFault
 
 OWN, ONE, OTHER = "0000", "4000", "8000"
 RETENTION_S, PUT_S = 60.0, 100.0
@@ -477,195 +475,48 @@ def test_what_was_borrowed_is_fetched_after_a_restart_too_and_answered_once() ->
     assert sent == [ContentArrived(BLOB.digest)]
 
 
-# In an overlay.
+# At relays.
 
 
-def carried(message: object) -> object:
-    while isinstance(message, Hop | Routed):
-        message = decode(message.message)
-    return message
+def portion(name: str = "1") -> Portion:
+    """A portion for `OWN` alone, which has somebody to serve."""
+    event = f'{{"specversion":"1.0","source":"/s","type":"map","id":"{name}"}}'
+    published_ns = 1_000 * SECOND
+    item = Item("/s", name, 0, 1, 1, ONE, published_ns, event, PDF, 1_000, inline=False)
+    nodes = (PlanNode(OWN, 1, 1.0, 1.0, (0,), (), NOTHING_BEFORE, (("s", 0),)),)
+    return Portion(item, ONE, 1, PDF, PlanPart((PDF,), (0.001,), (), nodes), (BLOB,))
 
 
-class Overlay(ContentWorld):
-    """A world that writes down what is said, and what is fetched."""
-
-    def __init__(self, count: int, **options: Any) -> None:
-        super().__init__(count, **options)
-        self.said: list[tuple[str, str, object]] = []
-        self.fetched: list[str] = []
-        self.world.listeners.append(
-            lambda sender, to, message, _: self.said.append((sender, to, carried(message)))
-        )
-        self.world.transfers.listeners.append(lambda broker, _: self.fetched.append(broker))
-
-    def of_kind(self, kind: type) -> list[Any]:
-        return [message for _, _, message in self.said if isinstance(message, kind)]
-
-    def apart(self) -> tuple[str, str, str]:
-        """A root, and two brokers that are not."""
-        root = self.root_of()
-        one, other = [m for m in self.members if m != root][:2]
-        return root, one, other
+def test_a_portion_is_a_job_until_its_content_has_come_from_its_sender() -> None:
+    host = Hosted()
+    host.tell(portion(), OTHER)
+    (record,) = host.records(JobRecord)
+    assert record == JobRecord(portion(), OTHER)
+    (before,) = host.asked()
+    host.start()
+    (fetch,) = host.asked()
+    assert (fetch.blob, fetch.holder) == (before.blob, before.holder) == (BLOB, OTHER)
+    host.pass_s(2 * RETENTION_S)
+    assert host.records(JobRecord), "it refers to its content for as long as it takes"
+    host.tell(Fetched(fetch.ticket, BLOB))
+    assert host.records(JobRecord) == []
+    assert len(host.records(Finished)) == 1
 
 
-def test_a_root_fetches_only_what_somebody_wants_and_says_so_afterwards() -> None:
-    world = Overlay(4)
-    root, home, other = world.apart()
-    world.publish("unwanted", home)
-    world.run_s(3)
-    assert world.of_kind(Offer)
-    assert world.fetched == []
-    world.subscribe("s", other)
-    world.run_s(3)
-    refusing = [True]
-    fault = FetchFault("busy", lasting=False)
-    world.world.transfers.obstacles.append(lambda *_: fault if refusing else None)
-    world.said.clear()
-    world.publish("wanted", home)
-    world.run_s(3)
-    assert root in world.fetched
-    assert world.of_kind(Taken) == []
-    refusing.clear()
-    world.run_s(8)
-    assert world.of_kind(Taken)
-    assert world.got("s") == [("wanted", PDF)]
-    assert world.violations() == []
+def test_a_portion_of_which_everything_is_here_is_no_job() -> None:
+    host = Hosted()
+    host.store[BLOB.digest] = BLOB.size_bytes
+    host.start()
+    host.effects.clear()
+    host.tell(portion(), OTHER)
+    assert host.records(JobRecord) == []
+    assert host.asked() == []
+    assert len(host.records(Finished)) == 1
 
 
-def test_no_message_and_no_record_has_the_content_of_a_publication() -> None:
-    """What is published is large, and what is said and kept of it is not."""
-    world = Overlay(6)
-    _, home, other = world.apart()
-    world.subscribe("s", other, accept=[JPEG])
-    world.run_s(3)
-    world.publish("1", home, megabytes=20.0)
-    world.run_s(20)
-    assert world.got("s") == [("1", JPEG)]
-    sizes = [len(data) for node in world.world.nodes.values() for data in node.journal.values()]
-    assert max(sizes) < 10_000
-
-
-def test_content_that_is_lost_on_the_way_is_done_without_and_the_client_is_told() -> None:
-    world = Overlay(4)
-    _, home, other = world.apart()
-    world.subscribe("s", other)
-    world.subscribe("t", home)
-    world.run_s(3)
-    broken = FetchFault("it is damaged", lasting=True)
-    world.world.transfers.obstacles.append(lambda broker, *_: broken if broker == other else None)
-    world.publish("1", home)
-    world.run_s(20)
-    assert len(world.of_kind(ContentLost)) >= 3
-    assert world.got("s") == [("1", None)]
-    assert world.got("t") == [("1", PDF)]
-    (copy,) = (copy for (name, _), copy in world.ledger.got.items() if name.startswith("s"))
-    assert "it is damaged" in copy.reason
-
-
-def test_a_format_that_cannot_be_fetched_is_passed_over_for_the_next() -> None:
-    """The text is made on the way; its copies are damaged, wherever they are fetched from."""
-    world = Overlay(4)
-    _, home, other = world.apart()
-    world.subscribe("s", other, accept=[TEXT, JPEG])
-    world.run_s(3)
-    broken = FetchFault("it is damaged", lasting=True)
-    world.world.transfers.obstacles.append(
-        lambda _, blob, __: broken if blob.media_type == TEXT else None
-    )
-    world.publish("1", home)
-    world.run_s(20)
-    assert world.got("s") in ([("1", JPEG)], [("1", TEXT)])
-    if world.of_kind(ContentLost):
-        assert world.got("s") == [("1", JPEG)]
-
-
-def test_a_conversion_that_comes_out_too_large_is_passed_over_for_the_next_format() -> None:
-    settings = replace(SETTINGS, content=replace(SETTINGS.content, content_bytes_max=2_000_000))
-    world = Overlay(4, settings=settings)
-    honest = world.world.convert
-    world.world.convert = lambda broker, blob, target: (
-        replace(honest(broker, blob, target), blob=Blob.imagined(target, 2_000_001, "large"))
-        if target == JPEG
-        else honest(broker, blob, target)
-    )
-    _, home, other = world.apart()
-    world.subscribe("s", other, accept=[JPEG, TEXT])
-    world.run_s(3)
-    world.publish("1", home)
-    world.run_s(10)
-    assert world.got("s") == [("1", TEXT)]
-    assert world.world.refused == 0, "nobody is said to misbehave"
-    world.run_s(3 * SETTINGS.content.retention_s)
-    assert all(node.store == {} for node in world.world.nodes.values())
-
-
-def test_a_publication_whose_home_is_lost_before_anybody_has_its_content_is_undeliverable() -> None:
-    world = Overlay(5)
-    root, home, other = world.apart()
-    world.subscribe("s", other)
-    world.run_s(3)
-    fault = FetchFault("busy", lasting=False)
-    world.world.transfers.obstacles.append(lambda *_: fault)
-    world.publish("1", home)
-    world.run_s(2)
-    world.publish("2", other, source="/others", media_type=None)
-    world.world.crash(home)
-    world.run_s(SETTINGS.membership.lost_s + 20)
-    membership = world.overlay.membership(root)
-    assert membership.status(home) is Status.LOST
-    assert sorted(world.got("s")) == [("1", None), ("2", "application/json")] or sorted(
-        (name, kind is None) for name, kind in world.got("s")
-    ) == [("1", True), ("2", False)]
-
-
-def test_the_next_root_fetches_from_the_publishers_home_again() -> None:
-    world = Overlay(6)
-    root, home, other = world.apart()
-    world.subscribe("s", other)
-    world.run_s(3)
-    world.world.transfers.listeners.append(
-        lambda broker, _: (
-            world.world.at(world.world.now_ns, world.world.crash, root)
-            if broker == root and world.world.nodes[root].broker is not None
-            else None
-        )
-    )
-    world.publish("1", home)
-    world.run_s(30)
-    assert world.got("s") == [("1", PDF)]
-    assert len(set(world.fetched)) >= 2
-    assert world.violations() == []
-
-
-def test_what_moves_with_a_client_is_fetched_from_its_old_home() -> None:
-    """Which keeps it until then; for a while nothing can be fetched."""
-    migration = replace(SETTINGS.migration, redirect_s=1.0)
-    world = MoveWorld(settings=replace(SETTINGS, migration=migration))
-    device = world.subscribe("s", world.old)
-    lent: list[int] = []
-    arrived: list[object] = []
-    world.listen(ContentArrived, lambda *told: arrived.append(told))
-    world.run_s(3)
-    refusing = [FetchFault("busy", lasting=False)]
-    world.world.transfers.obstacles.append(
-        lambda broker, *_: refusing[0] if refusing and broker == world.new else None
-    )
-    for k in range(40):
-        at_ns = world.world.now_ns + k * SECOND // 4
-        world.world.at(at_ns, world.publish, f"{k:02d}", world.far)
-    world.run_s(2)
-    world.world.tell(world.old, OrderMove("@s", world.new), sender=HOST)
-    for _ in range(16):
-        world.run_s(0.5)
-        lent.append(world.core(world.old).content.snapshot()["lent"])
-    assert device.home == world.new
-    assert max(lent) > 0
-    refusing.clear()
-    world.run_s(30)
-    assert len(world.got("s")) == 40
-    assert arrived
-    assert world.core(world.old).content.idle
-    assert world.violations() == []
-    assert world.world.transfers.missing == []
-    world.run_s(3 * SETTINGS.content.retention_s + 100)
-    assert all(node.store == {} for node in world.world.nodes.values())
+def test_a_job_of_the_version_before_fetches_from_the_root() -> None:
+    host = Hosted()
+    host.journal["relays/job/x"] = JobRecord(portion())
+    host.start()
+    (fetch,) = host.asked()
+    assert fetch.holder == ONE

@@ -45,3 +45,13 @@ def test_no_text_of_a_client_is_in_a_key() -> None:
     keys = [key for node in world.world.nodes.values() for key in node.journal]
     assert any(key.startswith("deliveries/") for key in keys)
     assert [key for key in keys if not re.fullmatch(r"[a-z0-9/]{1,120}", key)] == []
+
+
+def test_what_cannot_be_delivered_goes_back_to_the_part_that_handles_its_kind() -> None:
+    """Whoever within the part handles it: `Links` knows parts only."""
+    world = ContentWorld(1)
+    running = world.world.nodes[world.members[0]].broker
+    assert running is not None
+    for part in running.core.parts.values():
+        for kind in part.handlers():
+            assert running.core.part_of(kind.__new__(kind)) is part

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
 from distributary.broker.core import Handler, Part
+from distributary.broker.dissemination.contents import Contents
 from distributary.broker.dissemination.messages import (
     AskOwed,
     ContentLost,
@@ -53,7 +54,7 @@ from distributary.broker.planning import Planning, PlanningProblem, reversed_rou
 from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import Planned
-from distributary.broker.timers import Backoff, Retention
+from distributary.broker.timers import Retention
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -62,9 +63,6 @@ __all__ = ["Dissemination"]
 
 # As many plans are kept to be looked at.
 _RECENT_MAX = 100
-# How often content may fail to get to a home before it is done without, and how long to wait.
-_FETCHED_MAX = 3
-_FETCHING_NS = 500_000_000
 
 
 class Dissemination(Part):
@@ -88,7 +86,7 @@ class Dissemination(Part):
         self._kept_ns = ns(settings.content.retention_s)
         self._skew_ns = ns(settings.subscriptions.clock_skew_s)
         self._forgetting = Retention(core.timers, self._forget)
-        self._fetching = Backoff(_FETCHING_NS, 8 * _FETCHING_NS)
+        self._contents = Contents(core, self._open, self._content_had, self._send)
 
     def handlers(self) -> Mapping[type, Handler]:
         """Return who handles which kind of message."""
@@ -98,7 +96,7 @@ class Dissemination(Part):
             AskOwed: self._asked_owed,
             ProbeAnswer: self._probes.answered,
             ConversionLost: self._conversion_lost,
-            ContentLost: self._content_lost,
+            ContentLost: self._contents.lost,
         }
 
     def load(self, key: str, record: Any) -> None:
@@ -201,6 +199,7 @@ class Dissemination(Part):
         self._tell_taken(task, turn)
 
     def _offered_again(self, task: Task, offer: Offer, turn: Turn) -> None:
+        self._contents.offered(task, offer)
         task.item = task.item._replace(home=offer.item.home)
         task.served.update(offer.served)
         homes = self._match(task, turn)
@@ -320,8 +319,11 @@ class Dissemination(Part):
                 self._supervision.wait_long(task, turn)
             self._keep(task, turn)
             return
-        if self._lacks_content(task):
-            self._fetch(task, turn)
+        if self._contents.lacks(task):
+            task.step(Event.FETCHING)
+            self._supervision.pause(task)
+            self._keep(task, turn)
+            self._contents.fetch(task, turn)
             return
         task.attempt += 1
         if self.core.settings.content.tree == "discovered" and there != (self.core.identity,):
@@ -331,27 +333,8 @@ class Dissemination(Part):
         else:
             self._send_along(task, there, {}, turn)
 
-    def _lacks_content(self, task: Task) -> bool:
-        """Whether an item's content is not here, and can still be had."""
-        if task.blob is None or self.core.content.has(task.blob):
-            return False
-        return formats_of(self.core.settings, task.item).own not in task.lost
-
-    def _fetch(self, task: Task, turn: Turn) -> None:
-        """Get the content of an item that somebody wants from where it was published."""
-        assert task.blob is not None
-        task.step(Event.FETCHING)
-        self._supervision.pause(task)
-        self._keep(task, turn)
-        item = task.item
-        self.core.content.fetch(task.blob, item.home, turn, item.identity, self._fetched, task)
-
-    def _fetched(self, turn: Turn, failure: str, task: Task) -> None:
+    def _content_had(self, task: Task, turn: Turn) -> None:
         """Go on with an item whose content is here, or is lost for good."""
-        if self._open.get(task.item.identity) is not task:
-            return
-        if failure:
-            task.lost[formats_of(self.core.settings, task.item).own] = failure
         if task.state is State.FETCHING:
             self._send(task, tuple(task.pending), turn)
         self._tell_taken(task, turn)
@@ -469,40 +452,6 @@ class Dissemination(Part):
         if homes:
             self._send(task, homes, turn)
 
-    def _content_lost(self, message: ContentLost, sender: Address, turn: Turn) -> None:
-        """Try again to bring an item to homes, on another way if there is one, then do without.
-
-        Whoever should have had the bytes may be gone, or have freed them because the next hop was
-        away for long. So not every failure counts as one of the format.
-        """
-        task = self._open.get(message.identity)
-        if task is None or message.attempt > task.attempt:
-            return
-        formats = formats_of(self.core.settings, task.item)
-        homes: list[str] = []
-        for home in message.homes:
-            pending = task.pending.get(home)
-            if pending is None or message.attempt <= pending.unfetched_at:
-                continue
-            homes.append(home)
-            pending.unfetched += 1
-            pending.unfetched_at = task.attempt
-            if pending.unfetched >= _FETCHED_MAX:
-                pending.unfetched = 0
-                for name, reason in message.lost:
-                    if name == formats.own:
-                        pending.without = reason
-                    elif name in formats.places:
-                        task.lost.setdefault(name, reason)
-        if homes:
-            wait_ns = self._fetching.after(max(task.pending[home].unfetched for home in homes))
-            self.core.timers.at(turn.now_ns + wait_ns, self._send_again, task, homes)
-
-    def _send_again(self, turn: Turn, task: Task, homes: list[str]) -> None:
-        left = [home for home in homes if home in task.pending]
-        if left:
-            self._send(task, left, turn)
-
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
         """Serve homes that have come back, find ways around brokers that are away."""
         came, down, gone = set(change.came), set(change.down), set(change.gone)
@@ -534,7 +483,7 @@ class Dissemination(Part):
 
     def _tell_taken(self, task: Task, turn: Turn) -> None:
         item = task.item
-        if task.settled or self._lacks_content(task):
+        if task.settled or self._contents.lacks(task):
             return
         self.core.tell(item.home, Taken(item.identity), turn)
 

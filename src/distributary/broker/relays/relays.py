@@ -80,7 +80,10 @@ class Relays(Part):
             self._forgetting.keep(attempt, turn.now_ns + self._kept_ns)
         loaded, self._loaded = self._loaded, []
         for record in loaded:
-            self.carry_out(record.portion, turn, record.sender)
+            root = record.portion.root
+            # The version before did not write down who has sent it.
+            sender = record.sender or ("" if root == self.core.identity else root)
+            self.carry_out(record.portion, turn, sender)
 
     @property
     def left_s(self) -> float:
