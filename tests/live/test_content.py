@@ -120,6 +120,23 @@ def test_large_content_goes_in_chunks_and_waits_for_its_turn(overlay: RunningOve
     assert ids == ["1", "2"]
 
 
+def test_content_arrives_although_whoever_has_it_is_killed(overlay: RunningOverlay) -> None:
+    data = random.Random(5).randbytes(30_000_000)
+    kind, media_type = "killed", "application/octet-stream"
+
+    async def run() -> bytes:
+        async with overlay.gate() as gate:
+            taker = Device(gate, overlay.brokers[2], "patient", media_type, kind)
+            del taker.wish["profile"]
+            await taker.client.subscribe(taker.wish)
+            publisher = gate.client("unlucky", overlay.brokers[3])
+            await publisher.publish(event(1, kind, media_type), data, media_type)
+            await asyncio.to_thread(overlay.kill, overlay.brokers[3])
+            return await taker.content()
+
+    assert asyncio.run(run()) == data
+
+
 def test_a_put_goes_on_where_it_was_and_tells_nobody_else(overlay: RunningOverlay) -> None:
     data = random.Random(4).randbytes(1_300_000)
     blob = Blob.of("a/b", data)
