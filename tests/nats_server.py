@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -70,5 +71,10 @@ def shared_server() -> NatsServer:
     folder = Path(tempfile.mkdtemp(prefix="nats-"))
     everybody = User("test", (">",), (">",), answers=True, password="test")  # noqa: S106
     server = NatsServer(folder, [everybody])
-    atexit.register(server.kill)
+
+    def end() -> None:
+        server.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(end)
     return server
