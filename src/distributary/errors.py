@@ -198,14 +198,15 @@ class JournalDamaged(DistributaryError):
     Attributes
     ----------
     broker, key
-        Whose journal, and under which key it stands.
+        Whose journal, and under which key it stands; "" when it is the journal as a whole.
     """
 
     def __init__(self, broker: str, key: str, problem: str) -> None:
         self.broker = broker
         self.key = key
+        what = f"the record {quoted(key)}" if key else "it"
         super().__init__(
-            f"journal of broker {broker}: the record {quoted(key)} cannot be read: {problem}; "
+            f"journal of broker {broker}: {what} cannot be read: {problem}; "
             "hint: bring the disk back from a copy, or let the broker join anew with an empty one"
         )
 

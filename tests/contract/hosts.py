@@ -26,6 +26,11 @@ GRAPH = (
 OWN, PEER = "0000000a", "f000000b"
 
 
+def first() -> Sequence[object]:
+    """What the broker is told before it starts."""
+    return (Surroundings((Neighbour(PEER, 1_000_000),), members=(OWN, PEER)),)
+
+
 class HostUnderTest(Protocol):
     """One broker, `OWN`, with the part `Bench`, on a host whose disk and time a test controls.
 
@@ -91,6 +96,9 @@ class HostUnderTest(Protocol):
 
     def turn_clock_back(self, seconds: float) -> None:
         """Have the machine's clock go back."""
+
+    def close(self) -> None:
+        """Give back what it takes of the machine."""
 
 
 class _TestNode(Node):
@@ -196,15 +204,23 @@ class SimulatedHost:
     def turn_clock_back(self, seconds: float) -> None:
         self.node.skew_ns -= ns(seconds)
 
+    def close(self) -> None:
+        self.world.nodes.clear()
+
     def _first(self) -> Sequence[object]:
-        neighbours = (Neighbour(PEER, 1_000_000),)
-        return (Surroundings(neighbours, members=(OWN, PEER)),)
+        return first()
 
     def _left(self) -> None:
         self.left += 1
 
 
-HOSTS: Mapping[str, Callable[[], HostUnderTest]] = {"simulator": SimulatedHost}
+def _on_nats() -> HostUnderTest:
+    from tests.contract.network_host import HostOnNats
+
+    return HostOnNats()
+
+
+HOSTS: Mapping[str, Callable[[], HostUnderTest]] = {"simulator": SimulatedHost, "nats": _on_nats}
 
 
 def bench_of(host: HostUnderTest) -> Bench:

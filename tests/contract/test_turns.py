@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -145,7 +147,11 @@ def test_a_disk_is_always_as_some_turn_has_left_it(
     name: str, turns: list[list[str]], held: list[bool], crash: int
 ) -> None:
     """And whatever has been said comes of turns that are on it."""
-    host = HOSTS[name]()
+    with closing(HOSTS[name]()) as host:
+        check_crash(host, turns, held, crash)
+
+
+def check_crash(host: HostUnderTest, turns: list[list[str]], held: list[bool], crash: int) -> None:
     states: list[dict[str, str]] = [{}]
     told = [0]
     for place, steps in enumerate(turns):

@@ -41,6 +41,7 @@ __all__ = [
     "is_spoken",
     "journal_key",
     "kind_name",
+    "kind_of",
     "kinds",
     "since",
     "speaker_of",
@@ -140,6 +141,12 @@ def wire(
 def kinds() -> dict[int, type]:
     """Return every class that can be encoded, by its number."""
     return {number: kind.type for number, kind in sorted(_BY_NUMBER.items())}
+
+
+def kind_of(data: bytes) -> type | None:
+    """Return the class of an encoded message without decoding it, if it is one that is known."""
+    kind = _BY_NUMBER.get(int.from_bytes(data[1 : _HEAD.size], "big"))
+    return None if kind is None else kind.type
 
 
 def kind_name(message: object) -> str:

@@ -9,9 +9,11 @@ import typer
 
 from distributary import __version__
 from distributary.cli import (
+    broker,
     calibrate,
     compare,
     convert,
+    doctor,
     formats,
     generate,
     match,
@@ -19,7 +21,9 @@ from distributary.cli import (
     place,
     samples,
     simulate,
+    status,
     tree,
+    up,
     warm_up,
     wire,
 )
@@ -91,6 +95,12 @@ app.command("calibrate", epilog=calibrate.EXAMPLES, short_help="Measure what con
     calibrate.calibrate
 )
 app.command("samples", epilog=samples.EXAMPLES, short_help="Write sample content.")(samples.samples)
+app.command("up", epilog=up.EXAMPLES, short_help="Run an overlay on this machine.")(up.up)
+app.command("broker", epilog=broker.EXAMPLES, short_help="Run one broker.")(broker.broker)
+app.command("status", epilog=status.EXAMPLES, short_help="Ask brokers how they are.")(status.status)
+app.command("doctor", epilog=doctor.EXAMPLES, short_help="Look for what is wrong here.")(
+    doctor.doctor
+)
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(generate.app, name="generate")
 app.command("warm-up", epilog=warm_up.EXAMPLES, short_help="Compile the hot loops now.")(

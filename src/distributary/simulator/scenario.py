@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from distributary.broker.settings import Settings
+from distributary.broker.settings_file import PERIOD_S_MIN
+from distributary.content.tables import bounded, fraction, one_of, pair
 from distributary.placement.dissemination import BANDWIDTH_BASELINE
-from distributary.simulator.tables import bounded, fraction, one_of, pair
 
 __all__ = [
     "FAULT_KINDS",
-    "PERIOD_S_MIN",
     "REPEAT_S_MAX",
     "SMALL_BROKERS_MAX",
     "AdaptationTable",
@@ -32,9 +32,8 @@ _BROKERS_MAX = 4096
 _COUNT_MAX = 1_000_000
 _SECONDS_MAX = 1e6
 _MILLISECONDS_MAX = 1e6
-# Factors that something is divided by, and times after which something happens again.
+# Factors that something is divided by.
 _FACTOR_MIN = 1e-6
-PERIOD_S_MIN = 0.001
 # The longest that a client waits for an answer before it asks again.
 REPEAT_S_MAX = 8.0
 

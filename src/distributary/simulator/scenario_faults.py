@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from distributary.broker.broker import Broker
 from distributary.content.fields import no_such_name
+from distributary.content.tables import read_table
 from distributary.errors import BadInput, counted
 from distributary.simulator.content_store import FETCH
 from distributary.simulator.scenario import FAULT_KINDS, Fault, OverlayTable, WorkloadTable
-from distributary.simulator.tables import read_table
 
 __all__ = ["read_faults"]
 

@@ -16,17 +16,17 @@ from distributary.broker.settings import (
     Settings,
     StreamSettings,
 )
+from distributary.broker.settings_file import check_method, settings_with
 from distributary.content import ContentSpace
 from distributary.content.calibrated_graph import graph_for
 from distributary.content.divergence import DIVERGENCES
 from distributary.content.documents import parse_document, place_of
 from distributary.content.fields import described, no_such_name
+from distributary.content.tables import read_table
 from distributary.errors import BadInput, counted, quoted
 from distributary.files import file_bytes, naming
 from distributary.media.graphs import GRAPHS, default_graph
-from distributary.placement import METHODS
 from distributary.simulator.scenario import (
-    PERIOD_S_MIN,
     REPEAT_S_MAX,
     SMALL_BROKERS_MAX,
     AdaptationTable,
@@ -36,7 +36,6 @@ from distributary.simulator.scenario import (
     WorkloadTable,
 )
 from distributary.simulator.scenario_faults import read_faults
-from distributary.simulator.tables import read_table
 
 __all__ = ["read_scenario", "scenario_from"]
 
@@ -45,9 +44,6 @@ _DOCUMENT_BYTES_MAX = 16 * 2**20
 _KEYS = ("size", "overlay", "content", "workload", "adaptation", "fault", "settings", "space")
 _NO_GRAPH = "none"
 _MEGABYTE = 1e6
-# Settings that are words, and times after which nothing happens again.
-_WORDS = {"tree": ("estimated", "discovered"), "approach": ("tree-each", "one-tree")}
-_MAY_BE_ZERO = ("clock_skew_s", "gossip_s", "probe_s", "redirect_s")
 
 
 @checked
@@ -80,7 +76,7 @@ def scenario_from(document: Mapping[str, Any], path: Path) -> Scenario:
         raise BadInput("size", what, hint='write size = "small" or size = "large"')
     overlay = read_table(OverlayTable, document.get("overlay", {}), "overlay")
     content = read_table(ContentTable, document.get("content", {}), "content")
-    _check_method(content.method, "content.method")
+    check_method(content.method, "content.method")
     workload = read_table(WorkloadTable, document.get("workload", {}), "workload")
     adaptation = document.get("adaptation", {})
     read_table(AdaptationTable, adaptation, "adaptation")
@@ -210,43 +206,7 @@ def _settings(
         streams=StreamSettings(**conflate),
         adaptation=AdaptationSettings(**others),
     )
-    given = document.get("settings", {})
-    if not isinstance(given, Mapping):
-        raise BadInput("settings", f"must be a table, not {described(given)}")
-    groups = {
-        field.name: getattr(base, field.name)
-        for field in dataclasses.fields(Settings)
-        if dataclasses.is_dataclass(getattr(base, field.name)) and field.name != "space"
-    }
-    changed = {}
-    for name, table in given.items():
-        place = f"settings.{name}"
-        if name not in groups:
-            raise no_such_name(place, name, groups, "a group of settings")
-        group = groups[name]
-        read_table(type(group), table, place)
-        _check_group(table, place)
-        floats = {f.name for f in dataclasses.fields(group) if f.type in ("float", float)}
-        values = {k: float(v) if k in floats else v for k, v in table.items()}
-        changed[name] = dataclasses.replace(group, **values)
-    return dataclasses.replace(base, **changed)
-
-
-def _check_method(method: str, place: str) -> None:
-    if method not in METHODS:
-        raise no_such_name(place, method, METHODS, "a method of placement")
-
-
-def _check_group(table: Mapping[str, Any], place: str) -> None:
-    """See that times are not so short that a run would stand still, and that words are known."""
-    for key, value in table.items():
-        where = f"{place}.{key}"
-        if key.endswith(("_s", "_s_max")) and key not in _MAY_BE_ZERO and value < PERIOD_S_MIN:
-            raise BadInput(where, f"is {value:g}, and must be at least {PERIOD_S_MIN:g}")
-        if key == "method":
-            _check_method(value, where)
-        elif key in _WORDS and value not in _WORDS[key]:
-            raise no_such_name(where, value, _WORDS[key], f"one of {', '.join(_WORDS[key])}")
+    return settings_with(base, document.get("settings", {}))
 
 
 def _space(document: Mapping[str, Any], path: Path) -> ContentSpace:

@@ -12,12 +12,13 @@ from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.blob import Blob
 from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.settings import ns
+from distributary.broker.settings_file import PERIOD_S_MIN
 from distributary.content import Publication, Subscription
 from distributary.content.subscription import SubscriptionConfig
 from distributary.simulator.checkers.ledger import Ledger
 from distributary.simulator.network import SimulatedNetwork
 from distributary.simulator.places import Places
-from distributary.simulator.scenario import PERIOD_S_MIN, Scenario
+from distributary.simulator.scenario import Scenario
 from distributary.simulator.workload.interests import Interests, profile
 from distributary.simulator.workload.publisher import Publisher
 from distributary.simulator.workload.subscriber import Subscriber

@@ -1,4 +1,4 @@
-"""Tables of a scenario file: what each may say, and how it is checked.
+"""Tables of a TOML file: what each may say, and how it is checked.
 
 A table is a dataclass. Its fields say what may stand in the file; their metadata says within
 which bounds. Whatever else stands there is refused by name.
@@ -42,7 +42,7 @@ def one_of(default: Any, *choices: str) -> Any:
 
 
 def read_table(cls: type[_Table], value: object, place: str) -> _Table:
-    """Return a table of a scenario file, or raise `BadInput` naming the field.
+    """Return a table of a file, or raise `BadInput` naming the field.
 
     Parameters
     ----------

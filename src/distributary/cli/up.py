@@ -1,0 +1,87 @@
+"""`distributary up`: a whole overlay on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from distributary.errors import counted
+
+__all__ = ["EXAMPLES", "PORT", "PORT_MAX", "State", "default_state", "up"]
+
+EXAMPLES = """\
+\b
+Examples:
+  distributary up
+  distributary up --brokers 3 --state overlay --json
+  distributary up --fresh
+"""
+
+_BROKERS_MAX = 256
+PORT = 8480
+PORT_MAX = 65_534
+
+
+def default_state() -> Path:
+    """Return the folder of an overlay that nobody has named."""
+    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(base) / "distributary"
+
+
+State = Annotated[
+    Path | None,
+    typer.Option(
+        "--state",
+        metavar="DIR",
+        help="Where all that survives is; a folder of yours unless given.",
+        show_default=False,
+    ),
+]
+
+
+def up(
+    brokers: Annotated[int, typer.Option(min=1, max=_BROKERS_MAX, help="How many brokers.")] = 8,
+    state: State = None,
+    port: Annotated[
+        int,
+        typer.Option(
+            min=1, max=PORT_MAX, help="Of the gateway; NATS has the next one. Others if taken."
+        ),
+    ] = PORT,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget what was there.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Say what there is in one line of JSON.")
+    ] = False,
+) -> None:
+    """Start a NATS server and brokers on this machine, and run them until Ctrl-C.
+
+    What dies is started again. What was accepted survives until --fresh forgets it.
+    """
+    # Brokers are forked: threads of libraries would not survive that.
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    from distributary.network.supervisor import supervise
+
+    def ready(there: dict[str, object]) -> None:
+        if as_json:
+            print(json.dumps(there), flush=True)
+            return
+        running = there["brokers"]
+        assert isinstance(running, dict)
+        print(f"{counted(len(running), 'broker')} ready: {', '.join(running)}", flush=True)
+        print(f"NATS at {there['nats']}, state in {there['state']}", flush=True)
+        print("Ctrl-C stops everything.", flush=True)
+
+    supervise(
+        default_state() if state is None else state,
+        brokers=brokers,
+        port=port + 1,
+        fresh=fresh,
+        ready=ready,
+        say=lambda sentence: print(sentence, file=sys.stderr, flush=True),
+    )

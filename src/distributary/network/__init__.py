@@ -1,0 +1,1 @@
+"""Brokers on NATS: one process each, with a journal, a content store and a supervisor."""

@@ -1,0 +1,59 @@
+"""Answers: what a host says to those who ask it something, beside what its broker says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distributary.broker.blob import Blob
+from distributary.broker.host import ContentPut, ContentUsed
+from distributary.network.requests import (
+    Answer,
+    GetChunk,
+    GetStatus,
+    Given,
+    NotGiven,
+    PutChunk,
+    Received,
+    Request,
+    StatusTold,
+)
+from distributary.network.status import summary
+
+if TYPE_CHECKING:
+    from distributary.network.host import NetworkHost
+
+__all__ = ["answer"]
+
+
+async def answer(host: NetworkHost, request: Request, sender: str) -> Answer:
+    """Return what a host answers somebody, whom the server vouches for."""
+    if isinstance(request, GetStatus):
+        return StatusTold(summary(host))
+    if isinstance(request, PutChunk):
+        return await _take(host, request, sender)
+    return await _give(host, request)
+
+
+async def _give(host: NetworkHost, request: GetChunk) -> Answer:
+    """Give content away, and tell the broker, which keeps what is in use."""
+    given = await host.transfers.give(request)
+    if given is None:
+        broker = host.driver.broker
+        comes = broker is None or broker.awaits(request.digest)
+        return NotGiven(f"{host.identity} does not have it", lasting=not comes)
+    if isinstance(given, Given) and (request.offset == 0 or len(given.data) < request.count):
+        host.tell(ContentUsed(request.digest))
+    return given
+
+
+async def _take(host: NetworkHost, request: PutChunk, sender: str) -> Answer:
+    """Take content for a client of the gateway that asks."""
+    if not host.subjects.may_speak_for(sender, request.client):
+        return NotGiven(f"{sender} does not speak for this client", lasting=True)
+    if host.room.is_low:
+        return NotGiven("the disk is nearly full", lasting=False)
+    taken = await host.transfers.take(request)
+    if isinstance(taken, Received) and taken.there == request.size_bytes:
+        blob = Blob(request.media_type, request.size_bytes, request.digest)
+        host.tell(ContentPut(request.client, blob))
+    return taken

@@ -1,0 +1,478 @@
+"""Clients over NATS: what a gateway has for each of those behind it.
+
+A client repeats what is not answered, numbers what it publishes, takes deliveries in the order of
+their numbers, and goes where its home sends it. What the messages mean is said where they are
+defined, in `broker.client` and `broker.migration.messages`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from distributary.broker import client as messages
+from distributary.broker.addresses import Address, client_address
+from distributary.broker.blob import Blob
+from distributary.broker.encoding import decode, encode
+from distributary.broker.migration import messages as migration
+from distributary.errors import DistributaryError, PeerMisbehaved
+from distributary.network.connection import Connection, Server
+from distributary.network.subjects import Subjects
+from distributary.network.transfers import TransferFailed, chunks, put_content
+
+if TYPE_CHECKING:
+    from nats.aio.msg import Msg
+
+__all__ = ["Client", "ClientGate", "Numbered", "WasRefused"]
+
+Numbered: TypeAlias = messages.Delivery | messages.Undeliverable
+"""What a subscription gets, under numbers without gaps."""
+
+# How long a client waits for an answer at first, and at most.
+_REPEAT_S = 0.5
+_REPEAT_S_MAX = 8.0
+_LOOK_S = 0.1
+# Acknowledgements go together.
+_GATHER_S = 0.01
+# As many as a home keeps for one before them that has not come.
+_UNDER_WAY_MAX = 64
+
+
+class WasRefused(DistributaryError):
+    """A home refused what a client asked for.
+
+    Attributes
+    ----------
+    refusal
+        What the home said.
+    """
+
+    def __init__(self, refusal: messages.Refused) -> None:
+        self.refusal = refusal
+        super().__init__(f"{refusal.what} {refusal.source}{refusal.id}: {refusal.reason}")
+
+
+class ClientGate:
+    """The one connection by which many clients reach their homes.
+
+    Parameters
+    ----------
+    name
+        Of the gateway; it speaks for clients whose names begin with it and a slash.
+    """
+
+    def __init__(self, subjects: Subjects, server: Server, name: str) -> None:
+        self.subjects = subjects
+        self.name = name
+        self._clients: dict[str, Client] = {}
+        self.connection = Connection(
+            server,
+            name=f"{subjects.overlay} {name}",
+            inbox=subjects.inbox(name),
+            handlers=dict.fromkeys(subjects.read_by_gateway(name), self._arrived),
+            changed=self._changed,
+        )
+
+    def client(
+        self,
+        name: str,
+        home: str,
+        deliver: Callable[[Numbered], None] = lambda _: None,
+        *,
+        tenant: str = "",
+    ) -> Client:
+        """Return a client that speaks from here.
+
+        Parameters
+        ----------
+        deliver
+            Called with deliveries, once each, in the order of each subscription.
+        """
+        client = Client(self, client_address(f"{self.name}/{name}", tenant), home, deliver)
+        # What stands before the home in the subjects of its inbox.
+        self._clients[self.subjects.to_client(client.address, "")] = client
+        return client
+
+    def forget(self, client: Client) -> None:
+        """Take a client out; what still comes for it is dropped."""
+        self._clients.pop(self.subjects.to_client(client.address, ""), None)
+
+    async def close(self) -> None:
+        """End all clients, and the connection."""
+        for client in list(self._clients.values()):
+            await client.close()
+        await self.connection.close()
+
+    def _arrived(self, message: Msg) -> None:
+        begin, _, home = message.subject.rpartition(".")
+        client = self._clients.get(f"{begin}.")
+        if client is not None:
+            with suppress(PeerMisbehaved):
+                client.receive(decode(message.data), home)
+
+    def _changed(self, connected: bool) -> None:
+        if connected:
+            for client in self._clients.values():
+                client.ask_again()
+
+
+class _Question:
+    """Something that waits for an answer."""
+
+    __slots__ = ("again_at", "answer", "message", "wait_s")
+
+    def __init__(self, message: object, now: float) -> None:
+        self.message = message
+        self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.wait_s = _REPEAT_S
+        self.again_at = now + _REPEAT_S
+
+    def is_due(self, now: float) -> bool:
+        """Whether it is to be asked again; if so, the next time is later."""
+        if now < self.again_at:
+            return False
+        self.wait_s = min(2 * self.wait_s, _REPEAT_S_MAX)
+        self.again_at = now + self.wait_s
+        return True
+
+
+class _Publication:
+    """An event that is to be published, until it is accepted.
+
+    Attributes
+    ----------
+    is_put
+        Whether the home has its content, as far as it is known.
+    """
+
+    __slots__ = ("blob", "content", "event", "is_put", "question")
+
+    def __init__(self, event: str, content: bytes | None, media_type: str, now: float) -> None:
+        self.event = event
+        self.content = content
+        self.blob = None if content is None else Blob.of(media_type, content)
+        self.is_put = content is None
+        self.question = _Question(None, now)
+
+
+class Client:
+    """One client with its home; made by `ClientGate.client`.
+
+    Attributes
+    ----------
+    address, home
+        Who it is, and which broker it is attached to.
+    repeats
+        How many deliveries came again.
+    """
+
+    def __init__(
+        self, gate: ClientGate, address: Address, home: str, deliver: Callable[[Numbered], None]
+    ) -> None:
+        self.address = address
+        self.home = home
+        self.repeats = 0
+        self.ended: dict[str, messages.Ended] = {}
+        self._gate = gate
+        self._deliver = deliver
+        self._loop = asyncio.get_running_loop()
+        self._questions: dict[tuple[str, str], _Question] = {}
+        self._waiting: deque[_Publication] = deque()
+        self._session = secrets.token_hex(8)
+        self._numbers = itertools.count(1)
+        self._under_way: dict[int, _Publication] = {}
+        self._putting: set[asyncio.Task[None]] = set()
+        self._paused_until = 0.0
+        self._next: str | None = None
+        self._received: dict[str, int] = {}
+        self._early: dict[str, dict[int, Numbered]] = {}
+        self._acknowledged: dict[str, int] = {}
+        self._unsaid: set[str] = set()
+        self._gathering = False
+        self._task = asyncio.ensure_future(self._repeat())
+        self._handlers: dict[type, Callable[[Any], None]] = {
+            messages.Accepted: self._accepted,
+            messages.Busy: self._busy,
+            messages.ContentMissing: self._content_missing,
+            messages.Refused: self._refused,
+            messages.Subscribed: lambda m: self._answered("subscribe", m.id, m),
+            messages.Unsubscribed: lambda m: self._answered("unsubscribe", m.id, m),
+            messages.Status: lambda m: self._answered("status", m.id, m),
+            messages.Ended: self._ended,
+            messages.Delivery: self._numbered,
+            messages.Undeliverable: self._numbered,
+            migration.RequestToMove: self._asked_to_move,
+            migration.MoveNow: self._move,
+        }
+
+    # What it asks for.
+
+    async def publish(
+        self, event: str, content: bytes | None = None, media_type: str = ""
+    ) -> messages.Accepted:
+        """Publish an event behind those before it; return when it is stored.
+
+        Parameters
+        ----------
+        content, media_type
+            What goes with it, if that is not inside of the event.
+
+        Raises
+        ------
+        WasRefused
+            When it breaks the rules.
+        """
+        publication = _Publication(event, content, media_type, self._loop.time())
+        self._waiting.append(publication)
+        if content is None:
+            self._send_more()
+        else:
+            self._put_soon(publication)
+        accepted: messages.Accepted = await publication.question.answer
+        return accepted
+
+    def content(self, blob: Blob) -> AsyncIterator[bytes]:
+        """Return the bytes of content that was delivered, in chunks.
+
+        Raises
+        ------
+        TransferFailed
+            When the home does not have it, or does not answer.
+        """
+        return chunks(self._gate.connection, self._home_host(), blob)
+
+    async def subscribe(
+        self, subscription: Mapping[str, Any], *, revision: int = 0
+    ) -> messages.Subscribed:
+        """Register a subscription; what is published after the answer is owed."""
+        text = json.dumps(subscription, separators=(",", ":"))
+        message = messages.Subscribe(text, revision)
+        answer: messages.Subscribed = await self._ask("subscribe", subscription["id"], message)
+        return answer
+
+    async def unsubscribe(self, subscription: str) -> None:
+        """End a subscription."""
+        await self._ask("unsubscribe", subscription, messages.Unsubscribe(subscription))
+        self._received.pop(subscription, None)
+        self._early.pop(subscription, None)
+
+    async def status(self, subscription: str) -> messages.SubscriptionStatus | None:
+        """Return how a subscription stands."""
+        asked = messages.AskStatus(subscription)
+        answer: messages.Status = await self._ask("status", subscription, asked)
+        return answer.status
+
+    def resume(self, subscription: str, number: int) -> None:
+        """Go on after the delivery of a number, as somebody who has got it already."""
+        self._received[subscription] = number
+
+    def acknowledge(self, subscription: str, number: int) -> None:
+        """Say that everything up to a number has arrived for good."""
+        self._acknowledged[subscription] = max(number, self._acknowledged.get(subscription, 0))
+        self._unsaid.add(subscription)
+        if not self._gathering:
+            self._gathering = True
+            self._loop.call_later(_GATHER_S, self._send_acknowledgements)
+
+    async def close(self) -> None:
+        """Say goodbye: what comes for it waits until it is back."""
+        self._gate.forget(self)
+        for task in (self._task, *self._putting):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        self._send_acknowledgements()
+        subjects, connection = self._gate.subjects, self._gate.connection
+        connection.send(subjects.presence(self.home, self.address), b"0")
+
+    # What it says, and says again.
+
+    def _send(self, message: object, home: str | None = None) -> None:
+        subject = self._gate.subjects.to_home(home or self.home, self.address)
+        self._gate.connection.send(subject, encode(message))
+
+    async def _ask(self, kind: str, name: str, message: object) -> Any:
+        question = self._questions.get((kind, name))
+        if question is None or question.message != message:
+            question = self._questions[kind, name] = _Question(message, self._loop.time())
+            self._send(message)
+        return await asyncio.shield(question.answer)
+
+    def _answered(self, kind: str, name: str, answer: object) -> None:
+        question = self._questions.pop((kind, name), None)
+        if question is not None and not question.answer.done():
+            question.answer.set_result(answer)
+
+    def ask_again(self) -> None:
+        """Ask at once for everything that is not answered, as after a break."""
+        for question in self._questions.values():
+            self._send(question.message)
+        self._send_under_way()
+        if self._next is not None:
+            self._knock()
+
+    async def _repeat(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            now = self._loop.time()
+            for question in list(self._questions.values()):
+                if question.is_due(now):
+                    self._send(question.message)
+            if now >= self._paused_until:
+                first = next(iter(self._under_way.values()), None)
+                if first is not None and first.question.is_due(now):
+                    self._send_under_way()
+                self._send_more()
+            if self._next is not None:
+                self._knock()
+
+    # Publications.
+
+    def _send_more(self) -> None:
+        now = self._loop.time()
+        while self._waiting and len(self._under_way) < _UNDER_WAY_MAX and now >= self._paused_until:
+            if not self._waiting[0].is_put:
+                return
+            number = next(self._numbers)
+            self._under_way[number] = self._waiting.popleft()
+            self._send_publication(number)
+
+    def _send_publication(self, number: int) -> None:
+        one = self._under_way[number]
+        first = next(iter(self._under_way))
+        self._send(messages.Publish(one.event, one.blob, self._session, number, first))
+
+    def _send_under_way(self) -> None:
+        for number, publication in self._under_way.items():
+            if not publication.is_put:
+                return
+            self._send_publication(number)
+
+    def _put_soon(self, publication: _Publication) -> None:
+        """Bring content to the home, and then what refers to it."""
+        publication.is_put = False
+        task = asyncio.ensure_future(self._put(publication))
+        self._putting.add(task)
+        task.add_done_callback(self._putting.discard)
+
+    async def _put(self, publication: _Publication) -> None:
+        blob, content = publication.blob, publication.content
+        assert blob is not None
+        assert content is not None
+        wait_s = _REPEAT_S
+        while True:
+            try:
+                await put_content(
+                    self._gate.connection, self._home_host(), self.address, blob, content
+                )
+            except TransferFailed as failure:
+                if not failure.lasting:
+                    await asyncio.sleep(wait_s)
+                    wait_s = min(2 * wait_s, _REPEAT_S_MAX)
+                    continue
+                # The home says what is wrong when it is published.
+            break
+        publication.is_put = True
+        self._send_under_way()
+        self._send_more()
+
+    def _home_host(self) -> str:
+        return self._gate.subjects.to_host(self.home, self._gate.name)
+
+    def _content_missing(self, message: messages.ContentMissing) -> None:
+        publication = self._under_way.get(message.number)
+        if message.session == self._session and publication is not None and publication.is_put:
+            self._put_soon(publication)
+
+    def _accepted(self, message: messages.Accepted) -> None:
+        question = self._answered_publication(message)
+        if question is not None and not question.answer.done():
+            question.answer.set_result(message)
+
+    def _refused(self, message: messages.Refused) -> None:
+        if message.what == "publication":
+            question = self._answered_publication(message)
+        else:
+            kind = "subscribe" if message.what == "subscription" else message.what
+            question = self._questions.pop((kind, message.id), None)
+        if question is not None and not question.answer.done():
+            question.answer.set_exception(WasRefused(message))
+
+    def _answered_publication(
+        self, message: messages.Accepted | messages.Refused
+    ) -> _Question | None:
+        if message.session != self._session:
+            return None
+        found = self._under_way.pop(message.number, None)
+        self._send_more()
+        return None if found is None else found.question
+
+    def _busy(self, message: messages.Busy) -> None:
+        if message.session == self._session and message.number in self._under_way:
+            now = self._loop.time()
+            if now >= self._paused_until:
+                self._paused_until = now + message.wait_ns / 1e9
+                self._loop.call_later(message.wait_ns / 1e9, self._send_under_way)
+
+    # Deliveries.
+
+    def receive(self, message: object, sender: str) -> None:
+        """Take a message; what an earlier home still says is not heard."""
+        if isinstance(message, migration.Connected):
+            if sender == self._next:
+                self._connected()
+        elif sender == self.home or isinstance(message, migration.MoveNow):
+            handler = self._handlers.get(type(message))
+            if handler is not None:
+                handler(message)
+
+    def _numbered(self, message: Numbered) -> None:
+        name = message.subscription
+        received = self._received.get(name, 0)
+        early = self._early.setdefault(name, {})
+        if message.number <= received or message.number in early:
+            self.repeats += 1
+            # It has not heard how far we are.
+            if name in self._acknowledged:
+                self.acknowledge(name, self._acknowledged[name])
+            return
+        early[message.number] = message
+        while received + 1 in early:
+            received += 1
+            self._received[name] = received
+            self._deliver(early.pop(received))
+
+    def _send_acknowledgements(self) -> None:
+        self._gathering = False
+        for name in sorted(self._unsaid):
+            self._send(messages.Acknowledge(name, self._acknowledged[name]))
+        self._unsaid.clear()
+
+    def _ended(self, message: messages.Ended) -> None:
+        self.ended[message.id] = message
+        self._send(messages.Unsubscribe(message.id))
+
+    # Moving to another home.
+
+    def _asked_to_move(self, message: migration.RequestToMove) -> None:
+        self._send(migration.AcceptMove(message.target, accepted=True))
+
+    def _move(self, message: migration.MoveNow) -> None:
+        if message.target not in (self.home, self._next):
+            self._next = message.target
+            self._knock()
+
+    def _knock(self) -> None:
+        assert self._next is not None
+        self._send(migration.Connect(tuple(sorted(self._received.items()))), self._next)
+
+    def _connected(self) -> None:
+        assert self._next is not None
+        self.home, self._next = self._next, None
+        self.ask_again()

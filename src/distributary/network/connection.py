@@ -1,0 +1,304 @@
+"""A connection to a NATS server that comes back by itself.
+
+The library can reconnect, but keeps what was said while there was no connection and says it
+afterwards, late and out of step. Here nothing is kept: what is sent without a connection is lost,
+whoever must be heard says it again, and each connection is a new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from distributary.errors import BadInput, MissingPackage
+
+try:
+    import nats
+    from nats.aio.client import Client
+    from nats.aio.msg import Msg
+except ImportError:  # pragma: no cover, where the extra is not installed
+    raise MissingPackage("nats-py", extra="live", purpose="a broker on NATS") from None
+
+__all__ = ["Connection", "Handler", "Server"]
+
+_log = logging.getLogger(__name__)
+
+Handler = Callable[[Msg], None]
+"""Takes a message that has arrived."""
+
+# Between attempts to connect, at first and at most.
+_RETRY_S = 0.05
+_RETRY_S_MAX = 1.0
+_WATCH_S = 0.2
+_CONNECT_S = 5
+# A server that does not answer for so long is gone, even if nobody says so.
+_PING_S = 5
+_PINGS_MAX = 2
+# What may wait in memory for the broker, or for the server; beyond it messages are lost.
+_MESSAGES_MAX = 1 << 18
+_BYTES_MAX = 256 << 20
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where a NATS server is, and how to be let in.
+
+    Attributes
+    ----------
+    urls
+        One or several of a cluster.
+    user, password
+        Empty where the server asks for none.
+    authority, certificate, key
+        Files for TLS: whose certificates are believed, and the own one.
+    """
+
+    urls: tuple[str, ...]
+    user: str = ""
+    password: str = field(default="", repr=False)
+    authority: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+    def context(self) -> ssl.SSLContext | None:
+        """Return what TLS needs, if it is wanted."""
+        if self.authority is None and self.certificate is None:
+            return None
+        try:
+            context = ssl.create_default_context(cafile=self.authority)
+            if self.certificate is not None:
+                context.load_cert_chain(self.certificate, self.key)
+        except (OSError, ssl.SSLError) as error:
+            raise BadInput("nats.tls", f"cannot be read: {error}") from None
+        return context
+
+
+class Connection:
+    """A connection that is made again whenever it is lost.
+
+    Parameters
+    ----------
+    server
+        Where to.
+    name
+        Whose it is, for those who look at the server.
+    inbox
+        What the subjects of answers begin with.
+    handlers
+        Who takes messages, by the subjects that are subscribed to.
+    changed
+        Called when there is a connection, with True, and when there is none any more.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        *,
+        name: str,
+        inbox: str,
+        handlers: Mapping[str, Handler],
+        changed: Callable[[bool], None] = lambda _: None,
+    ) -> None:
+        self._server = server
+        self._name = name
+        self._inbox = inbox
+        self._handlers = handlers
+        self._changed = changed
+        self._client: Client | None = None
+        self._lost = asyncio.Event()
+        self._found = asyncio.Event()
+        self._context = server.context()
+        self._queue: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
+        self._waiting_bytes = 0
+        self._closing = False
+        self._tasks = [asyncio.ensure_future(self._keep()), asyncio.ensure_future(self._write())]
+        self.problem = ""
+        """Why there is no connection, as far as it is known."""
+        self.refused = 0
+        """How often the server has said that something is not allowed."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection."""
+        return self._client is not None
+
+    async def wait(self) -> None:
+        """Wait until there is a connection."""
+        await self._found.wait()
+
+    def send(self, subject: str, data: bytes) -> None:
+        """Send something behind what was sent before; it may get lost."""
+        if self._client is None or self._waiting_bytes > _BYTES_MAX:
+            return
+        self._waiting_bytes += len(data)
+        self._queue.put_nowait((subject, data))
+
+    async def request(self, subject: str, data: bytes, *, timeout_s: float) -> bytes:
+        """Return the answer to a question.
+
+        Raises
+        ------
+        OSError
+            When there is none in time.
+        """
+        client = self._client
+        if client is None:
+            raise ConnectionError("there is no connection to NATS")
+        try:
+            return (await client.request(subject, data, timeout=timeout_s)).data
+        except (TimeoutError, nats.errors.Error) as error:
+            raise TimeoutError(f"no answer: {_described(error)}") from None
+
+    async def flush(self) -> None:
+        """Wait until the server has all that was sent, and all that it had for us is here."""
+        while not self._queue.empty():
+            await asyncio.sleep(0)
+        if self._client is not None:
+            with contextlib.suppress(nats.errors.Error, asyncio.TimeoutError):
+                # The library asks the server past what waits to be written; by the answer that
+                # is written, and the second answer comes behind all that it led to.
+                await self._client.flush()
+                await self._client.flush()
+
+    async def close(self) -> None:
+        """End the connection, when all that was sent has left."""
+        if self._client is not None:
+            await self.flush()
+        self._closing = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _keep(self) -> None:
+        wait_s = _RETRY_S
+        # The library may swallow a cancellation.
+        while not self._closing:
+            try:
+                self._client = await self._connect()
+            except (TimeoutError, OSError, nats.errors.Error) as error:
+                self._say(_described(error))
+                await asyncio.sleep(wait_s)
+                wait_s = min(2 * wait_s, _RETRY_S_MAX)
+                continue
+            wait_s = _RETRY_S
+            self.problem = ""
+            self._found.set()
+            self._changed(True)
+            await self._watch(self._client)
+            lost, self._client = self._client, None
+            self._found.clear()
+            await _discard(lost)
+            self._say("the connection was lost")
+            self._changed(False)
+
+    async def _connect(self) -> Client:
+        self._lost.clear()
+
+        async def closed() -> None:
+            self._lost.set()
+
+        async def failed(error: Exception) -> None:
+            if "ermissions" in str(error):
+                self.refused += 1
+            _log.debug("%s: %s", self._name, error)
+
+        client = Client()
+        try:
+            await self._open(client, failed, closed)
+        except BaseException:
+            await _discard(client)
+            raise
+        return client
+
+    async def _watch(self, client: Client) -> None:
+        """Wait until a connection is lost.
+
+        Where the library fails to send the rest of what it has, it does not say that it has
+        closed; so it is asked as well.
+        """
+        while client.is_connected:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_WATCH_S):
+                    await self._lost.wait()
+                return
+
+    async def _open(
+        self,
+        client: Client,
+        failed: Callable[[Exception], Awaitable[None]],
+        closed: Callable[[], Awaitable[None]],
+    ) -> None:
+        await client.connect(
+            list(self._server.urls),
+            name=self._name,
+            user=self._server.user or None,
+            password=self._server.password or None,
+            tls=self._context,
+            allow_reconnect=False,
+            connect_timeout=_CONNECT_S,
+            ping_interval=_PING_S,
+            max_outstanding_pings=_PINGS_MAX,
+            inbox_prefix=self._inbox,
+            error_cb=failed,
+            closed_cb=closed,
+        )
+        for subject, handler in self._handlers.items():
+            await client.subscribe(
+                subject,
+                cb=_asynchronous(handler),
+                pending_msgs_limit=_MESSAGES_MAX,
+                pending_bytes_limit=_BYTES_MAX,
+            )
+        # Whoever hears that there is a connection can rely on hearing everything.
+        await client.flush()
+
+    async def _write(self) -> None:
+        while True:
+            subject, data = await self._queue.get()
+            self._waiting_bytes -= len(data)
+            client = self._client
+            if client is None:
+                continue
+            try:
+                await client.publish(subject, data)
+            except nats.errors.MaxPayloadError:
+                _log.error("%s: a message of %d bytes is too large", self._name, len(data))
+            except (OSError, nats.errors.Error) as error:
+                _log.debug("%s: %s", self._name, error)
+
+    def _say(self, problem: str) -> None:
+        if problem != self.problem:
+            self.problem = problem
+            _log.warning("%s: no connection to NATS: %s", self._name, problem)
+
+
+async def _discard(client: Client) -> None:
+    """Close what is left of a connection."""
+    with contextlib.suppress(OSError, nats.errors.Error):
+        await client.close()
+    # The library forgets a socket whose server has said no, or is gone.
+    transport: Any = client._transport
+    if transport is not None:
+        transport.close()
+        with contextlib.suppress(OSError):
+            await transport.wait_closed()
+
+
+def _asynchronous(handler: Handler) -> Callable[[Msg], Awaitable[None]]:
+    async def handle(message: Msg) -> None:
+        handler(message)
+
+    return handle
+
+
+def _described(error: BaseException) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,98 @@
+"""The process of one broker, from its configuration to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from distributary.errors import DistributaryError
+from distributary.media.pool import Pool
+from distributary.network.config import Config
+from distributary.network.content import ContentStore
+from distributary.network.conversions import PoolConversions
+from distributary.network.host import NetworkHost
+from distributary.network.journal import SqliteJournal
+from distributary.network.subjects import Subjects
+from distributary.network.transfers import Transfers
+
+__all__ = ["STOPPED", "log_to_stderr", "run_broker"]
+
+STOPPED = 4
+"""The exit code of a broker that is not to be started again: somebody has to look at it."""
+
+_log = logging.getLogger(__name__)
+
+
+def log_to_stderr(name: str) -> None:
+    """Have what is worth knowing written on standard error, with the time and by whom."""
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO,
+        format=f"%(asctime)s {name} %(levelname)s %(message)s",
+        force=True,
+    )
+
+
+def run_broker(config: Config, ready: Callable[[], None] = lambda: None) -> int:
+    """Run a broker until it is told to stop, has left or has failed; return its exit code.
+
+    Parameters
+    ----------
+    ready
+        Called when it is there for others.
+    """
+    try:
+        return asyncio.run(_run(config, ready))
+    except DistributaryError as error:
+        _log.error("%s", error)
+        return STOPPED
+
+
+async def _run(config: Config, ready: Callable[[], None]) -> int:
+    loop = asyncio.get_running_loop()
+    ending = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ending.set)
+    config.folder.mkdir(parents=True, exist_ok=True)
+    journal = SqliteJournal(config.folder / "journal.db", config.broker.identity)
+    bytes_max = config.settings.content.content_bytes_max
+    pool = Pool(config.converters.workers, limits=config.converters.limits(bytes_max))
+    transfers = Transfers(ContentStore(config.folder / "content"), bytes_max=bytes_max)
+    host = NetworkHost(
+        config.broker.identity,
+        config.settings,
+        first=(config.surroundings(),),
+        journal=journal,
+        folder=config.folder,
+        room_bytes=config.broker.room_mib * 2**20,
+        subjects=Subjects(config.broker.overlay),
+        server=config.server,
+        convert=PoolConversions(pool, transfers),
+        transfers=transfers,
+    )
+    try:
+        await host.start()
+        told = asyncio.ensure_future(_tell(host, ready))
+        stopping = asyncio.ensure_future(ending.wait())
+        events: list[asyncio.Future[Any]] = [stopping, host.ended]
+        await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
+        reason = host.ended.result() if host.ended.done() else None
+        for task in (told, stopping):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+    finally:
+        await host.close()
+        pool.close()
+    return STOPPED if reason is not None else os.EX_OK
+
+
+async def _tell(host: NetworkHost, ready: Callable[[], None]) -> None:
+    await host.connection.wait()
+    ready()

@@ -1,0 +1,325 @@
+"""The supervisor: a whole overlay on one machine, with its NATS server.
+
+It starts everything, starts again what dies, and stops what it has started. All that must
+survive is in one folder; passwords are new at every start.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import msgspec
+import numpy as np
+
+from distributary.errors import BadInput, DistributaryError
+from distributary.files import replacing
+from distributary.network.children import Children
+from distributary.network.config import read_config
+from distributary.network.process import STOPPED, log_to_stderr, run_broker
+from distributary.network.rehearsal import rehearse
+from distributary.network.server import (
+    free_port,
+    is_listening,
+    server_config,
+    server_program,
+    users_of,
+)
+from distributary.network.subjects import Subjects
+from distributary.topology.identifiers import random_identifiers
+
+__all__ = ["GATEWAY", "OPERATOR", "Operator", "Overlay", "read_operator", "supervise"]
+
+GATEWAY = "gateway"
+OPERATOR = "operator"
+
+_SERVER = "nats"
+_STARTS_S = 60.0
+_STOPS_S = 8.0
+_LOOK_S = 3600.0
+_SERVER_LOOK_S = 0.01
+_OURS = ("brokers", "nats", "logs", "overlay.json", "operator.json")
+
+
+class Overlay(msgspec.Struct, forbid_unknown_fields=True):
+    """What is remembered of an overlay from one start to the next.
+
+    Attributes
+    ----------
+    brokers
+        Everybody's identifier; those who founded it first.
+    founders
+        How many of them did.
+    port
+        Where the NATS server was.
+    """
+
+    overlay: str
+    brokers: list[str]
+    founders: int
+    port: int
+
+
+class Operator(msgspec.Struct, forbid_unknown_fields=True):
+    """How to ask a running overlay how it is.
+
+    Attributes
+    ----------
+    process
+        Of the supervisor.
+    """
+
+    overlay: str
+    brokers: list[str]
+    url: str
+    user: str
+    password: str
+    process: int
+
+
+@dataclass(frozen=True)
+class _Places:
+    state: Path
+
+    @property
+    def logs(self) -> Path:
+        return self.state / "logs"
+
+    @property
+    def server_config(self) -> Path:
+        return self.state / "nats" / "nats.conf"
+
+    @property
+    def overlay(self) -> Path:
+        return self.state / "overlay.json"
+
+    @property
+    def operator(self) -> Path:
+        return self.state / "operator.json"
+
+    def broker(self, name: str) -> Path:
+        return self.state / "brokers" / name
+
+
+def supervise(
+    state: Path,
+    *,
+    brokers: int,
+    port: int,
+    fresh: bool,
+    ready: Callable[[dict[str, object]], None],
+    say: Callable[[str], None],
+) -> None:
+    """Run an overlay until somebody says stop.
+
+    Parameters
+    ----------
+    state
+        The folder of all that survives.
+    brokers
+        How many, at least; there are as many as there were before.
+    port
+        The NATS server's, if it is free.
+    fresh
+        Whether to forget what was there.
+    ready
+        Called with what there is when everything is ready.
+    say
+        Called with a sentence when something happens that nobody has asked for.
+    """
+    program = server_program()
+    try:
+        state.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(str(state), f"cannot be made: {error.strerror}") from None
+    with (state / "lock").open("a+") as lock:
+        _lock(lock, state)
+        places = _Places(state)
+        if fresh:
+            _forget(state)
+        overlay = _overlay(places, brokers, port, say)
+        rehearse()
+        gc.collect()
+        gc.freeze()
+        places.logs.mkdir(exist_ok=True)
+        children = Children(places.logs, final=STOPPED, say=say)
+        try:
+            _run(places, overlay, program, children, ready)
+        finally:
+            children.stop(overlay.brokers, _STOPS_S)
+            children.stop([_SERVER], _STOPS_S)
+            places.operator.unlink(missing_ok=True)
+
+
+def _run(
+    places: _Places,
+    overlay: Overlay,
+    program: Path,
+    children: Children,
+    ready: Callable[[dict[str, object]], None],
+) -> None:
+    end = time.monotonic() + _STARTS_S
+    while not _start_server(places, overlay, program, children, end):
+        # Somebody else was faster at this port.
+        overlay.port = free_port()
+    for name in overlay.brokers:
+        children.add(name, _broker(places.broker(name) / "broker.toml", name))
+    waiting = list(overlay.brokers)
+    while waiting and not children.stop_wanted:
+        children.step(_LOOK_S if not waiting else 1.0)
+        waiting = [name for name in waiting if not children[name].ready]
+        _check(end, waiting, places)
+        over = [name for name in waiting if children[name].over]
+        if over:
+            raise DistributaryError(
+                f"broker {over[0]} cannot start; hint: see {places.logs / over[0]}.log"
+            )
+    if not children.stop_wanted:
+        ready(
+            {
+                "gateway": None,
+                "console": None,
+                "login": None,
+                "nats": f"nats://127.0.0.1:{overlay.port}",
+                "state": str(places.state.absolute()),
+                "token": None,
+                "brokers": {name: children[name].pid for name in overlay.brokers},
+                "server": children[_SERVER].pid,
+            }
+        )
+    while not children.stop_wanted:
+        children.step(_LOOK_S)
+
+
+def _start_server(
+    places: _Places, overlay: Overlay, program: Path, children: Children, end: float
+) -> bool:
+    """Start the NATS server at the port of an overlay; return whether it is there."""
+    name = secrets.token_hex(8)
+    _write_all(places, overlay, name)
+    config = str(places.server_config)
+
+    def serve(_: Callable[[], None]) -> int:
+        os.execv(program, [str(program), "-c", config])  # noqa: S606, our own program
+
+    server = children.add(_SERVER, serve, again=False)
+    while not is_listening(overlay.port, name) and not children.stop_wanted:
+        children.step(_SERVER_LOOK_S)
+        _check(end, [_SERVER], places)
+        if server.pid is None:
+            return False
+    server.again = True
+    return True
+
+
+def _broker(path: Path, name: str) -> Callable[[Callable[[], None]], int]:
+    def run(ready: Callable[[], None]) -> int:
+        log_to_stderr(name)
+        return run_broker(read_config(path, {}), ready)
+
+    return run
+
+
+def _check(end: float, waiting: list[str], places: _Places) -> None:
+    if time.monotonic() > end and waiting:
+        raise DistributaryError(
+            f"{waiting[0]} was not ready within {_STARTS_S:g} s; hint: see {places.logs}"
+        )
+
+
+def _lock(lock: IO[str], state: Path) -> None:
+    try:
+        # Of this process alone: one that is forked does not keep it.
+        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise BadInput(
+            str(state), "is in use by another overlay", hint="give another folder by --state"
+        ) from None
+
+
+def _forget(state: Path) -> None:
+    for name in _OURS:
+        path = state / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _overlay(places: _Places, count: int, port: int, say: Callable[[str], None]) -> Overlay:
+    """Return the overlay as it was, with further brokers if there are to be more."""
+    if not places.overlay.exists():
+        names = list(random_identifiers(count, np.random.default_rng()))
+        overlay = Overlay("up", names, count, free_port(port))
+    else:
+        try:
+            overlay = msgspec.json.decode(places.overlay.read_bytes(), type=Overlay)
+        except msgspec.DecodeError as error:
+            raise BadInput(
+                str(places.overlay), f"cannot be read: {error}", hint="--fresh begins anew"
+            ) from None
+        if len(overlay.brokers) > count:
+            say(f"{places.state} has {len(overlay.brokers)} brokers, and all of them are started")
+        while len(overlay.brokers) < count:
+            (name,) = random_identifiers(1, np.random.default_rng())
+            if name not in overlay.brokers:
+                overlay.brokers.append(name)
+        overlay.port = free_port(overlay.port)
+    return overlay
+
+
+def _write_all(places: _Places, overlay: Overlay, server: str) -> None:
+    """Write the configuration of everybody, and what is remembered."""
+    _write(places.overlay, msgspec.json.encode(overlay).decode())
+    subjects = Subjects(overlay.overlay)
+    users = users_of(subjects, overlay.brokers, gateways=[GATEWAY], operators=[OPERATOR])
+    config = server_config(name=server, port=overlay.port, users=users.values())
+    _write(places.server_config, config)
+    url = f"nats://127.0.0.1:{overlay.port}"
+    founders = overlay.brokers[: overlay.founders]
+    for name in overlay.brokers:
+        folder = places.broker(name)
+        joins = (
+            f"members = {json.dumps(founders)}"
+            if name in founders
+            else f"contact = {json.dumps(founders[0])}"
+        )
+        _write(folder / "password", users[name].password)
+        _write(
+            folder / "broker.toml",
+            f"# Written by `distributary up` at every start.\n"
+            f'[broker]\nidentity = "{name}"\noverlay = "{overlay.overlay}"\n{joins}\n\n'
+            f'[nats]\nurls = ["{url}"]\nuser = "{name}"\npassword_file = "password"\n',
+        )
+    operator = Operator(
+        overlay.overlay, overlay.brokers, url, OPERATOR, users[OPERATOR].password, os.getpid()
+    )
+    _write(places.operator, msgspec.json.encode(operator).decode())
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file that only its owner can read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path, str(path)) as draft:
+        draft.touch(mode=0o600)
+        draft.write_text(text, encoding="utf-8")
+
+
+def read_operator(state: Path) -> Operator:
+    """Return how to ask the overlay that runs in a folder."""
+    try:
+        data = (state / "operator.json").read_bytes()
+        return msgspec.json.decode(data, type=Operator)
+    except (OSError, msgspec.DecodeError):
+        raise BadInput(
+            str(state), "has no overlay that runs", hint="distributary up starts one"
+        ) from None

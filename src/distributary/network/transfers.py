@@ -1,0 +1,228 @@
+"""Transfers: content from host to host, and from clients, in chunks below what NATS takes.
+
+Several chunks are under way, so that a long way does not make it slow, and they are written in
+order, so that a break costs only what was under way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from distributary.broker.blob import Blob, is_digest
+from distributary.broker.encoding import journal_key
+from distributary.errors import DistributaryError, PeerMisbehaved
+from distributary.network.connection import Connection
+from distributary.network.content import ContentStore, Draft, WrongContent
+from distributary.network.requests import (
+    CHUNK_BYTES,
+    Answer,
+    GetChunk,
+    Given,
+    NotGiven,
+    PutChunk,
+    Received,
+    Request,
+    decode_answer,
+    encode_request,
+)
+
+__all__ = ["TransferFailed", "Transfers", "ask", "chunks", "put_content"]
+
+_CHUNKS_UNDER_WAY = 6
+_ANSWER_S = 5.0
+# How many clients may put content at the same time; each has an open file.
+_PUTS_MAX = 256
+
+_Result = TypeVar("_Result")
+
+
+class TransferFailed(DistributaryError):
+    """Content could not be fetched.
+
+    Attributes
+    ----------
+    lasting
+        Whether it would be no use to try again.
+    """
+
+    def __init__(self, reason: str, *, lasting: bool) -> None:
+        self.lasting = lasting
+        super().__init__(reason)
+
+
+async def ask(connection: Connection, subject: str, request: Request) -> Answer:
+    """Return what a host answers.
+
+    Raises
+    ------
+    TransferFailed
+        When it does not, or makes no sense.
+    """
+    try:
+        data = await connection.request(subject, encode_request(request), timeout_s=_ANSWER_S)
+        return decode_answer(data)
+    except (OSError, PeerMisbehaved) as error:
+        raise TransferFailed(str(error), lasting=False) from None
+
+
+async def put_content(
+    connection: Connection, subject: str, client: str, blob: Blob, data: bytes
+) -> None:
+    """Put content to a home for a client, from where an earlier try has got to.
+
+    Raises
+    ------
+    TransferFailed
+        When it is not taken.
+    """
+    there = 0
+    chunk = b""
+    while True:
+        message = PutChunk(client, blob.media_type, blob.digest, blob.size_bytes, there, chunk)
+        answer = await ask(connection, subject, message)
+        if isinstance(answer, NotGiven):
+            raise TransferFailed(answer.reason, lasting=answer.lasting)
+        if not isinstance(answer, Received):
+            raise TransferFailed("an answer to something else", lasting=True)
+        there = answer.there
+        if there >= blob.size_bytes:
+            return
+        chunk = data[there : there + CHUNK_BYTES]
+
+
+async def chunks(
+    connection: Connection, subject: str, blob: Blob, there: int = 0
+) -> AsyncIterator[bytes]:
+    """Yield the bytes of content from the host that has this subject, in order.
+
+    Parameters
+    ----------
+    there
+        How many of the first need not come.
+
+    Raises
+    ------
+    TransferFailed
+        When the host does not have it, or does not answer.
+    """
+    under_way: deque[asyncio.Task[Answer]] = deque()
+    asked = there
+    try:
+        while there < blob.size_bytes:
+            while len(under_way) < _CHUNKS_UNDER_WAY and asked < blob.size_bytes:
+                request = GetChunk(blob.digest, asked, CHUNK_BYTES)
+                under_way.append(asyncio.ensure_future(ask(connection, subject, request)))
+                asked += CHUNK_BYTES
+            answer = await under_way.popleft()
+            if isinstance(answer, NotGiven):
+                raise TransferFailed(answer.reason, lasting=answer.lasting)
+            wanted = min(CHUNK_BYTES, blob.size_bytes - there)
+            if not isinstance(answer, Given) or len(answer.data) != wanted:
+                raise TransferFailed("other bytes than were asked for", lasting=True)
+            there += wanted
+            yield answer.data
+    finally:
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+
+class Transfers:
+    """What goes into the store of one host, and out of it.
+
+    Parameters
+    ----------
+    store
+        Where content is.
+    bytes_max
+        How large content may be.
+    """
+
+    def __init__(self, store: ContentStore, *, bytes_max: int) -> None:
+        self.store = store
+        self._bytes_max = bytes_max
+        # Syncs take their time, and the disk has one head anyway.
+        self._thread = ThreadPoolExecutor(1, "content")
+        self._puts: dict[str, Draft] = {}
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._thread.shutdown(wait=True, cancel_futures=True)
+        for draft in self._puts.values():
+            draft.close()
+
+    async def do(self, call: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Do something with files beside the loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
+
+    async def fetch(self, connection: Connection, subject: str, blob: Blob) -> None:
+        """Get content from the host that has this subject.
+
+        Raises
+        ------
+        TransferFailed
+            When that does not have it, or does not answer.
+        """
+        if blob.size_bytes > self._bytes_max:
+            raise TransferFailed(f"it has {blob.size_bytes:,} bytes", lasting=True)
+        if await self.do(self.store.size, blob.digest) is not None:
+            return
+        draft = await self.do(self.store.draft, blob.digest, blob.size_bytes, "fetched")
+        try:
+            async for data in chunks(connection, subject, blob, draft.there):
+                await self.do(draft.write, data)
+            await self.do(draft.finish)
+        except WrongContent as error:
+            # What was left of an earlier try may be to blame.
+            raise TransferFailed(str(error), lasting=draft.resumed == 0) from None
+        except OSError as error:
+            raise TransferFailed(f"it cannot be kept: {error}", lasting=False) from None
+        finally:
+            await self.do(draft.close)
+
+    async def give(self, request: GetChunk) -> Answer | None:
+        """Return bytes that somebody asks for; None if they are not there."""
+        if not is_digest(request.digest) or request.offset < 0:
+            return NotGiven("there is no such content", lasting=True)
+        count = min(max(request.count, 0), CHUNK_BYTES)
+        try:
+            return Given(await self.do(self.store.read, request.digest, request.offset, count))
+        except FileNotFoundError:
+            return None
+
+    async def take(self, request: PutChunk) -> Received | NotGiven:
+        """Take bytes that a client puts."""
+        if not is_digest(request.digest) or request.size_bytes < 0:
+            return NotGiven("that is no content", lasting=True)
+        if request.size_bytes > self._bytes_max:
+            reason = f"it has {request.size_bytes:,} bytes; at most {self._bytes_max:,} are taken"
+            return NotGiven(reason, lasting=True)
+        try:
+            return Received(await self.do(self._take, request))
+        except WrongContent as error:
+            return NotGiven(str(error), lasting=True)
+        except OSError as error:
+            return NotGiven(f"it cannot be kept: {error.strerror}", lasting=False)
+
+    def _take(self, request: PutChunk) -> int:
+        # Each client has a draft of its own. Who has sent nothing is not told how far somebody
+        # else is, nor that the bytes are known already: a digest is no oracle.
+        name = journal_key(request.client)
+        key = f"{request.digest} {name}"
+        draft = self._puts.pop(key, None)
+        if draft is None:
+            while len(self._puts) >= _PUTS_MAX:
+                self._puts.pop(next(iter(self._puts))).close()
+            draft = self.store.draft(request.digest, request.size_bytes, name)
+        if request.offset == draft.there and draft.there + len(request.data) <= draft.size_bytes:
+            draft.write(request.data)
+        if draft.there < draft.size_bytes:
+            self._puts[key] = draft
+            return draft.there
+        with draft:
+            draft.finish()
+        return draft.there

@@ -1,0 +1,80 @@
+"""Events through real brokers: once each, in order, whatever is killed meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.live.overlays import RunningOverlay, running_overlay
+from tests.live.traffic import Traffic, event
+
+from distributary.broker.client import Delivery
+from distributary.network.client import Numbered, WasRefused
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def overlay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningOverlay]:
+    with running_overlay(tmp_path_factory.mktemp("live") / "state", brokers=5) as overlay:
+        yield overlay
+
+
+def test_everybody_gets_everything_once_and_in_order(overlay: RunningOverlay) -> None:
+    async def run() -> None:
+        async with overlay.gate() as gate:
+            traffic = Traffic(gate, overlay.brokers)
+            await traffic.subscribe(10, kind="t")
+            await asyncio.gather(*(traffic.publish(f"a{k}", 100) for k in range(3)))
+            await traffic.settled()
+
+    asyncio.run(run())
+
+
+def test_only_what_matches_comes_and_a_bad_event_is_refused(overlay: RunningOverlay) -> None:
+    got: list[str] = []
+
+    def deliver(message: Numbered) -> None:
+        assert isinstance(message, Delivery)
+        got.append(message.event)
+
+    async def run() -> None:
+        async with overlay.gate() as gate:
+            subscriber = gate.client("few", overlay.brokers[0], deliver)
+            await subscriber.subscribe({"id": "few", "filters": [{"exact": {"type": "only"}}]})
+            publisher = gate.client("many", overlay.brokers[1])
+            with pytest.raises(WasRefused, match="publication"):
+                await publisher.publish('{"specversion": "1.0", "id": "1"}')
+            answers = [
+                publisher.publish(event("/many", number, "only" if number % 3 == 0 else "other"))
+                for number in range(30)
+            ]
+            await asyncio.gather(*answers)
+            status = await subscriber.status("few")
+            while status is None or status.last < 10:
+                status = await subscriber.status("few")
+            await subscriber.unsubscribe("few")
+            assert await subscriber.status("few") is None
+
+    asyncio.run(run())
+    assert [json.loads(text)["id"] for text in got] == [str(number) for number in range(0, 30, 3)]
+
+
+def test_nothing_is_lost_when_brokers_and_the_server_are_killed(tmp_path: Path) -> None:
+    async def run(overlay: RunningOverlay) -> None:
+        async with overlay.gate() as gate:
+            traffic = Traffic(gate, overlay.brokers)
+            await traffic.subscribe(8)
+            for victim in [*overlay.brokers[:3], "nats", overlay.brokers[1]]:
+                under_way = [asyncio.ensure_future(traffic.publish(f"p{k}", 60)) for k in range(4)]
+                while sum(map(len, traffic.accepted.values())) % 240 < 40:
+                    await asyncio.sleep(0.005)
+                await asyncio.to_thread(overlay.kill, victim)
+                await asyncio.gather(*under_way)
+            await traffic.settled()
+
+    with running_overlay(tmp_path / "state", brokers=4) as overlay:
+        asyncio.run(run(overlay))
