@@ -16,7 +16,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 PATHS = sorted(SCENARIOS.glob("*.toml"))
 SMALL = [path for path in PATHS if read_scenario(path).size == "small"]
 LARGE = [path for path in PATHS if path not in SMALL]
-SEEDS = 4
+SEEDS = 2
 SEEDS_FULL = 200
 # A publisher's next home overtook its lost one; a root came back after another had served; a
 # publication was forgotten before the root that had come back was offered it. A client came back
