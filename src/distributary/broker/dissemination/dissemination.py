@@ -240,8 +240,8 @@ class Dissemination(Part):
         sequence = self._sequence(item)
         if sequence.is_new(offer):
             self._backlog.each(self._take_ready, (item.sequence,), turn)
-            if sequence.waits(item.number):
-                self._early_offers.enter(offer, self._sequences)
+            # Not before: what is about to be taken must not give way to what follows it.
+            self._backlog.each(self._count_early, (offer,), turn)
             return
         task = self._tasks.get(item.identity)
         if task is None:
@@ -259,6 +259,12 @@ class Dissemination(Part):
         known = self._sequences.get(item.sequence)
         taken = known is not None and known.following is not None and item.number < known.following
         return not taken and item.identity not in self._tasks
+
+    def _count_early(self, offer: Offer, turn: Turn) -> None:
+        """Have an item wait for one before it, in the place of others if need be."""
+        sequence = self._sequences.get(offer.item.sequence)
+        if sequence is not None and sequence.waits(offer.item.number):
+            self._early_offers.enter(offer, self._sequences)
 
     def _take_ready(self, key: tuple[str, str, int, int], turn: Turn) -> None:
         """Take the next item of a series, if it is there, and go on with the one after it."""

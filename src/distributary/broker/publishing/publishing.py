@@ -319,6 +319,8 @@ class Publishing(Part):
         """Offer a publication again when its root should have room for it."""
         kept = self._kept.get(message.identity)
         if kept is not None and kept.offered_to == sender:
+            # That is an answer: should it give way to others then, it is offered again soon.
+            kept.repeats = 0
             self._look_at(kept, turn.now_ns + message.wait_ns)
 
     def _settled(self, message: Settled, sender: Address, turn: Turn) -> None:
