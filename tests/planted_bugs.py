@@ -214,7 +214,7 @@ class TakesAsTheyCome(Publishing):
         return {**super().handlers(), Publish: self._at_once}
 
     def _at_once(self, message: Publish, sender: Address, turn: Turn) -> None:
-        assert self._intake._take(message, sender, None, turn), "it has room for everything"
+        assert self._intake._take(message, sender, None, turn) is None, "it has room for all"
 
 
 class OffersOnce(Publishing):
@@ -691,7 +691,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("converters", "selection", AnswersAnotherLife),
     Bug("crash-restart", ONCE, forgets(Membership, Known), rare=True),
     Bug("pipeline-crash", ONCE, CountsFromOne),
-    Bug("reboot", ONCE, forgets(Publishing, KeptRecord, SettlementRecord)),
+    Bug("reboot", "content", forgets(Publishing, KeptRecord, SettlementRecord)),
     Bug("pipeline-crash", "order", TakesAsTheyCome),
     Bug("foreign", "sources", ignores(Publishing, SourceOwners)),
     Bug("split-late", ONCE, OffersOnce),

@@ -74,7 +74,11 @@ def test_each_format_crosses_each_link_of_the_tree_once_and_costs_what_the_plan_
     for (holder, broker, _), size_bytes in simulation.world.transfers.fetched_bytes.items():
         fetched[holder, broker] += size_bytes
     assert sum(expected.values()) > 0
-    assert fetched == +expected
+    # A plan is used again for content that is up to a tenth larger or smaller.
+    assert fetched.keys() == (+expected).keys()
+    assert all(
+        size_bytes == pytest.approx(fetched[k], rel=0.1) for k, size_bytes in expected.items()
+    )
     document = report_of(simulation)
     from_homes = sum(
         entry.size_bytes / MEGABYTE * costs[entry.home, root]
@@ -83,4 +87,4 @@ def test_each_format_crosses_each_link_of_the_tree_once_and_costs_what_the_plan_
         if entry.publication.identity == (told.source, told.id) and entry.home != root
     )
     on_trees = document["content"]["transmission"] - from_homes
-    assert on_trees + saved == pytest.approx(document["cost"]["transmission"], rel=1e-5)
+    assert on_trees + saved == pytest.approx(document["cost"]["transmission"], rel=0.1)
