@@ -14,9 +14,7 @@ from distributary.broker.blob import Blob
 from distributary.broker.content.messages import ContentArrived
 from distributary.broker.dissemination.messages import ContentLost, Offer, Taken
 from distributary.broker.encoding import decode
-from distributary.broker.host import (
-    OrderMove,
-)
+from distributary.broker.host import Leave, OrderMove
 from distributary.broker.links.messages import Hop, Routed
 from distributary.broker.membership.messages import Status
 from distributary.simulator.content_store import FetchFault
@@ -158,6 +156,45 @@ def test_a_publication_whose_home_is_lost_before_anybody_has_its_content_is_unde
     assert sorted(world.got("s")) == [("1", None), ("2", "application/json")] or sorted(
         (name, kind is None) for name, kind in world.got("s")
     ) == [("1", True), ("2", False)]
+
+
+def test_a_home_that_leaves_stays_until_the_root_has_the_content() -> None:
+    """Everybody has heard that it leaves, and the root has yet to fetch what it offers."""
+    world = Overlay(4)
+    root, home, other = world.apart()
+    world.subscribe("s", other)
+    world.run_s(3)
+    left: list[str] = []
+    world.world.when_left[home] = lambda: left.append(home)
+    busy: list[FetchFault] = [FetchFault("busy", lasting=False)]
+    world.world.transfers.obstacles.append(lambda *_: busy[0] if busy else None)
+    world.publish("1", home)
+    world.run_s(1)
+    world.world.tell(home, Leave(), sender=HOST)
+    world.run_s(1)
+    assert world.overlay.membership(root).status(home) is Status.LEFT
+    assert left == []
+    busy.clear()
+    world.run_s(10)
+    assert world.got("s") == [("1", PDF)]
+    assert left == [home]
+    assert world.violations() == []
+
+
+def test_content_of_a_home_that_has_left_and_is_gone_is_not_waited_for() -> None:
+    world = Overlay(4)
+    _, home, other = world.apart()
+    world.subscribe("s", other)
+    world.run_s(3)
+    busy = FetchFault("busy", lasting=False)
+    world.world.transfers.obstacles.append(lambda *_: busy)
+    world.publish("1", home)
+    world.run_s(1)
+    world.world.tell(home, Leave(), sender=HOST)
+    world.run_s(1)
+    world.world.crash(home)
+    world.run_s(60)
+    assert world.got("s") == [("1", None)]
 
 
 def test_the_next_root_fetches_from_the_publishers_home_again() -> None:

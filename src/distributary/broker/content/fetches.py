@@ -4,6 +4,9 @@ Content is fetched once, however many wait for it. Each of them may name a broke
 sender of a portion, or the home of a publication. One of these is asked, the next one when that
 fails for good, and when it fails for now they are asked in turn, with growing pauses. Whoever
 waits is told when the bytes are there, or when nobody is left who could have them.
+
+Whoever leaves in good order stays until others have what only it has. So it may be asked, but
+one that does not answer a few times is not there any more.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ __all__ = ["Fetches"]
 
 _RETRY_NS = 500_000_000
 _RETRY_NS_MAX = 16_000_000_000
+# How often one who is leaving may fail for now before it counts as gone.
+_LEFT_FAILURES_MAX = 4
 _LOST = "every broker that had it is lost"
 
 Call = Callable[..., None]
@@ -173,8 +178,9 @@ class Fetches:
         self._end(digest, "", turn)
 
     def gone(self, brokers: Iterable[str], turn: Turn) -> None:
-        """Ask nobody who is lost for ever."""
-        lost = set(brokers)
+        """Ask nobody who is lost for ever; who leaves may still have what it has said it has."""
+        status = self._core.membership.status
+        lost = {broker for broker in brokers if status(broker) is not Status.LEFT}
         for digest in list(self):
             fetch = self._fetches[digest]
             asked = fetch.holders[:1]
@@ -192,7 +198,12 @@ class Fetches:
     def _may_have(self, holder: str) -> bool:
         if holder == self._core.identity:
             return False
-        return self._core.membership.status(holder) not in (Status.LOST, Status.LEFT)
+        return self._core.membership.status(holder) is not Status.LOST
+
+    def _has_left(self, fetch: _Fetch, holder: str) -> bool:
+        """Whether one who fails for now will do so for ever."""
+        left = self._core.membership.status(holder) is Status.LEFT
+        return left and fetch.failures >= _LEFT_FAILURES_MAX
 
     def _is_stuck(self, fetch: _Fetch) -> bool:
         """Whether there is reason to try somebody else than who is asked."""
@@ -233,7 +244,7 @@ class Fetches:
             return
         asked = fetch.holders.pop(0)
         fetch.reason = answer.reason
-        if answer.lasting:
+        if answer.lasting or self._has_left(fetch, asked):
             self._later(fetch, turn.now_ns)
             return
         fetch.holders.append(asked)
