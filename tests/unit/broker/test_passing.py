@@ -285,6 +285,28 @@ def test_what_is_too_large_to_be_gathered_goes_over_the_link() -> None:
     assert letters(overlay, other).received == {(one, note.text): 1}
 
 
+def test_no_more_is_gathered_than_a_peer_can_handle_in_a_turn() -> None:
+    """A home that is back confirms thousands of items at once, for each of which a root writes."""
+    overlay = Overlay(2, parts={"letters": Letters})
+    one, other = overlay.members
+    told: list[Gathered] = []
+    overlay.world.listeners.append(
+        lambda sender, to, message, _: (
+            told.append(message) if sender == one and isinstance(message, Gathered) else None
+        )
+    )
+
+    def tell(turn: Turn) -> None:
+        for number in range(1000):
+            overlay.broker(one).core.links.tell_soon(other, Note(str(number)), turn)
+
+    overlay.in_turn(one, tell)
+    overlay.run_s(1)
+    assert letters(overlay, other).received == {(one, str(number)): 1 for number in range(1000)}
+    assert max(len(message.messages) for message in told) <= 128
+    assert len(told) <= 1000 // 128 + 1
+
+
 def test_a_sender_learns_how_long_the_way_is_and_sends_nothing_twice() -> None:
     way = Way()
     way.overlay.network.byte_ns = 100_000

@@ -28,6 +28,8 @@ GATHERED_SINCE = 2
 # More does not wait: a peer's window must not be used up by what it could have heard of.
 _ACKNOWLEDGEMENTS_MAX = 64
 _BYTES_MAX = 64 * 2**10
+# Who gets them handles all in one turn, and what it does for each takes longer than to read it.
+_MESSAGES_MAX = 128
 
 
 class Gathering:
@@ -71,7 +73,7 @@ class Gathering:
         waiting = self._messages.setdefault(peer, [])
         waiting.append((message, encoded))
         self._bytes[peer] += len(encoded)
-        if self._bytes[peer] >= _BYTES_MAX:
+        if self._bytes[peer] >= _BYTES_MAX or len(waiting) >= _MESSAGES_MAX:
             self.flush(peer, turn)
         elif len(waiting) == 1 and peer not in self._acknowledgements:
             self._leaving.keep(peer, turn.now_ns + self._wait_ns)
