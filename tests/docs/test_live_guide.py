@@ -28,6 +28,8 @@ def test_the_reference_is_what_the_code_has() -> None:
         ("status", "How it is"),
         ("doctor", "When something is wrong"),
         ("broker", "Several machines"),
+        ("backup", "Backup"),
+        ("restore", "Restore"),
     ],
 )
 def test_the_guide_has_every_option_and_no_other(

@@ -9,6 +9,7 @@ import typer
 
 from distributary import __version__
 from distributary.cli import (
+    backup,
     broker,
     calibrate,
     compare,
@@ -19,6 +20,7 @@ from distributary.cli import (
     match,
     pipeline,
     place,
+    restore,
     samples,
     simulate,
     status,
@@ -100,6 +102,12 @@ app.command("broker", epilog=broker.EXAMPLES, short_help="Run one broker.")(brok
 app.command("status", epilog=status.EXAMPLES, short_help="Ask brokers how they are.")(status.status)
 app.command("doctor", epilog=doctor.EXAMPLES, short_help="Look for what is wrong here.")(
     doctor.doctor
+)
+app.command("backup", epilog=backup.EXAMPLES, short_help="Copy an overlay to a folder.")(
+    backup.backup
+)
+app.command("restore", epilog=restore.EXAMPLES, short_help="Bring an overlay back.")(
+    restore.restore
 )
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(generate.app, name="generate")

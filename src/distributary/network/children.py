@@ -15,7 +15,8 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -101,9 +102,14 @@ class Children:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._stop_asked)
+        self.copy_wanted = False
+        signal.signal(signal.SIGUSR1, self._copy_asked)
 
     def _stop_asked(self, *_: object) -> None:
         self.stop_wanted = True
+
+    def _copy_asked(self, *_: object) -> None:
+        self.copy_wanted = True
 
     def __getitem__(self, name: str) -> Child:
         return self._children[name]
@@ -144,6 +150,26 @@ class Children:
             end = time.monotonic() + seconds
             while any(child.pid is not None for child in children) and time.monotonic() < end:
                 self.step(end - time.monotonic())
+
+    @contextmanager
+    def standing_still(self, names: list[str]) -> Iterator[None]:
+        """Have processes do nothing for a while; those that die meanwhile are started after it."""
+        stopped: list[int] = []
+        try:
+            for name in names:
+                child = self._children[name]
+                if child.pid is not None:
+                    os.kill(child.pid, signal.SIGSTOP)
+                    stopped.append(child.pid)
+                    # Only when this says so do all its threads stand still.
+                    _, status = os.waitpid(child.pid, os.WUNTRACED)
+                    if not os.WIFSTOPPED(status):
+                        stopped.pop()
+                        self._died(child, os.waitstatus_to_exitcode(status))
+            yield
+        finally:
+            for pid in stopped:
+                os.kill(pid, signal.SIGCONT)
 
     def _is_due(self, child: Child) -> bool:
         return child.pid is None and child.again and not child.over
@@ -196,7 +222,13 @@ class Children:
     def _become(self, child: Child, parent: int) -> None:
         """Be a process of its own: with its own log, and not one of the terminal's."""
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in (
+            signal.SIGCHLD,
+            signal.SIGTERM,
+            signal.SIGINT,
+            signal.SIGHUP,
+            signal.SIGUSR1,
+        ):
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
         for descriptor in (self._told_read, self._woken_read, self._woken_write):

@@ -15,7 +15,7 @@ from typing import IO
 from distributary.broker.blob import is_digest
 from distributary.errors import DistributaryError
 
-__all__ = ["ContentStore", "Draft", "WrongContent"]
+__all__ = ["ContentStore", "Draft", "WrongContent", "digest_of_file"]
 
 _DRAFT = ".part"
 _DRAFT_S = 86_400.0
@@ -24,6 +24,12 @@ _READ_BYTES = 2**20
 
 class WrongContent(DistributaryError):
     """Bytes are not what their digest says."""
+
+
+def digest_of_file(path: Path) -> str:
+    """Return the digest of what is in a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class ContentStore:

@@ -13,16 +13,16 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import msgspec
 import numpy as np
 
 from distributary.errors import BadInput, DistributaryError
-from distributary.files import replacing
+from distributary.files import naming, replacing
 from distributary.network.children import Children
 from distributary.network.config import read_config
 from distributary.network.process import STOPPED, log_to_stderr, run_broker
@@ -34,20 +34,35 @@ from distributary.network.server import (
     server_program,
     users_of,
 )
+from distributary.network.snapshot import take_snapshot
 from distributary.network.subjects import Subjects
 from distributary.topology.identifiers import random_identifiers
 
-__all__ = ["GATEWAY", "OPERATOR", "Operator", "Overlay", "read_operator", "supervise"]
+__all__ = [
+    "GATEWAY",
+    "OPERATOR",
+    "SNAPSHOT",
+    "Operator",
+    "Overlay",
+    "forget",
+    "locked",
+    "read_operator",
+    "read_overlay",
+    "supervise",
+    "write_private",
+]
 
 GATEWAY = "gateway"
 OPERATOR = "operator"
+SNAPSHOT = "snapshot"
+"""The folder in that of the state to which everything is copied when SIGUSR1 comes."""
 
 _SERVER = "nats"
 _STARTS_S = 60.0
 _STOPS_S = 8.0
 _LOOK_S = 3600.0
 _SERVER_LOOK_S = 0.01
-_OURS = ("brokers", "nats", "logs", "overlay.json", "operator.json")
+_OURS = ("brokers", "nats", "logs", "overlay.json", "operator.json", SNAPSHOT)
 
 
 class Overlay(msgspec.Struct, forbid_unknown_fields=True):
@@ -141,11 +156,12 @@ def supervise(
         state.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(str(state), f"cannot be made: {error.strerror}") from None
-    with (state / "lock").open("a+") as lock:
-        _lock(lock, state)
+    with locked(state):
         places = _Places(state)
+        # Of one that was killed.
+        places.operator.unlink(missing_ok=True)
         if fresh:
-            _forget(state)
+            forget(state)
         overlay = _overlay(places, brokers, port, say)
         rehearse()
         gc.collect()
@@ -153,7 +169,7 @@ def supervise(
         places.logs.mkdir(exist_ok=True)
         children = Children(places.logs, final=STOPPED, say=say)
         try:
-            _run(places, overlay, program, children, ready)
+            _run(places, overlay, program, children, ready, say)
         finally:
             children.stop(overlay.brokers, _STOPS_S)
             children.stop([_SERVER], _STOPS_S)
@@ -166,6 +182,7 @@ def _run(
     program: Path,
     children: Children,
     ready: Callable[[dict[str, object]], None],
+    say: Callable[[str], None],
 ) -> None:
     end = time.monotonic() + _STARTS_S
     while not _start_server(places, overlay, program, children, end):
@@ -198,6 +215,13 @@ def _run(
         )
     while not children.stop_wanted:
         children.step(_LOOK_S)
+        if children.copy_wanted:
+            children.copy_wanted = False
+            try:
+                with children.standing_still(overlay.brokers):
+                    take_snapshot(places.state, places.state / SNAPSHOT, overlay.brokers)
+            except OSError as error:
+                say(f"{places.state / SNAPSHOT} cannot be written: {error.strerror}")
 
 
 def _start_server(
@@ -236,17 +260,22 @@ def _check(end: float, waiting: list[str], places: _Places) -> None:
         )
 
 
-def _lock(lock: IO[str], state: Path) -> None:
-    try:
-        # Of this process alone: one that is forked does not keep it.
-        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise BadInput(
-            str(state), "is in use by another overlay", hint="give another folder by --state"
-        ) from None
+@contextmanager
+def locked(state: Path) -> Iterator[None]:
+    """Have a folder to oneself."""
+    with (state / "lock").open("a+") as lock:
+        try:
+            # Of this process alone: one that is forked does not keep it.
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise BadInput(
+                str(state), "is in use by another overlay", hint="give another folder by --state"
+            ) from None
+        yield
 
 
-def _forget(state: Path) -> None:
+def forget(state: Path) -> None:
+    """Delete what there is of an overlay."""
     for name in _OURS:
         path = state / name
         if path.is_dir():
@@ -255,18 +284,24 @@ def _forget(state: Path) -> None:
             path.unlink(missing_ok=True)
 
 
+def read_overlay(path: Path) -> Overlay:
+    """Return what is remembered of an overlay."""
+    with naming(path):
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=Overlay)
+        except msgspec.DecodeError as error:
+            raise BadInput(
+                "document", f"cannot be read: {error}", hint="--fresh begins anew"
+            ) from None
+
+
 def _overlay(places: _Places, count: int, port: int, say: Callable[[str], None]) -> Overlay:
     """Return the overlay as it was, with further brokers if there are to be more."""
     if not places.overlay.exists():
         names = list(random_identifiers(count, np.random.default_rng()))
         overlay = Overlay("up", names, count, free_port(port))
     else:
-        try:
-            overlay = msgspec.json.decode(places.overlay.read_bytes(), type=Overlay)
-        except msgspec.DecodeError as error:
-            raise BadInput(
-                str(places.overlay), f"cannot be read: {error}", hint="--fresh begins anew"
-            ) from None
+        overlay = read_overlay(places.overlay)
         if len(overlay.brokers) > count:
             say(f"{places.state} has {len(overlay.brokers)} brokers, and all of them are started")
         while len(overlay.brokers) < count:
@@ -279,11 +314,11 @@ def _overlay(places: _Places, count: int, port: int, say: Callable[[str], None])
 
 def _write_all(places: _Places, overlay: Overlay, server: str) -> None:
     """Write the configuration of everybody, and what is remembered."""
-    _write(places.overlay, msgspec.json.encode(overlay).decode())
+    write_private(places.overlay, msgspec.json.encode(overlay).decode())
     subjects = Subjects(overlay.overlay)
     users = users_of(subjects, overlay.brokers, gateways=[GATEWAY], operators=[OPERATOR])
     config = server_config(name=server, port=overlay.port, users=users.values())
-    _write(places.server_config, config)
+    write_private(places.server_config, config)
     url = f"nats://127.0.0.1:{overlay.port}"
     founders = overlay.brokers[: overlay.founders]
     for name in overlay.brokers:
@@ -293,8 +328,8 @@ def _write_all(places: _Places, overlay: Overlay, server: str) -> None:
             if name in founders
             else f"contact = {json.dumps(founders[0])}"
         )
-        _write(folder / "password", users[name].password)
-        _write(
+        write_private(folder / "password", users[name].password)
+        write_private(
             folder / "broker.toml",
             f"# Written by `distributary up` at every start.\n"
             f'[broker]\nidentity = "{name}"\noverlay = "{overlay.overlay}"\n{joins}\n\n'
@@ -303,10 +338,10 @@ def _write_all(places: _Places, overlay: Overlay, server: str) -> None:
     operator = Operator(
         overlay.overlay, overlay.brokers, url, OPERATOR, users[OPERATOR].password, os.getpid()
     )
-    _write(places.operator, msgspec.json.encode(operator).decode())
+    write_private(places.operator, msgspec.json.encode(operator).decode())
 
 
-def _write(path: Path, text: str) -> None:
+def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner can read."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path, str(path)) as draft:
