@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -32,7 +33,9 @@ _STARTS_S = 30.0
 class NatsServer:
     """A server that can be killed and started again on its port."""
 
-    def __init__(self, folder: Path, users: Iterable[User]) -> None:
+    def __init__(
+        self, folder: Path, users: Iterable[User], *, tls: Mapping[str, str] | None = None
+    ) -> None:
         try:
             self._program = server_program()
         except MissingPackage as error:
@@ -40,7 +43,8 @@ class NatsServer:
         self.port = free_port()
         self._config = folder / "nats.conf"
         self.name = f"test-{os.getpid()}-{self.port}"
-        self._config.write_text(server_config(name=self.name, port=self.port, users=users))
+        config = json.loads(server_config(name=self.name, port=self.port, users=users))
+        self._config.write_text(json.dumps({**config, **({"tls": tls} if tls else {})}))
         self.start()
 
     @property

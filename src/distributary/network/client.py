@@ -8,11 +8,8 @@ defined, in `broker.client` and `broker.migration.messages`.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
-import secrets
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,8 +20,9 @@ from distributary.broker.encoding import decode, encode
 from distributary.broker.migration import messages as migration
 from distributary.errors import DistributaryError, PeerMisbehaved
 from distributary.network.connection import Connection, Server
+from distributary.network.outgoing import Outgoing, Question
 from distributary.network.subjects import Subjects
-from distributary.network.transfers import TransferFailed, chunks, put_content
+from distributary.network.transfers import chunks
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -34,14 +32,10 @@ __all__ = ["Client", "ClientGate", "Numbered", "WasRefused"]
 Numbered: TypeAlias = messages.Delivery | messages.Undeliverable
 """What a subscription gets, under numbers without gaps."""
 
-# How long a client waits for an answer at first, and at most.
-_REPEAT_S = 0.5
-_REPEAT_S_MAX = 8.0
 _LOOK_S = 0.1
 # Acknowledgements go together.
 _GATHER_S = 0.01
-# As many as a home keeps for one before them that has not come.
-_UNDER_WAY_MAX = 64
+_PUBLICATION = "publication"
 
 
 class WasRefused(DistributaryError):
@@ -65,10 +59,15 @@ class ClientGate:
     ----------
     name
         Of the gateway; it speaks for clients whose names begin with it and a slash.
+    brokers
+        Where clients may publish when their homes are away; without any, they wait.
     """
 
-    def __init__(self, subjects: Subjects, server: Server, name: str) -> None:
+    def __init__(
+        self, subjects: Subjects, server: Server, name: str, brokers: Sequence[str] = ()
+    ) -> None:
         self.subjects = subjects
+        self.brokers = brokers
         self.name = name
         self._clients: dict[str, Client] = {}
         self.connection = Connection(
@@ -122,52 +121,13 @@ class ClientGate:
                 client.ask_again()
 
 
-class _Question:
-    """Something that waits for an answer."""
-
-    __slots__ = ("again_at", "answer", "message", "wait_s")
-
-    def __init__(self, message: object, now: float) -> None:
-        self.message = message
-        self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self.wait_s = _REPEAT_S
-        self.again_at = now + _REPEAT_S
-
-    def is_due(self, now: float) -> bool:
-        """Whether it is to be asked again; if so, the next time is later."""
-        if now < self.again_at:
-            return False
-        self.wait_s = min(2 * self.wait_s, _REPEAT_S_MAX)
-        self.again_at = now + self.wait_s
-        return True
-
-
-class _Publication:
-    """An event that is to be published, until it is accepted.
-
-    Attributes
-    ----------
-    is_put
-        Whether the home has its content, as far as it is known.
-    """
-
-    __slots__ = ("blob", "content", "event", "is_put", "question")
-
-    def __init__(self, event: str, content: bytes | None, media_type: str, now: float) -> None:
-        self.event = event
-        self.content = content
-        self.blob = None if content is None else Blob.of(media_type, content)
-        self.is_put = content is None
-        self.question = _Question(None, now)
-
-
 class Client:
     """One client with its home; made by `ClientGate.client`.
 
     Attributes
     ----------
     address, home
-        Who it is, and which broker it is attached to.
+        Who it is, and which broker it is attached to. Its subscriptions are there.
     repeats
         How many deliveries came again.
     """
@@ -182,13 +142,16 @@ class Client:
         self._gate = gate
         self._deliver = deliver
         self._loop = asyncio.get_running_loop()
-        self._questions: dict[tuple[str, str], _Question] = {}
-        self._waiting: deque[_Publication] = deque()
-        self._session = secrets.token_hex(8)
-        self._numbers = itertools.count(1)
-        self._under_way: dict[int, _Publication] = {}
-        self._putting: set[asyncio.Task[None]] = set()
-        self._paused_until = 0.0
+        self._questions: dict[tuple[str, str], Question] = {}
+        self._outgoing = Outgoing(
+            gate.connection,
+            gate.subjects,
+            gate.name,
+            address,
+            home,
+            send=self._send,
+            brokers=gate.brokers,
+        )
         self._next: str | None = None
         self._received: dict[str, int] = {}
         self._early: dict[str, dict[int, Numbered]] = {}
@@ -197,9 +160,9 @@ class Client:
         self._gathering = False
         self._task = asyncio.ensure_future(self._repeat())
         self._handlers: dict[type, Callable[[Any], None]] = {
-            messages.Accepted: self._accepted,
-            messages.Busy: self._busy,
-            messages.ContentMissing: self._content_missing,
+            messages.Accepted: self._outgoing.accepted,
+            messages.Busy: self._outgoing.busy,
+            messages.ContentMissing: self._outgoing.content_missing,
             messages.Refused: self._refused,
             messages.Subscribed: lambda m: self._answered("subscribe", m.id, m),
             messages.Unsubscribed: lambda m: self._answered("unsubscribe", m.id, m),
@@ -228,14 +191,12 @@ class Client:
         WasRefused
             When it breaks the rules.
         """
-        publication = _Publication(event, content, media_type, self._loop.time())
-        self._waiting.append(publication)
-        if content is None:
-            self._send_more()
-        else:
-            self._put_soon(publication)
-        accepted: messages.Accepted = await publication.question.answer
-        return accepted
+        return await self._outgoing.publish(event, content, media_type)
+
+    @property
+    def publishes_at(self) -> str:
+        """The broker that takes what it publishes: its home, or another one if that was away."""
+        return self._outgoing.home
 
     def content(self, blob: Blob) -> AsyncIterator[bytes]:
         """Return the bytes of content that was delivered, in chunks.
@@ -245,7 +206,8 @@ class Client:
         TransferFailed
             When the home does not have it, or does not answer.
         """
-        return chunks(self._gate.connection, self._home_host(), blob)
+        subject = self._gate.subjects.to_host(self.home, self._gate.name)
+        return chunks(self._gate.connection, subject, blob)
 
     async def subscribe(
         self, subscription: Mapping[str, Any], *, revision: int = 0
@@ -283,10 +245,10 @@ class Client:
     async def close(self) -> None:
         """Say goodbye: what comes for it waits until it is back."""
         self._gate.forget(self)
-        for task in (self._task, *self._putting):
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        await self._outgoing.close()
         self._send_acknowledgements()
         subjects, connection = self._gate.subjects, self._gate.connection
         connection.send(subjects.presence(self.home, self.address), b"0")
@@ -300,7 +262,7 @@ class Client:
     async def _ask(self, kind: str, name: str, message: object) -> Any:
         question = self._questions.get((kind, name))
         if question is None or question.message != message:
-            question = self._questions[kind, name] = _Question(message, self._loop.time())
+            question = self._questions[kind, name] = Question(message, self._loop.time())
             self._send(message)
         return await asyncio.shield(question.answer)
 
@@ -313,7 +275,7 @@ class Client:
         """Ask at once for everything that is not answered, as after a break."""
         for question in self._questions.values():
             self._send(question.message)
-        self._send_under_way()
+        self._outgoing.ask_again()
         if self._next is not None:
             self._knock()
 
@@ -324,101 +286,18 @@ class Client:
             for question in list(self._questions.values()):
                 if question.is_due(now):
                     self._send(question.message)
-            if now >= self._paused_until:
-                first = next(iter(self._under_way.values()), None)
-                if first is not None and first.question.is_due(now):
-                    self._send_under_way()
-                self._send_more()
+            self._outgoing.look(now)
             if self._next is not None:
                 self._knock()
 
-    # Publications.
-
-    def _send_more(self) -> None:
-        now = self._loop.time()
-        while self._waiting and len(self._under_way) < _UNDER_WAY_MAX and now >= self._paused_until:
-            if not self._waiting[0].is_put:
-                return
-            number = next(self._numbers)
-            self._under_way[number] = self._waiting.popleft()
-            self._send_publication(number)
-
-    def _send_publication(self, number: int) -> None:
-        one = self._under_way[number]
-        first = next(iter(self._under_way))
-        self._send(messages.Publish(one.event, one.blob, self._session, number, first))
-
-    def _send_under_way(self) -> None:
-        for number, publication in self._under_way.items():
-            if not publication.is_put:
-                return
-            self._send_publication(number)
-
-    def _put_soon(self, publication: _Publication) -> None:
-        """Bring content to the home, and then what refers to it."""
-        publication.is_put = False
-        task = asyncio.ensure_future(self._put(publication))
-        self._putting.add(task)
-        task.add_done_callback(self._putting.discard)
-
-    async def _put(self, publication: _Publication) -> None:
-        blob, content = publication.blob, publication.content
-        assert blob is not None
-        assert content is not None
-        wait_s = _REPEAT_S
-        while True:
-            try:
-                await put_content(
-                    self._gate.connection, self._home_host(), self.address, blob, content
-                )
-            except TransferFailed as failure:
-                if not failure.lasting:
-                    await asyncio.sleep(wait_s)
-                    wait_s = min(2 * wait_s, _REPEAT_S_MAX)
-                    continue
-                # The home says what is wrong when it is published.
-            break
-        publication.is_put = True
-        self._send_under_way()
-        self._send_more()
-
-    def _home_host(self) -> str:
-        return self._gate.subjects.to_host(self.home, self._gate.name)
-
-    def _content_missing(self, message: messages.ContentMissing) -> None:
-        publication = self._under_way.get(message.number)
-        if message.session == self._session and publication is not None and publication.is_put:
-            self._put_soon(publication)
-
-    def _accepted(self, message: messages.Accepted) -> None:
-        question = self._answered_publication(message)
-        if question is not None and not question.answer.done():
-            question.answer.set_result(message)
-
     def _refused(self, message: messages.Refused) -> None:
-        if message.what == "publication":
-            question = self._answered_publication(message)
+        if message.what == _PUBLICATION:
+            question = self._outgoing.answered(message)
         else:
             kind = "subscribe" if message.what == "subscription" else message.what
             question = self._questions.pop((kind, message.id), None)
         if question is not None and not question.answer.done():
             question.answer.set_exception(WasRefused(message))
-
-    def _answered_publication(
-        self, message: messages.Accepted | messages.Refused
-    ) -> _Question | None:
-        if message.session != self._session:
-            return None
-        found = self._under_way.pop(message.number, None)
-        self._send_more()
-        return None if found is None else found.question
-
-    def _busy(self, message: messages.Busy) -> None:
-        if message.session == self._session and message.number in self._under_way:
-            now = self._loop.time()
-            if now >= self._paused_until:
-                self._paused_until = now + message.wait_ns / 1e9
-                self._loop.call_later(message.wait_ns / 1e9, self._send_under_way)
 
     # Deliveries.
 
@@ -427,7 +306,9 @@ class Client:
         if isinstance(message, migration.Connected):
             if sender == self._next:
                 self._connected()
-        elif sender == self.home or isinstance(message, migration.MoveNow):
+            return
+        expected = self._outgoing.home if _is_of_publication(message) else self.home
+        if sender == expected or isinstance(message, migration.MoveNow):
             handler = self._handlers.get(type(message))
             if handler is not None:
                 handler(message)
@@ -474,5 +355,13 @@ class Client:
 
     def _connected(self) -> None:
         assert self._next is not None
+        self._outgoing.follow(self.home, self._next)
         self.home, self._next = self._next, None
         self.ask_again()
+
+
+def _is_of_publication(message: object) -> bool:
+    """Whether something is an answer to a publication, which may be elsewhere than at home."""
+    if isinstance(message, messages.Refused):
+        return message.what == _PUBLICATION
+    return isinstance(message, messages.Accepted | messages.Busy | messages.ContentMissing)

@@ -70,9 +70,19 @@ async def ask(connection: Connection, subject: str, request: Request) -> Answer:
 
 
 async def put_content(
-    connection: Connection, subject: str, client: str, blob: Blob, data: bytes
+    connection: Connection,
+    subject: str,
+    client: str,
+    blob: Blob,
+    data: bytes,
+    heard: Callable[[], None] = lambda: None,
 ) -> None:
     """Put content to a home for a client, from where an earlier try has got to.
+
+    Parameters
+    ----------
+    heard
+        Called at every answer.
 
     Raises
     ------
@@ -84,6 +94,7 @@ async def put_content(
     while True:
         message = PutChunk(client, blob.media_type, blob.digest, blob.size_bytes, there, chunk)
         answer = await ask(connection, subject, message)
+        heard()
         if isinstance(answer, NotGiven):
             raise TransferFailed(answer.reason, lasting=answer.lasting)
         if not isinstance(answer, Received):
