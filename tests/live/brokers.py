@@ -86,9 +86,15 @@ class Brokers:
 
 
 @contextmanager
-def started_brokers(folder: Path, names: Sequence[str], *, settings: str = "") -> Iterator[Brokers]:
+def started_brokers(
+    folder: Path,
+    names: Sequence[str],
+    *,
+    settings: str = "",
+    authority: Authority | None = None,
+) -> Iterator[Brokers]:
     """Start brokers, and end those that are there in the end."""
-    brokers = Brokers(folder, names, settings=settings)
+    brokers = Brokers(folder, names, settings=settings, authority=authority)
     try:
         for name in names:
             brokers.start(name)

@@ -37,6 +37,7 @@ _RETRY_S = 0.05
 _RETRY_S_MAX = 1.0
 _WATCH_S = 0.2
 _CONNECT_S = 5
+_CLOSES_S = 1.0
 # A server that does not answer for so long is gone, even if nobody says so.
 _PING_S = 5
 _PINGS_MAX = 2
@@ -65,6 +66,12 @@ class Server:
     authority: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
+
+    @property
+    def wants_tls(self) -> bool:
+        """Whether nothing may be said in clear text."""
+        given = self.authority is not None or self.certificate is not None
+        return given or any(url.startswith("tls:") for url in self.urls)
 
     def context(self) -> ssl.SSLContext | None:
         """Return what TLS needs, if it is wanted."""
@@ -211,7 +218,7 @@ class Connection:
                 self.refused += 1
             _log.debug("%s: %s", self._name, error)
 
-        client = Client()
+        client = _SecretClient() if self._server.wants_tls else Client()
         try:
             await self._open(client, failed, closed)
         except BaseException:
@@ -281,8 +288,34 @@ class Connection:
             _log.warning("%s: no connection to NATS: %s", self._name, problem)
 
 
+class _SecretClient(Client):
+    """A client that says nothing to a server that does not speak TLS, least of all its password.
+
+    The library goes by what the server says of itself, in clear text, which anybody on the way
+    can change.
+    """
+
+    def _connect_command(self) -> bytes:
+        if not self._server_info.get("tls_required"):
+            raise nats.errors.Error("the server does not speak TLS")
+        return bytes(super()._connect_command())
+
+
 async def _discard(client: Client) -> None:
-    """Close what is left of a connection."""
+    """Close what is left of a connection, within a time.
+
+    After a handshake that has failed, nobody ever says that anything is closed.
+    """
+    closing = asyncio.ensure_future(_close(client))
+    # In a task of its own: whoever is interrupted while it waits for that is taken for cancelled.
+    await asyncio.wait({closing}, timeout=_CLOSES_S)
+    closing.cancel()
+    await asyncio.wait({closing}, timeout=_CLOSES_S)
+    if client._transport is not None:
+        client._transport.close()
+
+
+async def _close(client: Client) -> None:
     with contextlib.suppress(OSError, nats.errors.Error):
         await client.close()
     # The library forgets a socket whose server has said no, or is gone.

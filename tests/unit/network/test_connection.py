@@ -1,0 +1,47 @@
+"""Connections: what may not be said in clear text is not said at all."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from pathlib import Path
+
+import pytest
+from tests.live.overlays import eventually
+
+from distributary.network.connection import Connection, Server
+
+
+@pytest.mark.parametrize("way", ["authority", "scheme"])
+def test_a_server_that_does_not_speak_tls_is_told_no_password(way: str) -> None:
+    """Whoever is on the way can have a server seem to be one that does not."""
+    heard: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b'INFO {"server_id":"x","version":"2.11.0","max_payload":1048576}\r\n')
+        heard.append(await reader.read(4096))
+        writer.close()
+
+    async def run() -> str:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        authority = ssl.get_default_verify_paths().cafile if way == "authority" else None
+        if way == "authority" and authority is None:
+            pytest.skip("this machine has no authorities")
+        scheme = "tls" if way == "scheme" else "nats"
+        known = Server(
+            (f"{scheme}://127.0.0.1:{port}",),
+            "me",
+            "secret",
+            None if authority is None else Path(authority),
+        )
+        one = Connection(known, name="me", inbox="_INBOX", handlers={})
+        await eventually(lambda: one.problem and heard)
+        assert not one.connected
+        problem = one.problem
+        await one.close()
+        server.close()
+        return problem
+
+    assert "does not speak TLS" in asyncio.run(run())
+    assert not any(b"secret" in data for data in heard)
