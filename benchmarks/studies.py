@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from benchmarks import broker, fidelity, filters, media, pipeline, placement, simulator, wiring
+from benchmarks import (
+    broker,
+    fidelity,
+    filters,
+    live,
+    media,
+    pipeline,
+    placement,
+    simulator,
+    wiring,
+)
 
 __all__ = ["STUDIES"]
 
@@ -15,4 +25,5 @@ STUDIES = (
     *pipeline.STUDIES,
     *broker.STUDIES,
     *simulator.STUDIES,
+    *live.STUDIES,
 )
