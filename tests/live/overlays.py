@@ -102,13 +102,15 @@ class RunningOverlay:
 
 
 @contextmanager
-def running_overlay(state: Path, *options: str, brokers: int) -> Iterator[RunningOverlay]:
+def running_overlay(
+    state: Path, *options: str, brokers: int, program: str = "distributary"
+) -> Iterator[RunningOverlay]:
     """Start an overlay, and stop it as Ctrl-C does; nothing of it may be left."""
     try:
         server_program()
     except MissingPackage as error:
         pytest.skip(str(error))
-    command = [sys.executable, "-m", "distributary", "up", "--json"]
+    command = [sys.executable, "-m", program, "up", "--json"]
     process = subprocess.Popen(
         [*command, "--brokers", str(brokers), "--state", str(state), *options],
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Brokers and the server are killed every few seconds, one is paused: nothing lost, none twice."""
+"""Brokers and the server are killed, one is paused, clocks jump: nothing lost, none twice."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,17 @@ async def _kill(overlay: RunningOverlay, rng: random.Random, spared: str) -> Non
             await asyncio.to_thread(overlay.kill, victim)
 
 
+async def _jump(overlay: RunningOverlay, rng: random.Random) -> None:
+    """Set somebody's clock forward by two seconds, or back again, now and then."""
+    while True:
+        await asyncio.sleep(rng.uniform(2.0, 5.0))
+        victim = overlay.pids().get(rng.choice(overlay.brokers))
+        if victim is not None:
+            # It may have been killed meanwhile.
+            with suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGUSR2)
+
+
 async def _pause(overlay: RunningOverlay, broker: str) -> None:
     pid = overlay.pids()[broker]
     os.kill(pid, signal.SIGSTOP)
@@ -52,14 +64,17 @@ async def _chaos(overlay: RunningOverlay, count: int, seed: int) -> None:
         paused = overlay.brokers[-1]
         killing = asyncio.ensure_future(_kill(overlay, random.Random(seed), paused))
         pausing = asyncio.ensure_future(_pause(overlay, paused))
+        jumping = asyncio.ensure_future(_jump(overlay, random.Random(seed + 1)))
         try:
             await asyncio.gather(
                 *(_publish(traffic, f"p{k}", count // _PUBLISHERS) for k in range(_PUBLISHERS))
             )
         finally:
             killing.cancel()
-            await asyncio.gather(killing, pausing, return_exceptions=True)
+            jumping.cancel()
+            await asyncio.gather(killing, pausing, jumping, return_exceptions=True)
         assert not pausing.cancelled()
+        assert jumping.cancelled()
         assert sum("was killed by signal 9" in line for line in overlay.said) > 2
         await traffic.settled(seconds=240.0)
 
@@ -68,5 +83,6 @@ async def _chaos(overlay: RunningOverlay, count: int, seed: int) -> None:
 def test_nothing_accepted_is_lost_or_comes_twice_or_out_of_order(
     tmp_path: Path, count: int
 ) -> None:
-    with running_overlay(tmp_path / "state", brokers=_BROKERS) as overlay:
+    state = tmp_path / "state"
+    with running_overlay(state, brokers=_BROKERS, program="tests.live.jumping") as overlay:
         asyncio.run(_chaos(overlay, count, seed=7))
