@@ -8,7 +8,6 @@ import json
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 import av
 import numpy as np
@@ -20,9 +19,6 @@ from tests.video_files import look_at
 
 from distributary.broker.client import Delivery
 from distributary.network.client import Client, Numbered
-
-if TYPE_CHECKING:
-    from av.video.stream import VideoStream
 
 pytestmark = [pytest.mark.slow, pytest.mark.full]
 
@@ -65,7 +61,7 @@ def noise(size: int) -> bytes:
     rng = np.random.default_rng(1)
     file = BytesIO()
     with av.open(file, "w", format="mp4") as made:
-        stream = cast("VideoStream", made.add_stream("libx264", rate=25, options={"qp": "12"}))
+        stream = made.add_stream("libx264", rate=25, options={"qp": "12"})
         stream.width, stream.height, stream.pix_fmt = 640, 360, "yuv420p"
         while file.tell() < size:
             picture = rng.integers(0, 256, (360, 640, 3), dtype=np.uint8)

@@ -311,8 +311,9 @@ async def _discard(client: Client) -> None:
     await asyncio.wait({closing}, timeout=_CLOSES_S)
     closing.cancel()
     await asyncio.wait({closing}, timeout=_CLOSES_S)
-    if client._transport is not None:
-        client._transport.close()
+    transport: Any = client._transport
+    if transport is not None:
+        transport.close()
 
 
 async def _close(client: Client) -> None:
