@@ -24,6 +24,7 @@ from distributary.broker.core import Part
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
 from distributary.broker.deliveries.queues import Acknowledged, Queued, QueuedTogether
+from distributary.broker.dissemination.absent import AbsentHomes
 from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.dissemination.messages import Item, Offer, Portion
 from distributary.broker.dissemination.task import ContentRecord, ProgressRecord, Sequence
@@ -241,11 +242,17 @@ class IgnoresBusy(Publisher):
 # Roots.
 
 
+class _Loyal(AbsentHomes):
+    def _relieve(self, *_: Any) -> None:
+        pass
+
+
 class NeverGivesUp(Dissemination):
     """Keeps everything for homes that are away."""
 
-    def _relieve(self, *_: Any) -> None:
-        pass
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._absent.__class__ = _Loyal
 
 
 class _TakesAny(Sequence):

@@ -30,7 +30,7 @@ from distributary.broker.membership.messages import (
     Reached,
     Status,
 )
-from distributary.broker.membership.roster import LIFE, Known, MembersChanged
+from distributary.broker.membership.roster import GONE, LIFE, Known, MembersChanged
 from distributary.broker.membership.routing import Distances, Routes
 from distributary.broker.settings import Digests, ns
 from distributary.broker.telemetry import SettingsDiffer
@@ -156,6 +156,10 @@ class Membership(Part):
     def is_alive(self, peer: str) -> bool:
         """Whether a broker is taken to be there."""
         return peer in self._routes
+
+    def is_gone(self, peer: str) -> bool:
+        """Whether a broker has left, or is lost for ever."""
+        return self.status(peer) in GONE
 
     def status(self, peer: str) -> Status:
         """Return what this broker thinks of another one."""

@@ -15,6 +15,7 @@ from distributary.broker.membership.messages import News, Status
 from distributary.broker.transitions import Transitions
 
 __all__ = [
+    "GONE",
     "LIFE",
     "MEMBER",
     "Known",
@@ -117,7 +118,7 @@ MEMBER: Transitions[Status, MemberEvent] = Transitions(
 _NO_CHANGE = MembersChanged()
 
 _THERE = (Status.ALIVE, Status.SUSPECT)
-_GONE = (Status.LOST, Status.LEFT)
+GONE = (Status.LOST, Status.LEFT)
 
 _EVENT_OF_NEWS = {
     Status.SUSPECT: MemberEvent.DOUBTED,
@@ -364,7 +365,7 @@ class Roster:
         elif after is Status.DOWN and before in _THERE:
             changes.down.add(identity)
             changes.came.discard(identity)
-        elif after in _GONE and before not in (*_GONE, Status.UNKNOWN):
+        elif after in GONE and before not in (*GONE, Status.UNKNOWN):
             changes.gone.add(identity)
             changes.came.discard(identity)
             changes.down.discard(identity)
