@@ -445,7 +445,9 @@ class Dissemination(Part):
             return set(), set()
 
         self._send(task, homes, turn)
-        self._send_in_order(self._open.later(task, homes), find, turn, behind=homes)
+        later = self._open.later(task, homes)
+        if later:
+            self._send_in_order(later, find, turn, behind=homes)
 
     def _send_in_order(
         self,

@@ -163,7 +163,7 @@ class Membership(Part):
 
     def status(self, peer: str) -> Status:
         """Return what this broker thinks of another one."""
-        return self.gossip.roster.get(peer).status
+        return self.gossip.roster.status(peer)
 
     def next_hop(self, key: str) -> str | None:
         """Return whom to pass a message for a key or a broker to; None: it is for us."""

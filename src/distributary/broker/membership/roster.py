@@ -203,9 +203,15 @@ class Roster:
         """Return what is thought of a broker; to be looked at only."""
         member = self._members.get(identity)
         if member is None:
-            founder = _is_in(self._founders, identity)
-            return Member(0, Status.ALIVE if founder else Status.UNKNOWN)
+            return Member(0, self.status(identity))
         return member
+
+    def status(self, identity: str) -> Status:
+        """Return what is thought of a broker, in a word."""
+        member = self._members.get(identity)
+        if member is not None:
+            return member.status
+        return Status.ALIVE if _is_in(self._founders, identity) else Status.UNKNOWN
 
     def is_plain(self, identity: str, incarnation: int, version: int) -> bool:
         """Whether a broker is there as it has been from the beginning."""
@@ -237,7 +243,7 @@ class Roster:
     def known(self) -> Iterator[str]:
         """Go through all others of whom anything is known, in ascending order."""
         for identity in sorted({*self._founders, *self._members}):
-            if identity != self._own and self.get(identity).status is not Status.UNKNOWN:
+            if identity != self._own and self.status(identity) is not Status.UNKNOWN:
                 yield identity
 
     def away(self, status: Status) -> list[str]:
@@ -255,7 +261,7 @@ class Roster:
             self._versions[identity] = news.version
             self._lowest = None
             self._changes.noted = True
-            if self.get(identity).status in _THERE:
+            if self.status(identity) in _THERE:
                 self._changes.news.add(identity)
         member = self.get(identity)
         newer = news.incarnation > member.incarnation or member.status is Status.UNKNOWN

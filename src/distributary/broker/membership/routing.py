@@ -9,8 +9,8 @@ What a broker knows about the way to others: delays and costs, given and measure
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping
+from functools import lru_cache
 
 from distributary.broker.host import Neighbour
 from distributary.topology.prefix_routing import narrowed, root_among
@@ -35,10 +35,20 @@ class Routes:
         From the owner to every other member.
     """
 
-    __slots__ = ("_closest", "_delays", "_hops", "_lines", "_owner", "_roots", "members")
+    __slots__ = (
+        "_closest",
+        "_delays",
+        "_hops",
+        "_lines",
+        "_members",
+        "_owner",
+        "_roots",
+        "members",
+    )
 
     def __init__(self, owner: str, members: tuple[str, ...], delays: Mapping[str, int]) -> None:
         self.members = members
+        self._members = _set_of(members)
         self._owner = owner
         self._delays = delays
         self._hops: dict[str, str | None] = {}
@@ -47,8 +57,7 @@ class Routes:
         self._lines: dict[tuple[str, int], tuple[str, ...]] = {}
 
     def __contains__(self, identity: str) -> bool:
-        place = bisect_left(self.members, identity)
-        return place < len(self.members) and self.members[place] == identity
+        return identity in self._members
 
     def root_of(self, key: str) -> str:
         """Return the root of a key."""
@@ -101,6 +110,12 @@ class Routes:
             closest = min(self.members[first:end], key=self._delays.__getitem__)
             self._closest[first, end] = closest
         return closest
+
+
+@lru_cache(maxsize=16)
+def _set_of(members: tuple[str, ...]) -> frozenset[str]:
+    """Return the same for all brokers of a process that see the same members."""
+    return frozenset(members)
 
 
 # Of a broker to which nobody has measured the delay: far away, until a ping comes back.
