@@ -29,6 +29,7 @@ from distributary.broker.dissemination.messages import (
     Deferred,
     Item,
     ItemId,
+    NextHops,
     Offer,
     Owed,
     Portion,
@@ -122,6 +123,7 @@ class Dissemination(Part):
             Served: self._served,
             AskOwed: self._asked_owed,
             ProbeAnswer: self._probes.answered,
+            NextHops: self._planner.told_hops,
             ConversionLost: self._conversion_lost,
             ContentLost: self._contents.lost,
         }

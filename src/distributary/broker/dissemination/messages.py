@@ -16,6 +16,7 @@ from distributary.broker.encoding import wire
 from distributary.broker.plan_part import After, PlanPart
 
 __all__ = [
+    "HOPS_SINCE",
     "PRESSURE_SINCE",
     "AskOwed",
     "AskServed",
@@ -25,6 +26,7 @@ __all__ = [
     "Item",
     "ItemId",
     "Missed",
+    "NextHops",
     "Offer",
     "Owed",
     "Portion",
@@ -39,6 +41,9 @@ __all__ = [
 
 PRESSURE_SINCE = 2
 """The version with which roots defer items, and tell homes what they have missed."""
+
+HOPS_SINCE = 2
+"""The version with which relays tell roots how they pass messages on."""
 
 
 class ItemId(NamedTuple):
@@ -275,6 +280,23 @@ class ProbeAnswer:
     identity: ItemId
     attempt: int
     steps: tuple[tuple[str, float, float], ...]
+
+
+@wire(460, Speaker.BROKER, since=HOPS_SINCE)
+@dataclass(frozen=True, slots=True)
+class NextHops:
+    """How a relay passes on what its root has planned otherwise.
+
+    Attributes
+    ----------
+    node_cost
+        The cost of converting at the relay.
+    row
+        (prefix, broker, link cost): what is for brokers whose names begin so goes to this one.
+    """
+
+    node_cost: float
+    row: tuple[tuple[str, str, float], ...]
 
 
 @wire(78, Speaker.BROKER)

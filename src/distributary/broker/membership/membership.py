@@ -8,7 +8,7 @@ that agree on who is there agree on the root of every key, and whatever is passe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
@@ -34,6 +34,7 @@ from distributary.broker.membership.roster import GONE, LIFE, Known, MembersChan
 from distributary.broker.membership.routing import Distances, Routes
 from distributary.broker.settings import Digests, ns
 from distributary.broker.telemetry import SettingsDiffer
+from distributary.topology import shared_prefix_length
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -168,6 +169,15 @@ class Membership(Part):
     def next_hop(self, key: str) -> str | None:
         """Return whom to pass a message for a key or a broker to; None: it is for us."""
         return self._routes.next_hop(key)
+
+    def hops_beside(self, peers: Iterable[str]) -> dict[str, str]:
+        """Return whom what is for brokers like some others is passed on to.
+
+        By prefix: they are like another one if they share as many digits with this broker.
+        """
+        levels = {shared_prefix_length(self.core.identity, peer) for peer in peers}
+        rows = [self._routes.row(level) for level in sorted(levels)]
+        return {prefix: hop for row in rows for prefix, hop in row.items()}
 
     def root_of(self, key: str) -> str:
         """Return the root of a key, as far as this broker knows."""

@@ -9,6 +9,7 @@ What a broker knows about the way to others: delays and costs, given and measure
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -91,6 +92,22 @@ class Routes:
                 self._hops.clear()
             hop = self._hops[key] = self._find(key)
             return hop
+
+    def row(self, level: int) -> dict[str, str]:
+        """Return whom to pass on to what is for others that share so many digits with the owner.
+
+        By the prefix that they have, which is a digit longer.
+        """
+        members, shared = self.members, self._owner[:level]
+        row: dict[str, str] = {}
+        first = bisect_left(members, shared)
+        while first < len(members) and members[first].startswith(shared):
+            prefix = members[first][: level + 1]
+            end = bisect_left(members, shared + chr(ord(prefix[-1]) + 1), first)
+            if not self._owner.startswith(prefix):
+                row[prefix] = self._closest_of(first, end)
+            first = end
+        return row
 
     def _find(self, key: str) -> str | None:
         members = self.members
