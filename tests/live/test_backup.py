@@ -78,7 +78,8 @@ def test_what_was_accepted_before_a_backup_under_load_comes_back(tmp_path: Path)
                 lambda: all(
                     sum(one == source for one, _ in got) >= count
                     for source, count in before.items()
-                )
+                ),
+                progress=lambda: len(got),
             )
             for source in before:
                 mine = [number for one, number in got if one == source]

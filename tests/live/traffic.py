@@ -78,7 +78,11 @@ class Traffic:
     async def settled(self, seconds: float = 90.0) -> None:
         """Wait until everybody has everything that was accepted, and check order and count."""
         total = sum(map(len, self.accepted.values()))
-        await eventually(lambda: all(len(got) >= total for got in self.received.values()), seconds)
+        await eventually(
+            lambda: all(len(got) >= total for got in self.received.values()),
+            seconds,
+            progress=lambda: sum(map(len, self.received.values())),
+        )
         self.check()
 
     def check(self) -> None:
