@@ -78,7 +78,7 @@ class Hosted:
 
     def asked(self, kind: type[Kind]) -> list[Kind]:
         """What was asked for of a kind since somebody looked last."""
-        found = [effect for effect in self.effects if isinstance(effect, kind)]
+        found: list[Kind] = [effect for effect in self.effects if isinstance(effect, kind)]
         self.effects.clear()
         return found
 

@@ -30,7 +30,12 @@ from distributary.broker.client import (
     Subscribe,
     Unsubscribe,
 )
-from distributary.broker.dissemination import dissemination, known_plans
+from distributary.broker.dissemination import (
+    dissemination,
+    known_hops,
+    known_plans,
+    recent_plans,
+)
 from distributary.broker.dissemination.messages import Item, Offer
 from distributary.broker.encoding import encode
 from distributary.broker.links.messages import Hop, Routed, Step
@@ -184,7 +189,9 @@ BOUNDS: dict[str, Bound] = {
     "EarlyOffers._sizes": EARLY,
     "Debts._sizes": ABSENT,
     "SettledItems._known": IDENTITIES,
-    "Dissemination._recent": in_all(lambda s: 100),
+    "RecentPlans._plans": in_all(lambda s: recent_plans._PLANS_MAX),
+    "KnownHops._hops": in_all(lambda s: known_hops._HOPS_MAX),
+    "KnownHops._node_costs": in_all(lambda s: known_hops._HOPS_MAX),
     "FinishedItems._finished": IDENTITIES,
     "FinishedItems._numbers": IDENTITIES,
     "FinishedItems._held": EARLY,
