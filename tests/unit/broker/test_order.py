@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from hypothesis import given
@@ -185,6 +186,15 @@ def test_a_root_that_hears_of_a_withdrawal_in_another_cell_asks_the_home_that_it
     rivals.tell(rivals.new, replace(kept, home=rivals.new, claim=kept.claim - 1), 1)
     rivals.tell(rivals.old, None, 100, cells_on=1)
     assert rivals.publish("2") == [rivals.old]
+
+
+def test_what_a_client_asked_for_before_it_began_anew_elsewhere_is_not_served_there() -> None:
+    """Its last home is down, and has registered what it wanted then, by the same name."""
+    rivals = Rivals()
+    anew = replace(rivals.kept, home=rivals.last, claim=rivals.kept.claim + 10**9)
+    rivals.tell(rivals.last, replace(anew, filters=json.dumps([{"exact": {"id": "3"}}])), 1)
+    assert rivals.publish("2") == []
+    assert rivals.publish("3") == [rivals.last]
 
 
 @given(st.lists(st.tuples(st.integers(1, 6), st.sampled_from("ABC"), st.sampled_from("oscr"))))

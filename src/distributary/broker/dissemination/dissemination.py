@@ -344,6 +344,10 @@ class Dissemination(Part):
             rivals = self.core.rendezvous.rivals(item.cell, registration)
             if rivals is None:
                 home, route = registration.home, self._way_to(registration)
+            elif rivals[0] and rivals[0][0].claim - registration.claim >= MOVES_MAX:
+                # Its client has begun anew elsewhere. What it wants there may be something
+                # else, although it goes by the same name.
+                continue
             else:
                 home, route = self._server(task, registration, *rivals)
             if taken.get(name, home) != home or registration.since_ns > owed_ns:
