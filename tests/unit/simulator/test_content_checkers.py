@@ -111,13 +111,25 @@ def test_a_publication_that_nobody_ever_accepts_is_a_fault_but_not_owed() -> Non
     assert checker.owed == 0
 
 
-@pytest.mark.parametrize(("kept", "owed"), [(True, 1), (False, 0)])
-def test_a_lost_broker_takes_only_what_it_alone_had_stored(kept: bool, owed: int) -> None:
+@pytest.mark.parametrize(
+    ("home", "brought", "kept", "owed"),
+    [
+        ("lost", False, True, 1),
+        ("lost", False, False, 0),
+        ("other", False, False, 1),
+        ("other", True, True, 1),
+        ("other", True, False, 0),
+    ],
+)
+def test_a_lost_broker_takes_only_what_it_alone_had_stored(
+    home: str, brought: bool, kept: bool, owed: int
+) -> None:
+    """Also what its publisher has sent to its home before, and then brought here."""
     book = Book()
     checker = ExactlyOnceCheck(book.ledger)
     book.subscribe("s")
-    book.publish("1", home="lost")
-    book.ledger.broker_lost("lost", set(), is_kept_elsewhere=lambda _: kept)
+    book.publish("1", home=home)
+    book.ledger.broker_lost("lost", set(), is_kept_elsewhere=lambda _: kept, had=lambda _: brought)
     checker.finish(book.now_ns)
     assert checker.owed == owed
     assert len(checker.violations) == owed
