@@ -89,10 +89,15 @@ class Debts:
 
     def clear(self, home: str) -> set[ItemId]:
         """Note that a home is back, or lost for ever; return what it was owed."""
-        owed = set(self._by_home.get(home, {}))
+        owed = self._by_home.pop(home, {})
+        self._owed_bytes.pop(home, None)
         for identity in owed:
-            self.paid(home, identity)
-        return owed
+            homes = self._homes[identity]
+            homes.discard(home)
+            if not homes:
+                del self._homes[identity]
+                self.bytes -= self._sizes.pop(identity)
+        return set(owed)
 
     def first_of(self, home: str, count: int) -> list[ItemId]:
         """Return some of the items that a home is owed, the oldest first."""

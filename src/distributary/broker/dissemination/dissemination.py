@@ -37,6 +37,7 @@ from distributary.broker.dissemination.messages import (
     Served,
     Settled,
     Taken,
+    in_order,
 )
 from distributary.broker.dissemination.planner import Planner, Probes
 from distributary.broker.dissemination.recent_plans import RecentPlans
@@ -156,7 +157,7 @@ class Dissemination(Part):
     def start(self, turn: Turn) -> None:
         """Go on with what was not settled."""
         self._settled_items.start(turn)
-        settled = (identity for identity, task in self._tasks.items() if task.settled)
+        settled = [identity for identity in self._tasks if self._open.get(identity) is None]
         self._forgetting.keep_all(settled, turn.now_ns + self._kept_ns)
         self._absent.start(turn)
 
@@ -458,10 +459,10 @@ class Dissemination(Part):
         behind
             The homes to which one before all of these is new, which are then of one stream.
         """
-        in_order = self._in_order(tasks)
+        ordered = in_order(tasks)
         news: dict[Stream, set[str]] = {}
-        if behind and in_order:
-            news[in_order[0].stream] = set(behind)
+        if behind and ordered:
+            news[ordered[0].stream] = set(behind)
 
         def send(identity: ItemId, turn: Turn) -> None:
             task = self._tasks.get(identity)
@@ -477,7 +478,7 @@ class Dissemination(Part):
             if homes or not (task.pending or task.settled):
                 self._send(task, homes, turn)
 
-        self._backlog.each(send, [task.identity for task in in_order], turn)
+        self._backlog.each(send, [task.identity for task in ordered], turn)
 
     def _send(self, task: Task, homes: Iterable[str], turn: Turn) -> None:
         """Plan and send an item to some homes, as far as they are there."""
@@ -650,6 +651,9 @@ class Dissemination(Part):
         gone = bool(change.gone)
         self._absent.changed(came, set(change.gone), turn)
 
+        def passes_away(task: Task) -> bool:
+            return any(not one.above.isdisjoint(away) for one in task.pending.values())
+
         def concerned(task: Task) -> set[str]:
             return {
                 home
@@ -669,7 +673,12 @@ class Dissemination(Part):
                 new = self._match(task, turn, anew=True)
             return new, concerned(task)
 
-        tasks = [task for task in self._open if gone or concerned(task)]
+        # There may be many: no more is done for each of them here than must be.
+        tasks = [
+            task
+            for task in self._open
+            if gone or not came.isdisjoint(task.pending) or (away and passes_away(task))
+        ]
         self._send_in_order(tasks, find, turn)
 
     # Ending.
@@ -742,9 +751,6 @@ class Dissemination(Part):
 
     def _keep(self, task: Task, turn: Turn) -> None:
         turn.persist(_key("progress", task), task.progress())
-
-    def _in_order(self, tasks: Iterable[Task]) -> list[Task]:
-        return sorted(tasks, key=lambda task: (task.item.sequence, task.item.number))
 
 
 def _key(what: str, task: Task) -> str:

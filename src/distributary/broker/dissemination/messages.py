@@ -7,8 +7,10 @@ have, the root tells the publisher's home that the item is settled.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from operator import attrgetter
+from typing import NamedTuple, Protocol, TypeVar
 
 from distributary.broker.addresses import Speaker
 from distributary.broker.blob import Blob
@@ -35,6 +37,7 @@ __all__ = [
     "Served",
     "Settled",
     "Taken",
+    "in_order",
     "offered",
 ]
 
@@ -106,6 +109,28 @@ class Item(NamedTuple):
     def sequence(self) -> tuple[str, str, int, int]:
         """What its number counts in: (`tenant`, `source`, `cell`, `series`)."""
         return self.tenant, self.source, self.cell, self.series
+
+
+class _HasItem(Protocol):
+    @property
+    def item(self) -> Item:
+        """The item that it is about."""
+
+
+_Thing = TypeVar("_Thing", bound=_HasItem)
+_NUMBER = attrgetter("item.number")
+
+
+def in_order(things: Iterable[_Thing]) -> list[_Thing]:
+    """Return what is about items in the order of their series and numbers.
+
+    Series by series: there may be thousands of each, and numbers are quicker to sort than
+    texts with them.
+    """
+    series: dict[tuple[str, str, int, int], list[_Thing]] = {}
+    for thing in things:
+        series.setdefault(thing.item.sequence, []).append(thing)
+    return [thing for key in sorted(series) for thing in sorted(series[key], key=_NUMBER)]
 
 
 def offered(identity: ItemId, root: str) -> object:

@@ -147,7 +147,8 @@ class Membership(Part):
         lowest = self.gossip.roster.lowest_version
         if lowest is None:
             lowest = VERSION - self._joins % 2
-        return min(self.core.version, lowest)
+        own = self.core.version
+        return lowest if lowest < own else own
 
     @property
     def routes(self) -> object:

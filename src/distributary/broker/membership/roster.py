@@ -182,7 +182,7 @@ class Roster:
         self._version = version
         self._versions: dict[str, int] = {}
         self._lowest: int | None = None
-        self._founders = founders
+        self._founders = set_of(founders)
         self._members: dict[str, Member] = {}
         self._patience_ns = {
             Status.SUSPECT: suspicion_ns,
@@ -211,14 +211,14 @@ class Roster:
         member = self._members.get(identity)
         if member is not None:
             return member.status
-        return Status.ALIVE if _is_in(self._founders, identity) else Status.UNKNOWN
+        return Status.ALIVE if identity in self._founders else Status.UNKNOWN
 
     def is_plain(self, identity: str, incarnation: int, version: int) -> bool:
         """Whether a broker is there as it has been from the beginning."""
         return (
             incarnation == 0
             and identity not in self._members
-            and _is_in(self._founders, identity)
+            and identity in self._founders
             and version <= self._version_of(identity)
         )
 
@@ -231,7 +231,7 @@ class Roster:
         return self._lowest
 
     def _version_of(self, identity: str) -> int:
-        founded = self._version if _is_in(self._founders, identity) else OLDEST
+        founded = self._version if identity in self._founders else OLDEST
         return self._versions.get(identity, founded)
 
     def news_of(self, identity: str) -> News:
@@ -352,7 +352,7 @@ class Roster:
         if following is Status.UNKNOWN:
             del self._members[identity]
             self._versions.pop(identity, None)
-            self._founders = tuple(one for one in self._founders if one != identity)
+            self._founders -= {identity}
 
     def _set_incarnation(self, identity: str, member: Member, incarnation: int) -> None:
         if incarnation > member.incarnation:
@@ -391,7 +391,13 @@ class Roster:
         self.there = tuple(there)
 
 
-def _is_in(identities: tuple[str, ...] | list[str], identity: str) -> bool:
+@lru_cache(maxsize=16)
+def set_of(identities: tuple[str, ...]) -> frozenset[str]:
+    """Return the same set for all brokers of a process that know the same others."""
+    return frozenset(identities)
+
+
+def _is_in(identities: list[str], identity: str) -> bool:
     place = bisect_left(identities, identity)
     return place < len(identities) and identities[place] == identity
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from functools import lru_cache
 
 from distributary.broker.host import Neighbour
+from distributary.broker.membership.roster import set_of
 from distributary.topology.prefix_routing import narrowed, root_among
 
 __all__ = ["Distances", "Routes"]
@@ -49,7 +49,7 @@ class Routes:
 
     def __init__(self, owner: str, members: tuple[str, ...], delays: Mapping[str, int]) -> None:
         self.members = members
-        self._members = _set_of(members)
+        self._members = set_of(members)
         self._owner = owner
         self._delays = delays
         self._hops: dict[str, str | None] = {}
@@ -127,12 +127,6 @@ class Routes:
             closest = min(self.members[first:end], key=self._delays.__getitem__)
             self._closest[first, end] = closest
         return closest
-
-
-@lru_cache(maxsize=16)
-def _set_of(members: tuple[str, ...]) -> frozenset[str]:
-    """Return the same for all brokers of a process that see the same members."""
-    return frozenset(members)
 
 
 # Of a broker to which nobody has measured the delay: far away, until a ping comes back.
