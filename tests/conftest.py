@@ -44,7 +44,10 @@ WAITING = ("tests/live/", "tests/unit/network/test_doctor.py")
 SHARING = ("tests/unit/media/test_pool", "tests/unit/media/test_prediction.py")
 # Every process takes up to a gigabyte.
 PROCESSORS_MAX = 16
-# Of each property, where slow tests are left out.
+# Of each property at most: they are the same in every run, so many more would show little more.
+# Whoever asks to look for others gets as many as the test states.
+EXAMPLES = 50
+# Where slow tests are left out.
 FAST_EXAMPLES = 15
 
 
@@ -89,7 +92,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if _place(item.path):
             item.add_marker(pytest.mark.slow)
         if _is_fast(config):
-            _take_fewer_examples(item)
+            _limit_examples(item, FAST_EXAMPLES)
+        elif "EXPLORE" not in os.environ:
+            _limit_examples(item, EXAMPLES)
 
 
 def _is_fast(config: pytest.Config) -> bool:
@@ -102,10 +107,10 @@ def _place(path: Path) -> int:
     return next(places, 0)
 
 
-def _take_fewer_examples(item: pytest.Item) -> None:
+def _limit_examples(item: pytest.Item, examples_max: int) -> None:
     # Hypothesis has no public way to lower a number that a test states itself.
     test = getattr(item, "obj", None)
     stated = getattr(test, "_hypothesis_internal_use_settings", None)
-    if stated is not None and stated.max_examples > FAST_EXAMPLES:
-        fewer = settings(stated, max_examples=FAST_EXAMPLES)
+    if stated is not None and stated.max_examples > examples_max:
+        fewer = settings(stated, max_examples=examples_max)
         vars(test)["_hypothesis_internal_use_settings"] = fewer

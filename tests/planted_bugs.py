@@ -84,6 +84,8 @@ class Bug:
         Further parts that are broken in the same way, where one of them would hide the other.
     publisher
         What stands in for clients that publish.
+    seed
+        One with which it was noticed, tried first.
     """
 
     scenario: str
@@ -93,6 +95,7 @@ class Bug:
     rare: bool = False
     also: tuple[type[Part], ...] = ()
     publisher: type[Publisher] = Publisher
+    seed: int = 0
 
     @property
     def name(self) -> str:
@@ -694,8 +697,8 @@ BUGS: tuple[Bug, ...] = (
     Bug("migration-torn", ONCE, node=SendsFirst),
     Bug("migration-torn", ONCE, node=KeepsHalf),
     Bug("map-small", ONCE, SendsAstray),
-    Bug("relays", ONCE, AcknowledgesEarly),
-    Bug("converters", "selection", AnswersAnotherLife),
+    Bug("relays", ONCE, AcknowledgesEarly, seed=2),
+    Bug("converters", "selection", AnswersAnotherLife, seed=13),
     Bug("crash-restart", ONCE, forgets(Membership, Known), rare=True),
     Bug("pipeline-crash", ONCE, CountsFromOne),
     Bug("reboot", "content", forgets(Publishing, KeptRecord, SettlementRecord)),
@@ -710,8 +713,8 @@ BUGS: tuple[Bug, ...] = (
     Bug("reboot", ONCE, forgets(Rendezvous, EntryRecord)),
     Bug("lost-root", ONCE, ConfirmsAlone, rare=True),
     Bug("interest", ONCE, ConfirmsUnannounced, rare=True),
-    Bug("lost-replica", ONCE, CountsHomes),
-    Bug("lost-root", ONCE, StoresNoCopies),
+    Bug("lost-replica", ONCE, CountsHomes, seed=2),
+    Bug("lost-root", ONCE, StoresNoCopies, seed=1),
     Bug("reboot", ONCE, forgets(Deliveries, Finished)),
     Bug("reboot", ONCE, forgets(Deliveries, Queued, QueuedTogether)),
     Bug("reboot", ONCE, forgets(Deliveries, Acknowledged)),
@@ -721,8 +724,8 @@ BUGS: tuple[Bug, ...] = (
     Bug("tenants", ONCE, CoversAcrossTenants),
     Bug("lossy", "order", HandsOutAtOnce),
     Bug("reboot", ONCE, forgets(Subscriptions, SubscriptionRecord)),
-    Bug("changes-migration", ONCE, forgets(Subscriptions, VersionRecord)),
-    Bug("churn", ONCE, CoversTooEagerly),
+    Bug("changes-migration", ONCE, forgets(Subscriptions, VersionRecord), seed=1),
+    Bug("churn", ONCE, CoversTooEagerly, seed=1),
     Bug("covering", ONCE, ForgetsCovered),
     Bug("churn", "ends", LivesForEver),
     Bug("changes", ONCE, ForgetsWhatWasBefore),
@@ -730,10 +733,10 @@ BUGS: tuple[Bug, ...] = (
     Bug("changes", "selection", ServesBoth),
     Bug("overload", "stores", NeverBusy),
     Bug("overload", "pressure", publisher=IgnoresBusy),
-    Bug("absent", "delays", NeverGivesUp),
+    Bug("absent", "delays", NeverGivesUp, seed=4),
     Bug("away", "pressure", KeepsToNoWindow),
     Bug("away", "pressure", ignores(Deliveries, ClientGone)),
-    Bug("away", ONCE, WaitsForMore),
+    Bug("away", ONCE, WaitsForMore, seed=1),
     Bug("mass-migration", ONCE, RedirectsNothing),
     Bug("migration-torn", ONCE, PassesOnNothingKept),
     Bug("migration-torn", "order", KnowsNoGhosts, rare=True),
