@@ -751,7 +751,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("content-migration", "content", NeverFrees),
     Bug("lossy", "selection", TakesWithoutContent),
     Bug("content-migration", "selection", forgets(Content, FetchRecord)),
-    Bug("content-migration", "selection", LendsNothing),
+    Bug("content-migration", "selection", LendsNothing, seed=3),
     Bug("stream-instant", "tolerances", ComparesWithReceived),
     Bug("stream-instant", "tolerances", IgnoresOwnTolerance),
     Bug("stream-faults", "tolerances", ignores(Streams, Ask)),
