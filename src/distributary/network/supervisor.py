@@ -6,6 +6,7 @@ survive is in one folder; passwords are new at every start.
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import gc
 import json
@@ -23,8 +24,10 @@ import numpy as np
 
 from distributary.errors import BadInput, DistributaryError
 from distributary.files import naming, replacing
+from distributary.network.buckets import make_buckets
 from distributary.network.children import Children
 from distributary.network.config import read_config
+from distributary.network.connection import Server
 from distributary.network.process import STOPPED, log_to_stderr, run_broker
 from distributary.network.rehearsal import rehearse
 from distributary.network.server import (
@@ -58,6 +61,7 @@ SNAPSHOT = "snapshot"
 """The folder in that of the state to which everything is copied when SIGUSR1 comes."""
 
 _SERVER = "nats"
+_BUCKETS = "buckets"
 _STARTS_S = 60.0
 _STOPS_S = 8.0
 _LOOK_S = 3600.0
@@ -112,6 +116,10 @@ class _Places:
     @property
     def server_config(self) -> Path:
         return self.state / "nats" / "nats.conf"
+
+    @property
+    def store(self) -> Path:
+        return self.state / "nats" / "jetstream"
 
     @property
     def overlay(self) -> Path:
@@ -172,7 +180,7 @@ def supervise(
             _run(places, overlay, program, children, ready, say)
         finally:
             children.stop(overlay.brokers, _STOPS_S)
-            children.stop([_SERVER], _STOPS_S)
+            children.stop([_BUCKETS, _SERVER], _STOPS_S)
             places.operator.unlink(missing_ok=True)
 
 
@@ -188,12 +196,18 @@ def _run(
     while not _start_server(places, overlay, program, children, end):
         # Somebody else was faster at this port.
         overlay.port = free_port()
+    making = children.add(_BUCKETS, _buckets(places.state), again=False)
     for name in overlay.brokers:
         children.add(name, _broker(places.broker(name) / "broker.toml", name))
-    waiting = list(overlay.brokers)
+    waiting = [_BUCKETS, *overlay.brokers]
     while waiting and not children.stop_wanted:
-        children.step(_LOOK_S if not waiting else 1.0)
-        waiting = [name for name in waiting if not children[name].ready]
+        children.step(1.0)
+        if making.code:
+            raise DistributaryError(
+                f"what gateways share cannot be made; hint: see {places.logs / _BUCKETS}.log"
+            )
+        waiting = [] if making.code == 0 else [_BUCKETS]
+        waiting += [name for name in overlay.brokers if not children[name].ready]
         _check(end, waiting, places)
         over = [name for name in waiting if children[name].over]
         if over:
@@ -249,6 +263,19 @@ def _broker(path: Path, name: str) -> Callable[[Callable[[], None]], int]:
     def run(ready: Callable[[], None]) -> int:
         log_to_stderr(name)
         return run_broker(read_config(path, {}), ready)
+
+    return run
+
+
+def _buckets(state: Path) -> Callable[[Callable[[], None]], int]:
+    """Make what gateways share, which they must not do themselves."""
+
+    def run(_: Callable[[], None]) -> int:
+        log_to_stderr(_BUCKETS)
+        operator = read_operator(state)
+        server = Server((operator.url,), operator.user, operator.password)
+        asyncio.run(make_buckets(Subjects(operator.overlay), server, operator.user))
+        return os.EX_OK
 
     return run
 
@@ -317,7 +344,9 @@ def _write_all(places: _Places, overlay: Overlay, server: str) -> None:
     write_private(places.overlay, msgspec.json.encode(overlay).decode())
     subjects = Subjects(overlay.overlay)
     users = users_of(subjects, overlay.brokers, gateways=[GATEWAY], operators=[OPERATOR])
-    config = server_config(name=server, port=overlay.port, users=users.values())
+    config = server_config(
+        name=server, port=overlay.port, users=users.values(), store=places.store.absolute()
+    )
     write_private(places.server_config, config)
     url = f"nats://127.0.0.1:{overlay.port}"
     founders = overlay.brokers[: overlay.founders]
