@@ -114,6 +114,9 @@ class Children:
     def _copy_asked(self, *_: object) -> None:
         self.copy_wanted = True
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._children
+
     def __getitem__(self, name: str) -> Child:
         return self._children[name]
 
