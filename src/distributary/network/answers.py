@@ -9,6 +9,7 @@ from distributary.broker.host import ContentPut, ContentUsed
 from distributary.network.requests import (
     Answer,
     GetChunk,
+    GetRows,
     GetStatus,
     Given,
     NotGiven,
@@ -18,6 +19,7 @@ from distributary.network.requests import (
     StatusTold,
 )
 from distributary.network.status import summary
+from distributary.network.views import rows_of
 
 if TYPE_CHECKING:
     from distributary.network.host import NetworkHost
@@ -29,6 +31,8 @@ async def answer(host: NetworkHost, request: Request, sender: str) -> Answer:
     """Return what a host answers somebody, whom the server vouches for."""
     if isinstance(request, GetStatus):
         return StatusTold(summary(host))
+    if isinstance(request, GetRows):
+        return rows_of(host, request)
     if isinstance(request, PutChunk):
         return await _take(host, request, sender)
     return await _give(host, request)

@@ -41,7 +41,7 @@ def summary(host: NetworkHost) -> dict[str, Any]:
     }
     if broker is None:
         return found
-    snapshot = broker.snapshot()
+    snapshot = broker.snapshot(plans=False)
     members = snapshot["membership"]["members"]
     queues = snapshot["deliveries"]["queues"]
     outboxes = snapshot["links"]["outboxes"]
