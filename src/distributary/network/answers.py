@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from distributary.broker.addresses import is_broker
 from distributary.broker.blob import Blob
 from distributary.broker.host import ContentPut, ContentUsed
 from distributary.network.requests import (
     Answer,
+    Drain,
     GetChunk,
     GetRows,
     GetStatus,
@@ -33,6 +35,11 @@ async def answer(host: NetworkHost, request: Request, sender: str) -> Answer:
         return StatusTold(summary(host))
     if isinstance(request, GetRows):
         return rows_of(host, request)
+    if isinstance(request, Drain):
+        if is_broker(sender, len(host.identity)):
+            return NotGiven("brokers do not order each other about", lasting=True)
+        host.drain()
+        return StatusTold(summary(host))
     if isinstance(request, PutChunk):
         return await _take(host, request, sender)
     return await _give(host, request)

@@ -11,6 +11,7 @@ from distributary.errors import PeerMisbehaved
 __all__ = [
     "CHUNK_BYTES",
     "Answer",
+    "Drain",
     "GetChunk",
     "GetRows",
     "GetStatus",
@@ -52,6 +53,10 @@ class GetRows(msgspec.Struct, frozen=True, tag="rows"):
     source: str = ""
     id: str = ""
     after: str | None = None
+
+
+class Drain(msgspec.Struct, frozen=True, tag="drain"):
+    """Order a broker to give its clients to others, and to leave; answered by how it is."""
 
 
 class GetChunk(msgspec.Struct, frozen=True, tag="get"):
@@ -111,7 +116,7 @@ class NotGiven(msgspec.Struct, frozen=True, tag="no"):
     lasting: bool
 
 
-Request: TypeAlias = GetStatus | GetRows | GetChunk | PutChunk
+Request: TypeAlias = GetStatus | Drain | GetRows | GetChunk | PutChunk
 Answer: TypeAlias = StatusTold | RowsTold | Given | Received | NotGiven
 
 _ENCODER = msgspec.msgpack.Encoder()

@@ -38,6 +38,7 @@ def summary(host: NetworkHost) -> dict[str, Any]:
         "waiting": len(host.inbox),
         "lost": host.inbox.lost,
         "connected": host.connection.connected,
+        "draining": host.draining,
     }
     if broker is None:
         return found
