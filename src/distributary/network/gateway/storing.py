@@ -73,6 +73,7 @@ async def put_content(request: Asked, gateway: Here, digest: Digest) -> Response
         blob = Blob(kind, size, digest)
         if size == body.size_bytes and body.digest != digest:
             raise BadInput("digest", "is not that of the bytes that were sent")
+        gateway.limits.take_bytes(request.user.tenant, body.size_bytes)
         there = await client.put_part(blob, begin, body)
     finally:
         body.close()
@@ -123,9 +124,6 @@ async def get_content(
         "Accept-Ranges": "bytes",
         "ETag": f'"{digest}"',
         "Cache-Control": "private, immutable",
-        "Content-Disposition": "attachment",
-        "X-Content-Type-Options": "nosniff",
-        "Content-Security-Policy": "sandbox; default-src 'none'",
     }
     if f'"{digest}"' in request.headers.get("if-none-match", ""):
         return Response(None, status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
