@@ -10,6 +10,9 @@ DistributaryError
   PipelineFailed    a step on Spark failed; names the step and the data
   TableBusy         another job is writing the same table; names both
   ConversionFailed  content could not be converted (defined in `media.failure`)
+  RequestRefused    a gateway refused what a client asked for (defined in `client.failure`)
+  GatewayAway       a gateway does not answer (defined in `client.failure`)
+  SubscriptionTaken a newer connection reads a subscription (defined in `client.failure`)
   JournalDamaged    a broker's disk does not give back what was written; names the record
   ProtocolError     the rules between brokers were broken
     LocalMisuse     by whoever hosts a broker

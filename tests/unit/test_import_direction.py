@@ -17,13 +17,18 @@ SOURCE = ROOT / "src" / "distributary"
 # too, so that the first file of one is already held to its place.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("content", "topology", "drawing"),
+    ("client",),
     ("filters", "placement", "fidelity", "wiring", "media"),
     ("broker",),
     ("simulator", "network", "pipeline"),
     ("reproduce", "cli", "console"),
 )
-# A conversion is an effect that the host carries out: the broker knows no converter.
-FORBIDDEN = {("broker", "media")}
+# A conversion is an effect that the host carries out: the broker knows no converter. The client
+# library is small, and goes through the front door: only commands use it.
+_BETWEEN = [package for line in LAYERS[2:-1] for package in line]
+FORBIDDEN = {("broker", "media"), ("client", "topology"), ("client", "drawing")} | {
+    (package, "client") for package in _BETWEEN
+}
 # Modules beside the packages that every package may import. They import only each other.
 SHARED = ("arguments", "arrays", "cores", "errors", "files", "kernels", "methods", "xorshift")
 
@@ -66,6 +71,9 @@ def may_import(importer: str, imported: str) -> bool:
         return True
     if importer == ENTRY:
         return imported in LEVEL
+    if importer == "__init__":
+        # `distributary.connect` is where everybody looks for it.
+        return imported == "client"
     if importer not in LEVEL or imported not in LEVEL:
         return False
     return LEVEL[imported] < LEVEL[importer] and (importer, imported) not in FORBIDDEN
@@ -135,6 +143,9 @@ def test_the_architecture_document_draws_the_same_lines() -> None:
         ("broker/a.py", "from distributary.media import convert", "broker imports media"),
         ("simulator/a.py", "from distributary.network.host import x", "simulator imports network"),
         ("errors.py", "from distributary.content import AdaptationGraph", "errors imports content"),
+        ("client/a.py", "from distributary.topology import x", "client imports topology"),
+        ("client/a.py", "from distributary.filters import Filter", "client imports filters"),
+        ("network/a.py", "from distributary.client import connect", "network imports client"),
         ("__init__.py", "from distributary.placement import place", "__init__ imports placement"),
         ("content/a.py", "from distributary.unheard_of import x", "content imports unheard_of"),
         (
@@ -165,6 +176,8 @@ def test_an_import_that_climbs_is_caught(path: str, source: str, expected: str) 
         ("simulator/a.py", "from distributary.media import convert"),
         ("cli/a.py", "from distributary import __version__\nimport distributary.pipeline"),
         ("arrays.py", "from distributary.errors import BadInput"),
+        ("client/a.py", "from distributary.content import Publication"),
+        ("__init__.py", "from distributary.client import connect"),
         ("__main__.py", "from distributary.cli import main"),
         ("content/a.py", "import distributary_extras.cli"),
     ],

@@ -1,0 +1,1 @@
+"""The client library: publish and subscribe by way of a gateway."""
