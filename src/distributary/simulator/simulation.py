@@ -379,9 +379,10 @@ class Simulation:
         return device if isinstance(device, Device) else None
 
     def _may_miss(self, client: str) -> bool:
-        """Whether the home of a client has been down."""
+        """Whether the home of a client has been down, or one from which it has come."""
         device = self._device(client)
-        return device is not None and self.world.nodes[device.home].life > 0
+        homes = () if device is None else (device.home, *device.left)
+        return any(self.world.nodes[home].life > 0 for home in homes)
 
     def _is_concerned(self, client: str, faulty: set[str]) -> bool:
         """Whether something goes wrong with a client, or with its home."""

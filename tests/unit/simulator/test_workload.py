@@ -289,7 +289,7 @@ def test_a_client_that_is_asked_moves_and_says_what_it_has_received() -> None:
     device.receive(migration.RequestToMove("bb"), sender="aa", now_ns=0)
     device.receive(migration.MoveNow("bb"), sender="aa", now_ns=0)
     device.receive(migration.Connected((("s", 1),)), sender="bb", now_ns=0)
-    assert device.home == "bb"
+    assert (device.home, device.left) == ("bb", {"aa"})
     assert migration.AcceptMove("bb", accepted=True) in sent
     assert migration.Connect((("s", 1),)) in sent
 

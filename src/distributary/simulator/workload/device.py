@@ -27,6 +27,8 @@ class Device:
     ----------
     concerned
         Whether something goes wrong with it, so that it may have to wait.
+    left
+        The homes that it has had before.
     """
 
     def __init__(self, world: World, name: str, home: str, *, tenant: str = "") -> None:
@@ -35,6 +37,7 @@ class Device:
         self.address: Address = client_address(name, tenant)
         self.home = home
         self.concerned = False
+        self.left: set[str] = set()
         self._away = False
         self._lost: set[str] = set()
         self._epoch = 0
@@ -167,9 +170,10 @@ class Device:
 
     def _connected(self, message: migration.Connected) -> None:
         assert self._next is not None
-        moved = self.home != self._next
+        before, moved = self.home, self.home != self._next
         self.home, self._next = self._next, None
         if moved:
+            self.left.add(before)
             self._ask_again()
 
     def _ask_again(self) -> None:
