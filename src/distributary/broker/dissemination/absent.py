@@ -37,8 +37,8 @@ class AbsentHomes:
 
     Attributes
     ----------
-    debts
-        What is kept for whom.
+    debts, forgone
+        What is kept for whom, and what was given up.
     """
 
     def __init__(
@@ -49,31 +49,31 @@ class AbsentHomes:
         settle: Callable[[Task, Turn], None],
     ) -> None:
         self.debts = Debts(core.settings.content)
+        self.forgone = Forgone()
         self._core = core
         self._unsettled = unsettled
         self._keep = keep
         self._settle = settle
-        self._forgone = Forgone()
         self._excused_ns = ns(core.settings.content.retention_s)
-        self._excusing = Retention(core.timers, self._forgone.forget)
+        self._excusing = Retention(core.timers, self.forgone.forget)
         # The home that is being given up, which takes some turns.
         self._given_up: str | None = None
         self._relief: Timer | None = None
 
     def load(self, record: MissedRecord) -> None:
         """Take back what a home is to be told that it has missed."""
-        self._forgone.load(record)
+        self.forgone.load(record)
 
     def start(self, turn: Turn) -> None:
         """Tell those who are there."""
-        for home in self._forgone:
+        for home in self.forgone:
             self._tell(home, turn)
 
     def snapshot(self) -> dict[str, Any]:
         """Return how much is kept, and who is given up."""
         return {
             "absent": {"items": self.debts.items, "bytes": self.debts.bytes},
-            "given_up": list(self._forgone),
+            "given_up": list(self.forgone),
         }
 
     def owe(self, task: Task, turn: Turn) -> None:
@@ -99,26 +99,22 @@ class AbsentHomes:
                 continue
             names = tuple(task.pending.pop(home).registrations)
             task.unknown.update((home, name) for name in names)
-            self._forgone.miss(home, names, turn)
+            self.forgone.miss(home, names, turn)
             self.debts.paid(home, identity)
             if task.pending:
                 self._keep(task, turn)
             else:
                 self._settle(task, turn)
-        if home in self._forgone:
-            self._forgone.keep(home, turn)
+        if home in self.forgone:
+            self.forgone.keep(home, turn)
         self._given_up = home if self.debts.first_of(home, 1) else None
         self._relief = self._core.timers.at(turn.now_ns + _GIVE_UP_NS, self._relieve)
 
-    def skips(self, home: str, name: str, since_ns: int) -> bool:
-        """Whether a registration misses the next item too, and take note of that."""
-        return self._forgone.skips(home, name, since_ns)
-
     def forgo(self, task: Task, homes: Iterable[str]) -> None:
         """Leave out of an item who has missed one before it, and is told so."""
-        for home in task.pending.keys() & self._forgone.homes(homes):
+        for home in task.pending.keys() & self.forgone.homes(homes):
             registrations = task.pending[home].registrations
-            skipped = [name for name in registrations if self._forgone.skips(home, name, 0)]
+            skipped = [name for name in registrations if self.forgone.skips(home, name, 0)]
             task.confirmed(home, (), skipped)
 
     def changed(self, came: set[str], gone: set[str], turn: Turn) -> None:
@@ -127,16 +123,16 @@ class AbsentHomes:
             self.debts.clear(home)
             if home == self._given_up:
                 self._given_up = None
-            if home not in self._forgone:
+            if home not in self.forgone:
                 continue
             if home in gone:
-                self._forgone.forget(home, turn)
+                self.forgone.forget(home, turn)
             else:
                 self._tell(home, turn)
 
     def _tell(self, home: str, turn: Turn) -> None:
         """Tell a home that is back what it has missed, which ends those subscriptions."""
         if self._core.membership.is_alive(home):
-            self._core.links.send(home, self._forgone.message(home), turn)
+            self._core.links.send(home, self.forgone.message(home), turn)
             # By then it has withdrawn them. What it registers anew is in force later.
             self._excusing.keep(home, turn.now_ns + self._excused_ns)

@@ -116,6 +116,10 @@ class Forgone:
     def __init__(self) -> None:
         self._by_home: dict[str, tuple[int, dict[str, int]]] = {}
 
+    def __bool__(self) -> bool:
+        """Whether any home is to be told that it has missed something."""
+        return bool(self._by_home)
+
     def __contains__(self, home: str) -> bool:
         """Whether a home is to be told that it has missed something."""
         return home in self._by_home

@@ -324,6 +324,7 @@ class Dissemination(Part):
         item = task.item
         owed_ns = item.published_ns + self._skew_ns
         homes: set[str] = set()
+        forgone = self._absent.forgone
         publication = publication_of(item.event)
         # A client that has moved is registered from two homes for a while. What one of them
         # was sent it passes on to the other.
@@ -355,7 +356,7 @@ class Dissemination(Part):
                 continue
             if (home, name) in task.served or (home, name) in task.unknown:
                 continue
-            if self._absent.skips(home, name, registration.since_ns):
+            if forgone and forgone.skips(home, name, registration.since_ns):
                 task.unknown.add((home, name))
                 continue
             known = task.pending.get(home)
@@ -490,7 +491,8 @@ class Dissemination(Part):
             # They are not sent what is being planned for them: this attempt takes its place.
             homes = {*homes, *(home for home in task.planned_for if home in task.pending)}
         there = tuple(home for home in sorted(homes) if membership.is_alive(home))
-        self._absent.owe(task, turn)
+        if len(there) < len(task.pending):
+            self._absent.owe(task, turn)
         if not there:
             if not any(membership.is_alive(home) for home in task.pending):
                 task.step(Event.ALL_AWAY)

@@ -157,7 +157,7 @@ class Membership(Part):
 
     def is_alive(self, peer: str) -> bool:
         """Whether a broker is taken to be there."""
-        return peer in self._routes
+        return peer in self._routes.there
 
     def is_gone(self, peer: str) -> bool:
         """Whether a broker has left, or is lost for ever."""

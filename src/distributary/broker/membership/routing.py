@@ -34,6 +34,11 @@ class Routes:
         Those that there are, in ascending order; without the owner when it is leaving.
     delays
         From the owner to every other member.
+
+    Attributes
+    ----------
+    there
+        The members, to be asked whether one is there.
     """
 
     __slots__ = (
@@ -41,24 +46,21 @@ class Routes:
         "_delays",
         "_hops",
         "_lines",
-        "_members",
         "_owner",
         "_roots",
         "members",
+        "there",
     )
 
     def __init__(self, owner: str, members: tuple[str, ...], delays: Mapping[str, int]) -> None:
         self.members = members
-        self._members = set_of(members)
+        self.there = set_of(members)
         self._owner = owner
         self._delays = delays
         self._hops: dict[str, str | None] = {}
         self._roots: dict[str, str] = {}
         self._closest: dict[tuple[int, int], str] = {}
         self._lines: dict[tuple[str, int], tuple[str, ...]] = {}
-
-    def __contains__(self, identity: str) -> bool:
-        return identity in self._members
 
     def root_of(self, key: str) -> str:
         """Return the root of a key."""

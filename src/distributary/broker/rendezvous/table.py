@@ -130,6 +130,9 @@ class Table:
             Their registrations, the highest claim first, and other homes that have withdrawn
             theirs; None when nobody has registered it but its home, once.
         """
+        if len(self._entries) == len(self._by_subscription):
+            # Each is registered once, as most of the time all are.
+            return None
         entries = self._by_subscription.get(subscription_of(registration.id), {})
         if len(entries) < 2:
             return None
