@@ -22,7 +22,8 @@ SEEDS_FULL = 200
 # publication was forgotten before the root that had come back was offered it. A client came back
 # to a home with an old queue. One was moved and changed its subscription while its old home was
 # behind a partition, was owed something by a root that another told of its withdrawal, or
-# redirected what the change does not ask for.
+# redirected what the change does not ask for. A root heard of a withdrawal in another cell, and
+# sent the next home a later item first. One that had lost its home got what it had wanted there.
 MENDED = [
     ("lost-root", 70303),
     ("lost-root", 70308),
@@ -31,6 +32,8 @@ MENDED = [
     ("changes-split", 604),
     ("changes-split", 615),
     ("changes-split", 623),
+    ("migration-split", 200002),
+    ("lost-broker", 4),
 ]
 
 
