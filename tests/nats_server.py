@@ -34,7 +34,12 @@ class NatsServer:
     """A server that can be killed and started again on its port."""
 
     def __init__(
-        self, folder: Path, users: Iterable[User], *, tls: Mapping[str, str] | None = None
+        self,
+        folder: Path,
+        users: Iterable[User],
+        *,
+        tls: Mapping[str, str] | None = None,
+        store: Path | None = None,
     ) -> None:
         try:
             self._program = server_program()
@@ -43,7 +48,8 @@ class NatsServer:
         self.port = free_port()
         self._config = folder / "nats.conf"
         self.name = f"test-{os.getpid()}-{self.port}"
-        config = json.loads(server_config(name=self.name, port=self.port, users=users))
+        text = server_config(name=self.name, port=self.port, users=users, store=store)
+        config = json.loads(text)
         self._config.write_text(json.dumps({**config, **({"tls": tls} if tls else {})}))
         self.start()
 

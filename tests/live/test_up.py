@@ -39,8 +39,10 @@ def test_up_says_in_one_line_what_there_is_and_leaves_nothing_behind(tmp_path: P
         ]
         assert line["state"] == str(tmp_path / "state")
         assert len(line["brokers"]) == 3
-        assert {*line["brokers"].values(), line["server"]} == {*processes_of(overlay.process.pid)}
-        assert overlay.pids() == {**line["brokers"], "nats": line["server"]}
+        gateway = overlay.pids()["gateway"]
+        processes = {*line["brokers"].values(), line["server"], gateway}
+        assert processes == {*processes_of(overlay.process.pid)}
+        assert overlay.pids() == {**line["brokers"], "nats": line["server"], "gateway": gateway}
         told = distributary("status", "--state", str(overlay.state), "--json")
         assert told.returncode == 0, told.stderr
         brokers = json.loads(told.stdout)["brokers"]

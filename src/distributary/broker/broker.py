@@ -152,6 +152,10 @@ class Broker:
         """Whether content is still to come: who asks its host for it should ask again."""
         return self.core.content.awaits(digest)
 
+    def content_size(self, tenant: str, digest: str) -> int | None:
+        """Return how large content is that is here, and that a tenant has a right to."""
+        return self.core.content.size_for(tenant, digest)
+
     def start(self, *, now_ns: int) -> list[Effect]:
         """Begin; to be called once, before anything else."""
         if self._started:

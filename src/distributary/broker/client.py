@@ -35,6 +35,7 @@ __all__ = [
     "Ended",
     "ListSubscriptions",
     "Publish",
+    "Received",
     "Refused",
     "Status",
     "Subscribe",
@@ -407,6 +408,19 @@ class Undeliverable:
 @dataclass(frozen=True, slots=True)
 class Acknowledge:
     """Everything of a subscription up to a number has arrived."""
+
+    subscription: str
+    number: int
+
+
+@wire(480, Speaker.CLIENT, since=2)
+@dataclass(frozen=True, slots=True)
+class Received:
+    """Everything of a subscription up to a number has come, and is not acknowledged yet.
+
+    More may be sent in its place. Until it is acknowledged it is kept, and sent again to a client
+    that comes back: a gateway has received what somebody behind it may still lose.
+    """
 
     subscription: str
     number: int

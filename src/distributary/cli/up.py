@@ -74,13 +74,14 @@ def up(
         running = there["brokers"]
         assert isinstance(running, dict)
         print(f"{counted(len(running), 'broker')} ready: {', '.join(running)}", flush=True)
+        print(f"Gateway at {there['gateway']}, token {there['token']}", flush=True)
         print(f"NATS at {there['nats']}, state in {there['state']}", flush=True)
         print("Ctrl-C stops everything.", flush=True)
 
     supervise(
         default_state() if state is None else state,
         brokers=brokers,
-        port=port + 1,
+        port=port,
         fresh=fresh,
         ready=ready,
         say=lambda sentence: print(sentence, file=sys.stderr, flush=True),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from distributary.broker.addresses import tenant_of
 from distributary.broker.blob import Blob
 from distributary.broker.host import ContentPut, ContentUsed
 from distributary.network.requests import (
     Answer,
+    ContentFound,
+    FindContent,
     GetChunk,
     GetStatus,
     Given,
@@ -31,7 +34,19 @@ async def answer(host: NetworkHost, request: Request, sender: str) -> Answer:
         return StatusTold(summary(host))
     if isinstance(request, PutChunk):
         return await _take(host, request, sender)
+    if isinstance(request, FindContent):
+        return _find(host, request, sender)
     return await _give(host, request)
+
+
+def _find(host: NetworkHost, request: FindContent, sender: str) -> Answer:
+    """Say whether a client may have content; of what others have it learns nothing."""
+    broker = host.driver.broker
+    if broker is not None and host.subjects.may_speak_for(sender, request.client):
+        size_bytes = broker.content_size(tenant_of(request.client), request.digest)
+        if size_bytes is not None:
+            return ContentFound(size_bytes)
+    return NotGiven("there is no such content", lasting=True)
 
 
 async def _give(host: NetworkHost, request: GetChunk) -> Answer:

@@ -49,6 +49,8 @@ class Child:
         Why it is not started again, if it is not.
     again
         Whether it is started again at all.
+    code
+        How it has ended last, if it has.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Child:
     ready: bool = False
     over: str = ""
     again: bool = True
+    code: int | None = None
     deaths: deque[float] = field(default_factory=deque)
     start_at: float = 0.0
     waits_s: float = 0.0
@@ -111,6 +114,9 @@ class Children:
     def _copy_asked(self, *_: object) -> None:
         self.copy_wanted = True
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._children
+
     def __getitem__(self, name: str) -> Child:
         return self._children[name]
 
@@ -142,7 +148,7 @@ class Children:
     def stop(self, names: list[str], wait_s: float) -> None:
         """End processes: in good order, and otherwise at once."""
         self.stop_wanted = True
-        children = [self._children[name] for name in names]
+        children = [self._children[name] for name in names if name in self._children]
         for number, seconds in ((signal.SIGTERM, wait_s), (signal.SIGKILL, wait_s)):
             for child in children:
                 if child.pid is not None:
@@ -187,6 +193,7 @@ class Children:
                     self._died(child, os.waitstatus_to_exitcode(status))
 
     def _died(self, child: Child, code: int) -> None:
+        child.code = code
         child.died(time.monotonic())
         if self.stop_wanted or not child.again:
             return

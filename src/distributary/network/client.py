@@ -20,7 +20,7 @@ from distributary.broker.encoding import decode, encode
 from distributary.broker.migration import messages as migration
 from distributary.errors import DistributaryError, PeerMisbehaved
 from distributary.network.connection import Connection, Server
-from distributary.network.outgoing import Outgoing, Question
+from distributary.network.outgoing import Given, Outgoing, Question
 from distributary.network.subjects import Subjects
 from distributary.network.transfers import chunks
 
@@ -70,6 +70,7 @@ class ClientGate:
         self.brokers = brokers
         self.name = name
         self._clients: dict[str, Client] = {}
+        self._looking = asyncio.ensure_future(self._look())
         self.connection = Connection(
             server,
             name=f"{subjects.overlay} {name}",
@@ -85,6 +86,8 @@ class ClientGate:
         deliver: Callable[[Numbered], None] = lambda _: None,
         *,
         tenant: str = "",
+        update: Callable[[messages.Updated], None] = lambda _: None,
+        changed: Callable[[Client], None] = lambda _: None,
     ) -> Client:
         """Return a client that speaks from here.
 
@@ -92,8 +95,13 @@ class ClientGate:
         ----------
         deliver
             Called with deliveries, once each, in the order of each subscription.
+        update
+            Called with versions of stream objects.
+        changed
+            Called when the client has moved, and when one of its subscriptions has ended.
         """
-        client = Client(self, client_address(f"{self.name}/{name}", tenant), home, deliver)
+        address = client_address(f"{self.name}/{name}", tenant)
+        client = Client(self, address, home, deliver, update, changed)
         # What stands before the home in the subjects of its inbox.
         self._clients[self.subjects.to_client(client.address, "")] = client
         return client
@@ -104,6 +112,7 @@ class ClientGate:
 
     async def close(self) -> None:
         """End all clients, and the connection."""
+        self._looking.cancel()
         for client in list(self._clients.values()):
             await client.close()
         await self.connection.close()
@@ -120,6 +129,14 @@ class ClientGate:
             for client in self._clients.values():
                 client.ask_again()
 
+    async def _look(self) -> None:
+        # One task for all of them: thousands that wake up ten times a second are much work.
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            now = asyncio.get_running_loop().time()
+            for client in list(self._clients.values()):
+                client.look(now)
+
 
 class Client:
     """One client with its home; made by `ClientGate.client`.
@@ -133,7 +150,13 @@ class Client:
     """
 
     def __init__(
-        self, gate: ClientGate, address: Address, home: str, deliver: Callable[[Numbered], None]
+        self,
+        gate: ClientGate,
+        address: Address,
+        home: str,
+        deliver: Callable[[Numbered], None],
+        update: Callable[[messages.Updated], None],
+        changed: Callable[[Client], None],
     ) -> None:
         self.address = address
         self.home = home
@@ -141,6 +164,7 @@ class Client:
         self.ended: dict[str, messages.Ended] = {}
         self._gate = gate
         self._deliver = deliver
+        self._changed = changed
         self._loop = asyncio.get_running_loop()
         self._questions: dict[tuple[str, str], Question] = {}
         self._outgoing = Outgoing(
@@ -156,9 +180,9 @@ class Client:
         self._received: dict[str, int] = {}
         self._early: dict[str, dict[int, Numbered]] = {}
         self._acknowledged: dict[str, int] = {}
+        self._taken: dict[str, int] = {}
         self._unsaid: set[str] = set()
         self._gathering = False
-        self._task = asyncio.ensure_future(self._repeat())
         self._handlers: dict[type, Callable[[Any], None]] = {
             messages.Accepted: self._outgoing.accepted,
             messages.Busy: self._outgoing.busy,
@@ -170,6 +194,8 @@ class Client:
             messages.Ended: self._ended,
             messages.Delivery: self._numbered,
             messages.Undeliverable: self._numbered,
+            messages.Updated: update,
+            messages.Announced: lambda m: self._answered("announcement", _object(m), m),
             migration.RequestToMove: self._asked_to_move,
             migration.MoveNow: self._move,
         }
@@ -177,7 +203,7 @@ class Client:
     # What it asks for.
 
     async def publish(
-        self, event: str, content: bytes | None = None, media_type: str = ""
+        self, event: str, content: Given | None = None, media_type: str = ""
     ) -> messages.Accepted:
         """Publish an event behind those before it; return when it is stored.
 
@@ -191,7 +217,46 @@ class Client:
         WasRefused
             When it breaks the rules.
         """
-        return await self._outgoing.publish(event, content, media_type)
+        return await self.submit(event, content, media_type)
+
+    def submit(
+        self, event: str, content: Given | Blob | None = None, media_type: str = ""
+    ) -> asyncio.Future[messages.Accepted]:
+        """Publish an event behind those before it; return what says that it is stored.
+
+        Content that was put before goes by what refers to it.
+        """
+        return self._outgoing.publish(event, content, media_type)
+
+    async def put(self, content: Given, media_type: str) -> Blob:
+        """Bring content to the home, to be published later.
+
+        Raises
+        ------
+        TransferFailed
+            When it is not taken.
+        """
+        return await self._outgoing.put(content, media_type)
+
+    @property
+    def busy_s(self) -> float:
+        """For how long the broker that takes what it publishes wants to be left alone."""
+        return self._outgoing.busy_s
+
+    @property
+    def waiting(self) -> int:
+        """How many publications are not sent yet."""
+        return self._outgoing.waiting
+
+    async def announce(self, source: str, subject: str, event: str) -> messages.Announced:
+        """Open a stream object; return when those who follow it know of it."""
+        name = f"{source} {subject}"
+        answer: messages.Announced = await self._ask("announcement", name, messages.Announce(event))
+        return answer
+
+    def change(self, version: messages.Changed) -> None:
+        """Tell of a new version of a stream object; a later one makes up for one that is lost."""
+        self._send(version)
 
     @property
     def publishes_at(self) -> str:
@@ -233,27 +298,50 @@ class Client:
     def resume(self, subscription: str, number: int) -> None:
         """Go on after the delivery of a number, as somebody who has got it already."""
         self._received[subscription] = number
+        early = self._early.get(subscription, {})
+        # What came before this was known may be what comes next.
+        self._early[subscription] = {place: early[place] for place in early if place > number}
+        self._deliver_in_order(subscription)
 
     def acknowledge(self, subscription: str, number: int) -> None:
         """Say that everything up to a number has arrived for good."""
         self._acknowledged[subscription] = max(number, self._acknowledged.get(subscription, 0))
+        self._say_soon(subscription)
+
+    def _say_soon(self, subscription: str) -> None:
         self._unsaid.add(subscription)
         if not self._gathering:
             self._gathering = True
             self._loop.call_later(_GATHER_S, self._send_acknowledgements)
 
+    def take(self, subscription: str, number: int) -> None:
+        """Say that everything up to a number has come, and more may: it can still be had again."""
+        if number > self._taken.get(subscription, 0):
+            self._taken[subscription] = number
+            self._say_soon(subscription)
+
+    def come_back(self) -> None:
+        """Be sent everything again that is not acknowledged, as after somebody else was here."""
+        self._taken.clear()
+        self._present(False)
+        self._present(True)
+
+    def leave(self) -> None:
+        """Be sent nothing until it comes back."""
+        self._present(False)
+
     async def close(self) -> None:
         """Say goodbye: what comes for it waits until it is back."""
         self._gate.forget(self)
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
         await self._outgoing.close()
         self._send_acknowledgements()
-        subjects, connection = self._gate.subjects, self._gate.connection
-        connection.send(subjects.presence(self.home, self.address), b"0")
+        self._present(False)
 
     # What it says, and says again.
+
+    def _present(self, present: bool) -> None:
+        subject = self._gate.subjects.presence(self.home, self.address)
+        self._gate.connection.send(subject, b"1" if present else b"0")
 
     def _send(self, message: object, home: str | None = None) -> None:
         subject = self._gate.subjects.to_home(home or self.home, self.address)
@@ -279,23 +367,22 @@ class Client:
         if self._next is not None:
             self._knock()
 
-    async def _repeat(self) -> None:
-        while True:
-            await asyncio.sleep(_LOOK_S)
-            now = self._loop.time()
-            for question in list(self._questions.values()):
-                if question.is_due(now):
-                    self._send(question.message)
-            self._outgoing.look(now)
-            if self._next is not None:
-                self._knock()
+    def look(self, now: float) -> None:
+        """Ask again for what has waited for long enough."""
+        for question in list(self._questions.values()):
+            if question.is_due(now):
+                self._send(question.message)
+        self._outgoing.look(now)
+        if self._next is not None:
+            self._knock()
 
     def _refused(self, message: messages.Refused) -> None:
         if message.what == _PUBLICATION:
             question = self._outgoing.answered(message)
         else:
             kind = "subscribe" if message.what == "subscription" else message.what
-            question = self._questions.pop((kind, message.id), None)
+            name = _object(message) if kind == "announcement" else message.id
+            question = self._questions.pop((kind, name), None)
         if question is not None and not question.answer.done():
             question.answer.set_exception(WasRefused(message))
 
@@ -320,10 +407,13 @@ class Client:
         if message.number <= received or message.number in early:
             self.repeats += 1
             # It has not heard how far we are.
-            if name in self._acknowledged:
-                self.acknowledge(name, self._acknowledged[name])
+            self._say_soon(name)
             return
         early[message.number] = message
+        self._deliver_in_order(name)
+
+    def _deliver_in_order(self, name: str) -> None:
+        early, received = self._early[name], self._received.get(name, 0)
         while received + 1 in early:
             received += 1
             self._received[name] = received
@@ -332,12 +422,17 @@ class Client:
     def _send_acknowledgements(self) -> None:
         self._gathering = False
         for name in sorted(self._unsaid):
-            self._send(messages.Acknowledge(name, self._acknowledged[name]))
+            acknowledged, taken = self._acknowledged.get(name, 0), self._taken.get(name, 0)
+            if acknowledged:
+                self._send(messages.Acknowledge(name, acknowledged))
+            if taken > acknowledged:
+                self._send(messages.Received(name, taken))
         self._unsaid.clear()
 
     def _ended(self, message: messages.Ended) -> None:
         self.ended[message.id] = message
         self._send(messages.Unsubscribe(message.id))
+        self._changed(self)
 
     # Moving to another home.
 
@@ -351,13 +446,22 @@ class Client:
 
     def _knock(self) -> None:
         assert self._next is not None
-        self._send(migration.Connect(tuple(sorted(self._received.items()))), self._next)
+        # What is not acknowledged may be wanted again.
+        received = {name: self._acknowledged.get(name, 0) for name in self._received}
+        self._send(migration.Connect(tuple(sorted(received.items()))), self._next)
 
     def _connected(self) -> None:
         assert self._next is not None
         self._outgoing.follow(self.home, self._next)
         self.home, self._next = self._next, None
         self.ask_again()
+        self._changed(self)
+
+
+def _object(message: messages.Announced | messages.Refused) -> str:
+    """Return what an announcement is called; of a refusal, `id` is the subject."""
+    subject = message.subject if isinstance(message, messages.Announced) else message.id
+    return f"{message.source} {subject}"
 
 
 def _is_of_publication(message: object) -> bool:

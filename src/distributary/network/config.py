@@ -31,7 +31,16 @@ from distributary.network.connection import Server
 from distributary.network.subjects import check_name
 from distributary.topology.identifiers import digits_of
 
-__all__ = ["TABLES", "BrokerTable", "Config", "ConvertersTable", "NatsTable", "read_config"]
+__all__ = [
+    "TABLES",
+    "BrokerTable",
+    "Config",
+    "ConvertersTable",
+    "NatsTable",
+    "read_config",
+    "read_tables",
+    "server_of",
+]
 
 _BYTES_MAX = 2**20
 _GRAPH_BYTES_MAX = 16 * 2**20
@@ -174,42 +183,57 @@ class Config:
 def read_config(path: Path | str, environment: Mapping[str, str]) -> Config:
     """Return the configuration in a file, or raise `BadInput` naming the file and the field."""
     path = Path(path)
+    tables, folder = read_tables(path, TABLES, environment, more=("settings",))
+    with naming(path):
+        broker = tables["broker"]
+        _check_broker(broker)
+        base = Settings(graph=_graph(broker.graph, folder))
+        return Config(
+            broker,
+            tables["converters"],
+            folder / broker.state,
+            server_of(tables["nats"], environment, folder),
+            settings_with(base, tables["settings"]),
+        )
+
+
+def read_tables(
+    path: Path,
+    tables: Mapping[str, type],
+    environment: Mapping[str, str],
+    *,
+    more: tuple[str, ...] = (),
+) -> tuple[dict[str, Any], Path]:
+    """Return the tables of a configuration by name, and the folder that it is in.
+
+    Parameters
+    ----------
+    more
+        Other tables that may be there, which are returned as they are.
+    """
     with naming(path):
         data = file_bytes(path, bytes_max=_BYTES_MAX)
         try:
             document = tomllib.loads(data.decode("utf-8"))
         except (UnicodeDecodeError, ValueError, RecursionError) as error:
             raise BadInput("document", f"is not TOML: {error}") from None
-        return _config(document, environment, path.absolute().parent)
-
-
-def _config(document: dict[str, Any], environment: Mapping[str, str], folder: Path) -> Config:
-    known = (*TABLES, "settings")
-    for name in document:
-        if name not in known:
-            raise no_such_name(name, name, known, "a table of a configuration")
-    if isinstance(document.get("nats"), Mapping) and "password" in document["nats"]:
-        raise BadInput(
-            "nats.password",
-            "does not belong into a configuration",
-            hint=f"name a file by password_file, or set {_ENVIRONMENT}_NATS_PASSWORD",
-        )
-    tables: dict[str, Any] = {}
-    for name, cls in TABLES.items():
-        given = document.get(name, {})
-        if isinstance(given, Mapping):
-            given = {**given, **_from_environment(name, cls, environment)}
-        tables[name] = read_table(cls, given, name)
-    broker, nats = tables["broker"], tables["nats"]
-    _check_broker(broker)
-    base = Settings(graph=_graph(broker.graph, folder))
-    return Config(
-        broker,
-        tables["converters"],
-        folder / broker.state,
-        _server(nats, environment, folder),
-        settings_with(base, document.get("settings", {})),
-    )
+        known = (*tables, *more)
+        for name in document:
+            if name not in known:
+                raise no_such_name(name, name, known, "a table of a configuration")
+        if isinstance(document.get("nats"), Mapping) and "password" in document["nats"]:
+            raise BadInput(
+                "nats.password",
+                "does not belong into a configuration",
+                hint=f"name a file by password_file, or set {_ENVIRONMENT}_NATS_PASSWORD",
+            )
+        found: dict[str, Any] = {name: document.get(name, {}) for name in more}
+        for name, cls in tables.items():
+            given = document.get(name, {})
+            if isinstance(given, Mapping):
+                given = {**given, **_from_environment(name, cls, environment)}
+            found[name] = read_table(cls, given, name)
+    return found, path.absolute().parent
 
 
 def _from_environment(name: str, cls: type, environment: Mapping[str, str]) -> dict[str, object]:
@@ -246,7 +270,8 @@ def _check_broker(broker: BrokerTable) -> None:
         raise BadInput("broker.members", f"does not have {quoted(broker.identity)} itself")
 
 
-def _server(nats: NatsTable, environment: Mapping[str, str], folder: Path) -> Server:
+def server_of(nats: NatsTable, environment: Mapping[str, str], folder: Path) -> Server:
+    """Return where NATS is, with the password, or raise `BadInput`."""
     if not nats.urls:
         raise BadInput("nats.urls", "is empty")
     for place, url in enumerate(nats.urls):

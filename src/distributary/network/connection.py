@@ -146,7 +146,14 @@ class Connection:
         self._waiting_bytes += len(data)
         self._queue.put_nowait((subject, data))
 
-    async def request(self, subject: str, data: bytes, *, timeout_s: float) -> bytes:
+    async def request(
+        self,
+        subject: str,
+        data: bytes,
+        *,
+        timeout_s: float,
+        headers: Mapping[str, str] | None = None,
+    ) -> bytes:
         """Return the answer to a question.
 
         Raises
@@ -158,7 +165,8 @@ class Connection:
         if client is None:
             raise ConnectionError("there is no connection to NATS")
         try:
-            return (await client.request(subject, data, timeout=timeout_s)).data
+            named = dict(headers) if headers else None
+            return (await client.request(subject, data, timeout=timeout_s, headers=named)).data
         except (TimeoutError, nats.errors.Error) as error:
             raise TimeoutError(f"no answer: {_described(error)}") from None
 

@@ -12,23 +12,25 @@ The way back is not looked for: it would begin a third session, and cost order f
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import itertools
 import random
 import secrets
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 from distributary.broker import client as messages
 from distributary.broker.addresses import Address
 from distributary.broker.blob import Blob
+from distributary.errors import DistributaryError
 from distributary.network.connection import Connection
 from distributary.network.requests import GetStatus, StatusTold
 from distributary.network.subjects import Subjects
 from distributary.network.transfers import TransferFailed, ask, put_content
 
-__all__ = ["REPEAT_S", "REPEAT_S_MAX", "Outgoing", "Question"]
+__all__ = ["REPEAT_S", "REPEAT_S_MAX", "Content", "ContentGone", "Given", "Outgoing", "Question"]
 
 # How long a client waits for an answer at first, and at most.
 REPEAT_S = 0.5
@@ -44,6 +46,45 @@ _SLEPT_S = 1.0
 # So many others are asked at once whether they are there, and for so long.
 _ASKED = 3
 _ASKED_S = 3.0
+
+
+class ContentGone(DistributaryError):
+    """A publication refers to content that was put before, and that its home does not have."""
+
+    def __init__(self, digest: str) -> None:
+        self.digest = digest
+        super().__init__(f"content {digest} is not there any more; hint: put it again")
+
+
+class Content(Protocol):
+    """Bytes that are kept somewhere else than in memory, until what refers to them is accepted."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 in hexadecimal digits."""
+
+    @property
+    def size_bytes(self) -> int:
+        """How many there are."""
+
+    def read(self, offset: int, count: int) -> bytes:
+        """Return some of them."""
+
+
+Given: TypeAlias = bytes | Content
+"""What is published with an event: bytes, or where they are."""
+
+
+class _Bytes:
+    """Bytes in memory."""
+
+    def __init__(self, data: bytes) -> None:
+        self.digest = hashlib.sha256(data).hexdigest()
+        self.size_bytes = len(data)
+        self._data = data
+
+    def read(self, offset: int, count: int) -> bytes:
+        return self._data[offset : offset + count]
 
 
 class Question:
@@ -77,11 +118,16 @@ class _Publication:
 
     __slots__ = ("blob", "content", "event", "is_put", "question")
 
-    def __init__(self, event: str, content: bytes | None, media_type: str, now: float) -> None:
+    def __init__(self, event: str, given: Given | Blob | None, media_type: str, now: float) -> None:
         self.event = event
-        self.content = content
-        self.blob = None if content is None else Blob.of(media_type, content)
-        self.is_put = content is None
+        self.content: Content | None = None
+        self.blob: Blob | None = None
+        if isinstance(given, Blob):
+            self.blob = given
+        elif given is not None:
+            content = self.content = _Bytes(given) if isinstance(given, bytes) else given
+            self.blob = Blob(media_type, content.size_bytes, content.digest)
+        self.is_put = self.content is None
         self.question = Question(None, now)
 
 
@@ -134,18 +180,35 @@ class Outgoing:
         self._paused_until = 0.0
         self._heard_at = self._looked_at = self._loop.time()
 
-    async def publish(
-        self, event: str, content: bytes | None, media_type: str
-    ) -> messages.Accepted:
-        """Publish an event behind those before it; return when it is stored."""
+    def publish(
+        self, event: str, content: Given | Blob | None, media_type: str
+    ) -> asyncio.Future[messages.Accepted]:
+        """Publish an event behind those before it; return what says that it is stored."""
         publication = _Publication(event, content, media_type, self._loop.time())
         self._waiting.append(publication)
-        if content is None:
+        if publication.content is None:
             self._send_more()
         else:
             self._put_soon(publication)
-        accepted: messages.Accepted = await publication.question.answer
-        return accepted
+        return publication.question.answer
+
+    async def put(self, content: Given, media_type: str) -> Blob:
+        """Bring content that is to be published later, or raise `TransferFailed`."""
+        source = _Bytes(content) if isinstance(content, bytes) else content
+        blob = Blob(media_type, source.size_bytes, source.digest)
+        subject = self._subjects.to_host(self.home, self._gateway)
+        await put_content(self._connection, subject, self._address, blob, source.read)
+        return blob
+
+    @property
+    def busy_s(self) -> float:
+        """For how long nothing is to be sent."""
+        return max(0.0, self._paused_until - self._loop.time())
+
+    @property
+    def waiting(self) -> int:
+        """How many are not sent yet."""
+        return len(self._waiting)
 
     def follow(self, old: str, new: str) -> None:
         """Go along with a client that has moved, and its sessions with it."""
@@ -212,7 +275,13 @@ class Outgoing:
         publication = self._under_way.get(message.number)
         if message.session == self.session and publication is not None and publication.is_put:
             self._heard_at = self._loop.time()
-            self._put_soon(publication)
+            if publication.content is not None:
+                self._put_soon(publication)
+            elif not publication.question.answer.done():
+                publication.question.answer.set_exception(ContentGone(message.digest))
+                # Its number is to be used up all the same: by a refusal.
+                publication.event, publication.blob = "", None
+                self._send_publication(message.number)
 
     # What is sent.
 
@@ -263,7 +332,7 @@ class Outgoing:
         while True:
             try:
                 await put_content(
-                    self._connection, subject, self._address, blob, content, self._heard
+                    self._connection, subject, self._address, blob, content.read, self._heard
                 )
             except TransferFailed as failure:
                 # If it is no use, the home says what is wrong when it is published.

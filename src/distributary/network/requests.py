@@ -11,6 +11,8 @@ from distributary.errors import PeerMisbehaved
 __all__ = [
     "CHUNK_BYTES",
     "Answer",
+    "ContentFound",
+    "FindContent",
     "GetChunk",
     "GetStatus",
     "Given",
@@ -57,6 +59,19 @@ class PutChunk(msgspec.Struct, frozen=True, tag="put"):
     data: bytes
 
 
+class FindContent(msgspec.Struct, frozen=True, tag="find"):
+    """Ask whether there is content that the tenant of a client has put or was sent."""
+
+    client: str
+    digest: str
+
+
+class ContentFound(msgspec.Struct, frozen=True, tag="found"):
+    """There is some, and the tenant may have it."""
+
+    size_bytes: int
+
+
 class StatusTold(msgspec.Struct, frozen=True, tag="status"):
     """How a broker is, by name."""
 
@@ -82,8 +97,8 @@ class NotGiven(msgspec.Struct, frozen=True, tag="no"):
     lasting: bool
 
 
-Request: TypeAlias = GetStatus | GetChunk | PutChunk
-Answer: TypeAlias = StatusTold | Given | Received | NotGiven
+Request: TypeAlias = GetStatus | GetChunk | PutChunk | FindContent
+Answer: TypeAlias = StatusTold | Given | Received | NotGiven | ContentFound
 
 _ENCODER = msgspec.msgpack.Encoder()
 _REQUESTS = msgspec.msgpack.Decoder(Request)

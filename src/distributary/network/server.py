@@ -19,6 +19,8 @@ __all__ = ["User", "free_port", "is_listening", "server_config", "server_program
 # Twice the largest message, so that none is refused for what the server adds to it.
 _PAYLOAD_BYTES_MAX = 2**20
 _PASSWORD_BYTES = 24
+_JETSTREAM_MEMORY_BYTES = 64 * 2**20
+_JETSTREAM_FILE_BYTES = 2 * 2**30
 _LOOPBACK = "127.0.0.1"
 _HELLO_S = 1.0
 _HELLO_BYTES = 2**16
@@ -61,26 +63,33 @@ def users_of(
         for name in brokers
     }
     for name in gateways:
-        reads = (*subjects.read_by_gateway(name), f"{subjects.inbox(name)}.>")
+        reads = (
+            *subjects.read_by_gateway(name),
+            *subjects.changes_read_by_gateway(),
+            f"{subjects.inbox(name)}.>",
+        )
         users[name] = User(name, subjects.written_by_gateway(name), reads)
     for name in operators:
         users[name] = User(name, subjects.written_by_operator(name), (f"{subjects.inbox(name)}.>",))
     return users
 
 
-def server_config(*, name: str, port: int, users: Iterable[User]) -> str:
+def server_config(*, name: str, port: int, users: Iterable[User], store: Path | None = None) -> str:
     """Return the text of a configuration: only this machine, only these users.
 
     Parameters
     ----------
     name
         Of the server, by which it is told from another one at its port.
+    store
+        The folder of what gateways share; without one there is no JetStream.
     """
     document = {
         "server_name": name,
         "host": _LOOPBACK,
         "port": port,
         "max_payload": _PAYLOAD_BYTES_MAX,
+        **({} if store is None else {"jetstream": _jetstream(store)}),
         "authorization": {
             "users": [
                 {
@@ -97,6 +106,16 @@ def server_config(*, name: str, port: int, users: Iterable[User]) -> str:
         },
     }
     return json.dumps(document, indent=1)
+
+
+def _jetstream(store: Path) -> dict[str, object]:
+    return {
+        "store_dir": str(store),
+        "max_memory_store": _JETSTREAM_MEMORY_BYTES,
+        "max_file_store": _JETSTREAM_FILE_BYTES,
+        # Acknowledged means on disk: a token that was revoked does not come back.
+        "sync_interval": "always",
+    }
 
 
 def server_program() -> Path:

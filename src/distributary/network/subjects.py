@@ -10,10 +10,16 @@ its prefix. What a message says of those behind the last hop is believed; broker
 `d.OVERLAY.p.HOME.CLIENT`  whether a client is connected, said by who knows: `0` or `1`
 `d.OVERLAY.i.CLIENT.HOME`  from a home to a client, its inbox
 `d.OVERLAY.h.TO.FROM`      requests to the host of a broker: content, how it is
+`d.OVERLAY.k.BUCKET.KEY`   that an entry of a bucket has changed, said by the server
 =========================  ==================================================================
 
 A client is three tokens: its tenant, the part of its name before the first slash, which is the
 prefix of a gateway, and the rest.
+
+Gateways share buckets of keys and values, which JetStream keeps. Whoever may make a stream or a
+consumer may have the server say anything to anybody in its own name; and a server answers to
+whatever subject a request names. So gateways may write entries and read them one by one, which is
+answered in a form that no broker takes for a message, and nothing else.
 """
 
 from __future__ import annotations
@@ -24,7 +30,10 @@ from functools import lru_cache
 from distributary.broker.addresses import Address, client_address, is_client, tenant_of
 from distributary.errors import BadInput, PeerMisbehaved, quoted
 
-__all__ = ["Subjects", "check_name"]
+__all__ = ["BUCKETS", "Subjects", "check_name"]
+
+BUCKETS = ("clients", "tokens")
+"""What gateways share: where clients are, and who may do what."""
 
 _PLAIN = re.compile(rb"[A-Za-z0-9_-]")
 _ENCODED = re.compile(r"(?:[A-Za-z0-9_-]|=[0-9a-f]{2})*|=")
@@ -129,6 +138,23 @@ class Subjects:
         """Return what the subjects of answers to somebody begin with, which nobody else reads."""
         return f"_INBOX_{self.overlay}_{name}"
 
+    def bucket(self, name: str) -> str:
+        """Return what one of this overlay's buckets of keys and values is called at the server."""
+        return f"{self.overlay}_{name}"
+
+    def entry(self, bucket: str, *key: str) -> str:
+        """Return the subject of one entry of a bucket, or what those of several begin with."""
+        return ".".join((f"$KV.{self.bucket(bucket)}", *map(_token, key)))
+
+    def key(self, bucket: str, subject: str) -> tuple[str, ...]:
+        """Return the key of an entry by its subject."""
+        begin = self.entry(bucket)
+        return tuple(_text(token) for token in subject.removeprefix(f"{begin}.").split("."))
+
+    def changes(self, bucket: str) -> str:
+        """Return what the subjects begin with by which a bucket says what has changed in it."""
+        return f"{self._begin}.k.{bucket}"
+
     def may_speak_for(self, gateway: str, client: Address) -> bool:
         """Whether somebody is the gateway of a client."""
         try:
@@ -173,6 +199,10 @@ class Subjects:
         """Return what a gateway subscribes to: the inboxes of clients of its prefix."""
         return (f"{self._begin}.i.*.{_token(name)}.*.*",)
 
+    def changes_read_by_gateway(self) -> tuple[str, ...]:
+        """Return how a gateway hears what others write into the buckets."""
+        return tuple(f"{self.changes(bucket)}.>" for bucket in BUCKETS)
+
     def written_by_gateway(self, name: str) -> tuple[str, ...]:
         """Return what a gateway publishes: in the names of these clients, and as itself."""
         begin, prefix = self._begin, _token(name)
@@ -180,8 +210,17 @@ class Subjects:
             f"{begin}.c.*.*.{prefix}.*",
             f"{begin}.p.*.*.{prefix}.*",
             f"{begin}.h.*.{name}",
+            *(f"{self.entry(bucket)}.>" for bucket in BUCKETS),
+            *(f"$JS.API.STREAM.MSG.GET.KV_{self.bucket(bucket)}" for bucket in BUCKETS),
         )
 
     def written_by_operator(self, name: str) -> tuple[str, ...]:
-        """Return what somebody publishes who only asks hosts how they are."""
-        return (f"{self._begin}.h.*.{name}",)
+        """Return what somebody publishes who asks hosts how they are, and makes the buckets."""
+        return (
+            f"{self._begin}.h.*.{name}",
+            *(
+                f"$JS.API.STREAM.{verb}.KV_{self.bucket(bucket)}"
+                for verb in ("CREATE", "UPDATE")
+                for bucket in BUCKETS
+            ),
+        )

@@ -6,6 +6,7 @@ survive is in one folder; passwords are new at every start.
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import gc
 import json
@@ -23,8 +24,11 @@ import numpy as np
 
 from distributary.errors import BadInput, DistributaryError
 from distributary.files import naming, replacing
+from distributary.network.buckets import make_buckets
 from distributary.network.children import Children
 from distributary.network.config import read_config
+from distributary.network.connection import Server
+from distributary.network.gateway.tokens import new_secret
 from distributary.network.process import STOPPED, log_to_stderr, run_broker
 from distributary.network.rehearsal import rehearse
 from distributary.network.server import (
@@ -58,11 +62,12 @@ SNAPSHOT = "snapshot"
 """The folder in that of the state to which everything is copied when SIGUSR1 comes."""
 
 _SERVER = "nats"
+_BUCKETS = "buckets"
 _STARTS_S = 60.0
 _STOPS_S = 8.0
 _LOOK_S = 3600.0
 _SERVER_LOOK_S = 0.01
-_OURS = ("brokers", "nats", "logs", "overlay.json", "operator.json", SNAPSHOT)
+_OURS = ("brokers", "gateway", "nats", "logs", "overlay.json", "operator.json", SNAPSHOT)
 
 
 class Overlay(msgspec.Struct, forbid_unknown_fields=True):
@@ -74,14 +79,15 @@ class Overlay(msgspec.Struct, forbid_unknown_fields=True):
         Everybody's identifier; those who founded it first.
     founders
         How many of them did.
-    port
-        Where the NATS server was.
+    port, gateway_port
+        Where the NATS server and the gateway were.
     """
 
     overlay: str
     brokers: list[str]
     founders: int
     port: int
+    gateway_port: int = 0
 
 
 class Operator(msgspec.Struct, forbid_unknown_fields=True):
@@ -91,6 +97,8 @@ class Operator(msgspec.Struct, forbid_unknown_fields=True):
     ----------
     process
         Of the supervisor.
+    gateway, token
+        Where the gateway is, and what it lets one do everything by.
     """
 
     overlay: str
@@ -99,6 +107,8 @@ class Operator(msgspec.Struct, forbid_unknown_fields=True):
     user: str
     password: str
     process: int
+    gateway: str = ""
+    token: str = ""
 
 
 @dataclass(frozen=True)
@@ -114,12 +124,20 @@ class _Places:
         return self.state / "nats" / "nats.conf"
 
     @property
+    def store(self) -> Path:
+        return self.state / "nats" / "jetstream"
+
+    @property
     def overlay(self) -> Path:
         return self.state / "overlay.json"
 
     @property
     def operator(self) -> Path:
         return self.state / "operator.json"
+
+    @property
+    def gateway(self) -> Path:
+        return self.state / "gateway"
 
     def broker(self, name: str) -> Path:
         return self.state / "brokers" / name
@@ -143,7 +161,7 @@ def supervise(
     brokers
         How many, at least; there are as many as there were before.
     port
-        The NATS server's, if it is free.
+        The gateway's, if it is free; the NATS server has the next one.
     fresh
         Whether to forget what was there.
     ready
@@ -171,8 +189,8 @@ def supervise(
         try:
             _run(places, overlay, program, children, ready, say)
         finally:
-            children.stop(overlay.brokers, _STOPS_S)
-            children.stop([_SERVER], _STOPS_S)
+            for names in ([GATEWAY], overlay.brokers, [_BUCKETS, _SERVER]):
+                children.stop(names, _STOPS_S)
             places.operator.unlink(missing_ok=True)
 
 
@@ -188,27 +206,35 @@ def _run(
     while not _start_server(places, overlay, program, children, end):
         # Somebody else was faster at this port.
         overlay.port = free_port()
+    making = children.add(_BUCKETS, _buckets(places.state), again=False)
     for name in overlay.brokers:
         children.add(name, _broker(places.broker(name) / "broker.toml", name))
-    waiting = list(overlay.brokers)
+    waiting = [_BUCKETS, *overlay.brokers, GATEWAY]
     while waiting and not children.stop_wanted:
-        children.step(_LOOK_S if not waiting else 1.0)
-        waiting = [name for name in waiting if not children[name].ready]
+        children.step(1.0)
+        if making.code:
+            raise DistributaryError(
+                f"what gateways share cannot be made; hint: see {places.logs / _BUCKETS}.log"
+            )
+        if making.code == 0 and waiting[0] == _BUCKETS:
+            children.add(GATEWAY, _gateway(places))
+            waiting.pop(0)
+        waiting = [name for name in waiting if name == _BUCKETS or not _is_ready(children, name)]
         _check(end, waiting, places)
-        over = [name for name in waiting if children[name].over]
+        over = [name for name in waiting if name in children and children[name].over]
         if over:
             raise DistributaryError(
-                f"broker {over[0]} cannot start; hint: see {places.logs / over[0]}.log"
+                f"{over[0]} cannot start; hint: see {places.logs / over[0]}.log"
             )
     if not children.stop_wanted:
         ready(
             {
-                "gateway": None,
+                "gateway": _address(overlay),
                 "console": None,
                 "login": None,
                 "nats": f"nats://127.0.0.1:{overlay.port}",
                 "state": str(places.state.absolute()),
-                "token": None,
+                "token": _token(places),
                 "brokers": {name: children[name].pid for name in overlay.brokers},
                 "server": children[_SERVER].pid,
             }
@@ -251,6 +277,48 @@ def _broker(path: Path, name: str) -> Callable[[Callable[[], None]], int]:
         return run_broker(read_config(path, {}), ready)
 
     return run
+
+
+def _buckets(state: Path) -> Callable[[Callable[[], None]], int]:
+    """Make what gateways share, which they must not do themselves."""
+
+    def run(_: Callable[[], None]) -> int:
+        log_to_stderr(_BUCKETS)
+        operator = read_operator(state)
+        server = Server((operator.url,), operator.user, operator.password)
+        asyncio.run(make_buckets(Subjects(operator.overlay), server, operator.user))
+        return os.EX_OK
+
+    return run
+
+
+def _gateway(places: _Places) -> Callable[[Callable[[], None]], int]:
+    def run(ready: Callable[[], None]) -> int:
+        # Here, so that brokers need not have in memory what only a gateway does.
+        from distributary.network.gateway.config import read_gateway_config
+        from distributary.network.gateway.process import run_gateway
+
+        log_to_stderr(GATEWAY)
+        config = read_gateway_config(places.gateway / "gateway.toml", {})
+        return run_gateway(config, ready, token=_token(places))
+
+    return run
+
+
+def _address(overlay: Overlay) -> str:
+    return f"http://127.0.0.1:{overlay.gateway_port}"
+
+
+def _token(places: _Places) -> str:
+    """Return the token by which everything is permitted, which stays as long as the state does."""
+    path = places.gateway / "token"
+    if not path.exists():
+        write_private(path, new_secret())
+    return path.read_text(encoding="ascii").strip()
+
+
+def _is_ready(children: Children, name: str) -> bool:
+    return name in children and children[name].ready
 
 
 def _check(end: float, waiting: list[str], places: _Places) -> None:
@@ -299,7 +367,7 @@ def _overlay(places: _Places, count: int, port: int, say: Callable[[str], None])
     """Return the overlay as it was, with further brokers if there are to be more."""
     if not places.overlay.exists():
         names = list(random_identifiers(count, np.random.default_rng()))
-        overlay = Overlay("up", names, count, free_port(port))
+        overlay = Overlay("up", names, count, free_port(port + 1), free_port(port))
     else:
         overlay = read_overlay(places.overlay)
         if len(overlay.brokers) > count:
@@ -309,6 +377,7 @@ def _overlay(places: _Places, count: int, port: int, say: Callable[[str], None])
             if name not in overlay.brokers:
                 overlay.brokers.append(name)
         overlay.port = free_port(overlay.port)
+        overlay.gateway_port = free_port(overlay.gateway_port or port)
     return overlay
 
 
@@ -317,7 +386,9 @@ def _write_all(places: _Places, overlay: Overlay, server: str) -> None:
     write_private(places.overlay, msgspec.json.encode(overlay).decode())
     subjects = Subjects(overlay.overlay)
     users = users_of(subjects, overlay.brokers, gateways=[GATEWAY], operators=[OPERATOR])
-    config = server_config(name=server, port=overlay.port, users=users.values())
+    config = server_config(
+        name=server, port=overlay.port, users=users.values(), store=places.store.absolute()
+    )
     write_private(places.server_config, config)
     url = f"nats://127.0.0.1:{overlay.port}"
     founders = overlay.brokers[: overlay.founders]
@@ -335,8 +406,23 @@ def _write_all(places: _Places, overlay: Overlay, server: str) -> None:
             f'[broker]\nidentity = "{name}"\noverlay = "{overlay.overlay}"\n{joins}\n\n'
             f'[nats]\nurls = ["{url}"]\nuser = "{name}"\npassword_file = "password"\n',
         )
+    write_private(places.gateway / "password", users[GATEWAY].password)
+    write_private(
+        places.gateway / "gateway.toml",
+        f"# Written by `distributary up` at every start.\n"
+        f'[gateway]\nbrokers = {json.dumps(overlay.brokers)}\noverlay = "{overlay.overlay}"\n'
+        f"port = {overlay.gateway_port}\n\n"
+        f'[nats]\nurls = ["{url}"]\nuser = "{GATEWAY}"\npassword_file = "password"\n',
+    )
     operator = Operator(
-        overlay.overlay, overlay.brokers, url, OPERATOR, users[OPERATOR].password, os.getpid()
+        overlay.overlay,
+        overlay.brokers,
+        url,
+        OPERATOR,
+        users[OPERATOR].password,
+        os.getpid(),
+        _address(overlay),
+        _token(places),
     )
     write_private(places.operator, msgspec.json.encode(operator).decode())
 

@@ -74,13 +74,15 @@ async def put_content(
     subject: str,
     client: str,
     blob: Blob,
-    data: bytes,
+    read: Callable[[int, int], bytes],
     heard: Callable[[], None] = lambda: None,
 ) -> None:
     """Put content to a home for a client, from where an earlier try has got to.
 
     Parameters
     ----------
+    read
+        Returns bytes from an offset on, as many as are asked for.
     heard
         Called at every answer.
 
@@ -102,7 +104,7 @@ async def put_content(
         there = answer.there
         if there >= blob.size_bytes:
             return
-        chunk = data[there : there + CHUNK_BYTES]
+        chunk = read(there, CHUNK_BYTES)
 
 
 async def chunks(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address, is_client, tenant_of
 from distributary.broker.backlog import Backlog
-from distributary.broker.client import Acknowledge
+from distributary.broker.client import Acknowledge, Received
 from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
 from distributary.broker.deliveries.queues import Acknowledged, Queued, QueuedTogether, Queues
@@ -103,6 +103,7 @@ class Deliveries(Part):
         """Return who handles which kind of message."""
         return {
             Acknowledge: self._queues.acknowledged,
+            Received: self._queues.received,
             AskServed: self._asked,
             Owed: self._owed,
             Missed: self._missed,

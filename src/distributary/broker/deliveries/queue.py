@@ -1,7 +1,9 @@
 """The queue of one subscription: numbered, kept until its client has acknowledged.
 
 No more of it is under way than fits into a window, which moves on as the client acknowledges:
-whoever is slow has what is for it kept here, and not in buffers on the way.
+whoever is slow has what is for it kept here, and not in buffers on the way. A client that gets it
+for somebody else says that it has received it long before it acknowledges: then it is not under way
+any more, though still kept.
 """
 
 from __future__ import annotations
@@ -90,6 +92,9 @@ class Queue:
         The last number that was acknowledged, and the last that was given.
     waiting, size_bytes
         What lies between, by number and in order, and how many bytes that is.
+    received, received_bytes
+        The first of these, of which the client has said that it has received them since the
+        broker started or the client came.
     unsent, unsent_bytes
         The last of these, which have not been sent since the broker started or the client came.
     shared
@@ -107,6 +112,8 @@ class Queue:
         "attempts",
         "client",
         "last",
+        "received",
+        "received_bytes",
         "shared",
         "size_bytes",
         "timer",
@@ -123,6 +130,8 @@ class Queue:
         self.shared = False
         self.waiting: dict[int, Queued] = {}
         self.size_bytes = 0
+        self.received: dict[int, Queued] = {}
+        self.received_bytes = 0
         self.unsent: dict[int, Queued] = {}
         self.unsent_bytes = 0
         self.watch: Timer | None = None
@@ -149,7 +158,21 @@ class Queue:
             # After a restart, or by a client that had it from another home.
             if self.unsent.pop(entry.number, None) is not None:
                 self.unsent_bytes -= entry.size_bytes
+            elif self.received.pop(entry.number, None) is not None:
+                self.received_bytes -= entry.size_bytes
         return entries
+
+    def receive(self, number: int) -> bool:
+        """Note that everything sent up to a number has come; return whether that is news."""
+        begin = max(self.acknowledged, next(reversed(self.received), 0)) + 1
+        before = len(self.received)
+        for place in range(begin, min(number, self.last) + 1):
+            entry = self.waiting.get(place)
+            if entry is None or place in self.unsent:
+                break
+            self.received[place] = entry
+            self.received_bytes += entry.size_bytes
+        return len(self.received) > before
 
     def replace(self, queued: Queued) -> None:
         """Have something else in the place of what has the same number and was not sent."""
@@ -163,18 +186,19 @@ class Queue:
         self.waiting = dict(sorted(self.waiting.items()))
         self.unsent = dict(self.waiting)
         self.unsent_bytes = self.size_bytes
+        self.received, self.received_bytes = {}, 0
 
     @property
     def under_way(self) -> int:
-        """How many were sent and are not acknowledged."""
-        return len(self.waiting) - len(self.unsent)
+        """How many were sent and have not been received, as far as it is known."""
+        return len(self.waiting) - len(self.unsent) - len(self.received)
 
     def next_within(self, items: int, size_bytes: int) -> Queued | None:
         """Return what is to be sent next, unless more would be under way than a window allows."""
         following = next(iter(self.unsent.values()), None)
         if following is None or self.under_way == 0:
             return following
-        under_way_bytes = self.size_bytes - self.unsent_bytes
+        under_way_bytes = self.size_bytes - self.unsent_bytes - self.received_bytes
         full = self.under_way >= items or under_way_bytes + following.size_bytes > size_bytes
         return None if full else following
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address, tenant_of
-from distributary.broker.client import Acknowledge
+from distributary.broker.client import Acknowledge, Received
 from distributary.broker.deliveries.queue import Acknowledged, Queue, Queued
 from distributary.broker.deliveries.together import QueuedTogether, Together
 from distributary.broker.effects import Turn
@@ -129,6 +129,15 @@ class Queues:
         queue = self._queues.get(subscription)
         if queue is not None:
             self._advance(subscription, queue, min(message.number, queue.last), turn)
+            self._fill(subscription, queue, turn)
+
+    def received(self, message: Received, sender: Address, turn: Turn) -> None:
+        """Send more in the place of what has come, and keep that."""
+        subscription = scoped_id(sender, message.subscription)
+        queue = self._queues.get(subscription)
+        if queue is not None and queue.receive(message.number):
+            queue.attempts = 0
+            self._disarm(queue)
             self._fill(subscription, queue, turn)
 
     def resume(self, subscription: str, client: Address, number: int, turn: Turn) -> None:
@@ -302,7 +311,7 @@ class Queues:
                 break
             turn.send(queue.client, entry.message())
             queue.sent(entry)
-        if queue.waiting:
+        if len(queue.waiting) > len(queue.received):
             self._arm(subscription, queue, turn)
 
     def _fetched(self, turn: Turn, failure: str, subscription: str, digest: str) -> None:
@@ -338,10 +347,13 @@ class Queues:
         self._disarm(queue)
         if not self._reaches(queue.client):
             return
-        for entry in islice(queue.waiting.values(), min(queue.under_way, _REPEATED_MAX)):
+        first = len(queue.received)
+        count = min(queue.under_way, _REPEATED_MAX)
+        for entry in islice(queue.waiting.values(), first, first + count):
             turn.send(queue.client, entry.message())
         queue.attempts += 1
-        self._arm(subscription, queue, turn)
+        if len(queue.waiting) > first:
+            self._arm(subscription, queue, turn)
 
 
 def _entry_key(subscription: str, number: int) -> str:

@@ -1,0 +1,371 @@
+"""Buckets of keys and values that gateways share, kept by JetStream.
+
+They are laid out as the tools of NATS have them. Entries are read one by one, by a request that is
+answered with JSON: for consumers and direct reads gateways have no permission (`subjects` says
+why). The server says on a subject of its own that something has changed, and whoever follows a
+bucket then asks for all that is newer than what it knows, as it does after a break, and every now
+and then in case it was not told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import logging
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import Any, TypeAlias
+
+import msgspec
+
+from distributary.errors import DistributaryError, PeerMisbehaved
+from distributary.network.connection import Connection, Server
+from distributary.network.subjects import BUCKETS, Subjects
+
+__all__ = ["Bucket", "Buckets", "Changed", "Entry", "Following", "WasChanged", "make_buckets"]
+
+_log = logging.getLogger(__name__)
+
+_ASK_S = 5.0
+_RETRY_S = 0.2
+# A change of which nobody has told is found after so long; revocation has five seconds.
+_LOOK_S = 2.0
+_NO_MESSAGE = 10037
+_WRONG_REVISION = (10071, 10164)
+_DELETED = b"KV-Operation: "
+# How long an entry that was deleted is still seen as deleted, by gateways that were away.
+_MARKER_TTL = "1h"
+_BUCKET_BYTES_MAX = 512 * 2**20
+_VALUE_BYTES_MAX = 64 * 2**10
+
+
+class WasChanged(DistributaryError):
+    """An entry is not any more what somebody took it for; it has to be read again."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One entry of a bucket.
+
+    Attributes
+    ----------
+    value
+        None when it was deleted.
+    revision
+        Numbers all changes of a bucket.
+    """
+
+    key: tuple[str, ...]
+    value: bytes | None
+    revision: int
+
+
+Changed: TypeAlias = Callable[[Entry | None, Entry | None], None]
+"""Takes an entry as it was and as it is; None where there is none."""
+
+
+async def make_buckets(subjects: Subjects, server: Server, name: str) -> None:
+    """Make all buckets of an overlay that are not there yet, as an operator.
+
+    Raises
+    ------
+    OSError
+        When the server does not answer: it has no JetStream, or does not permit it.
+    """
+    connection = Connection(server, name=name, inbox=subjects.inbox(name), handlers={})
+    try:
+        async with asyncio.timeout(_ASK_S):
+            await connection.wait()
+        for bucket in BUCKETS:
+            called = subjects.bucket(bucket)
+            config = {
+                "name": f"KV_{called}",
+                "subjects": [f"$KV.{called}.>"],
+                "max_msgs_per_subject": 1,
+                "max_bytes": _BUCKET_BYTES_MAX,
+                "max_msg_size": _VALUE_BYTES_MAX,
+                "discard": "new",
+                "storage": "file",
+                "retention": "limits",
+                "num_replicas": 1,
+                "deny_delete": True,
+                "allow_rollup_hdrs": True,
+                "allow_msg_ttl": True,
+                "duplicate_window": 120 * 10**9,
+                "republish": {
+                    "src": f"$KV.{called}.>",
+                    "dest": f"{subjects.changes(bucket)}.>",
+                    "headers_only": True,
+                },
+            }
+            data = json.dumps(config).encode()
+            subject = f"$JS.API.STREAM.CREATE.KV_{called}"
+            answer = json.loads(await connection.request(subject, data, timeout_s=_ASK_S))
+            if "error" in answer:
+                raise OSError(f"bucket {called}: {answer['error'].get('description')}")
+    finally:
+        await connection.close()
+
+
+class Buckets:
+    """The buckets of an overlay, by one connection of a gateway.
+
+    Parameters
+    ----------
+    name
+        Of the gateway.
+    """
+
+    def __init__(self, subjects: Subjects, server: Server, name: str) -> None:
+        self.subjects = subjects
+        self._buckets = {bucket: Bucket(self, bucket) for bucket in BUCKETS}
+        self._followings: list[Following] = []
+        self.connection = Connection(
+            server,
+            name=f"{subjects.overlay} {name} buckets",
+            inbox=subjects.inbox(name),
+            handlers={
+                f"{subjects.changes(bucket)}.>": partial(self._heard, bucket) for bucket in BUCKETS
+            },
+            changed=self._changed,
+        )
+
+    def __getitem__(self, name: str) -> Bucket:
+        return self._buckets[name]
+
+    def followed(self, following: Following) -> None:
+        """Have somebody told when something changes."""
+        self._followings.append(following)
+
+    async def close(self) -> None:
+        """End all that follows them, and the connection."""
+        for following in self._followings:
+            await following.close()
+        await self.connection.close()
+
+    def _heard(self, bucket: str, _: object) -> None:
+        for following in self._followings:
+            if following.bucket.name == bucket:
+                following.look()
+
+    def _changed(self, connected: bool) -> None:
+        for following in self._followings:
+            following.connection_changed(connected)
+
+
+class Bucket:
+    """One bucket; made by `Buckets`."""
+
+    def __init__(self, buckets: Buckets, name: str) -> None:
+        self.name = name
+        self._buckets = buckets
+        self._subjects = buckets.subjects
+
+    async def get(self, *key: str) -> Entry | None:
+        """Return an entry, if there is one.
+
+        Raises
+        ------
+        OSError
+            When the server does not answer.
+        """
+        entry = await self._ask({"last_by_subj": self._subjects.entry(self.name, *key)})
+        return None if entry is None or entry.value is None else entry
+
+    async def put(self, *key: str, value: bytes, revision: int | None = None) -> int:
+        """Write an entry; return its revision.
+
+        Parameters
+        ----------
+        revision
+            The one that is replaced; 0 where there must be none.
+
+        Raises
+        ------
+        WasChanged
+            When another one is there.
+        OSError
+            When the server does not answer; whether it is written is not known then.
+        """
+        return await self._write(key, value, {}, revision)
+
+    async def delete(self, *key: str, revision: int | None = None) -> int:
+        """Delete an entry, or raise `WasChanged` if it is not that of a revision."""
+        marks = {"KV-Operation": "PURGE", "Nats-Rollup": "sub", "Nats-TTL": _MARKER_TTL}
+        return await self._write(key, b"", marks, revision)
+
+    async def entries(self, *key: str) -> AsyncIterator[Entry]:
+        """Return all entries whose keys begin with some parts, oldest first."""
+        after = 0
+        while True:
+            entry = await self.next(after, *key)
+            if entry is None:
+                return
+            after = entry.revision
+            if entry.value is not None:
+                yield entry
+
+    async def next(self, after: int, *key: str) -> Entry | None:
+        """Return the oldest change that is newer than a revision, if there is one."""
+        subject = f"{self._subjects.entry(self.name, *key)}.>"
+        return await self._ask({"seq": after + 1, "next_by_subj": subject})
+
+    def follow(self, changed: Changed) -> Following:
+        """Have a copy of all entries that there are, and be told of every change."""
+        following = Following(self, changed)
+        self._buckets.followed(following)
+        following.connection_changed(self._buckets.connection.connected)
+        return following
+
+    async def _write(
+        self, key: tuple[str, ...], value: bytes, headers: dict[str, str], revision: int | None
+    ) -> int:
+        subject = self._subjects.entry(self.name, *key)
+        if revision == 0:
+            # Of one that was deleted there is still something.
+            last = await self._ask({"last_by_subj": subject})
+            if last is not None and last.value is not None:
+                raise WasChanged(f"{self.name}: {'/'.join(key)} is there already")
+            revision = 0 if last is None else last.revision
+        if revision is not None:
+            headers = {**headers, "Nats-Expected-Last-Subject-Sequence": str(revision)}
+        answer = await self._request(subject, value, headers)
+        error = answer.get("error")
+        if error is None:
+            return int(answer["seq"])
+        if error.get("err_code") in _WRONG_REVISION:
+            raise WasChanged(f"{self.name}: {'/'.join(key)} was changed by somebody else")
+        raise OSError(f"bucket {self.name}: {error.get('description')}")
+
+    async def _ask(self, question: dict[str, object]) -> Entry | None:
+        subject = f"$JS.API.STREAM.MSG.GET.KV_{self._subjects.bucket(self.name)}"
+        answer = await self._request(subject, json.dumps(question).encode(), {})
+        error = answer.get("error")
+        if error is not None:
+            if error.get("err_code") == _NO_MESSAGE:
+                return None
+            raise OSError(f"bucket {self.name}: {error.get('description')}")
+        message = answer["message"]
+        deleted = _DELETED in base64.b64decode(message.get("hdrs", ""))
+        try:
+            key = self._subjects.key(self.name, message["subject"])
+        except PeerMisbehaved:
+            # Not one of ours; whoever goes through all of them gets past it.
+            return Entry((), None, int(message["seq"]))
+        data = None if deleted else base64.b64decode(message.get("data", ""))
+        return Entry(key, data, int(message["seq"]))
+
+    async def _request(self, subject: str, data: bytes, headers: dict[str, str]) -> dict[str, Any]:
+        connection = self._buckets.connection
+        async with asyncio.timeout(_ASK_S):
+            await connection.wait()
+        answer: dict[str, Any] = json.loads(
+            await connection.request(subject, data, timeout_s=_ASK_S, headers=headers)
+        )
+        return answer
+
+
+class Following:
+    """Somebody who knows what is in a bucket; made by `Bucket.follow`.
+
+    Attributes
+    ----------
+    entries
+        All of them, by key, as they were when everything was known.
+    """
+
+    def __init__(self, bucket: Bucket, changed: Changed) -> None:
+        self.bucket = bucket
+        self.entries: dict[tuple[str, ...], Entry] = {}
+        self._revision = 0
+        self._changed = changed
+        self._wanted = asyncio.Event()
+        self._current = asyncio.Event()
+        self._progress = asyncio.Condition()
+        self._connected = False
+        self._closing = False
+        # What is there, as far as it was read since the connection was made.
+        self._begun: dict[tuple[str, ...], Entry] | None = {}
+        self._task = asyncio.ensure_future(self._run())
+
+    @property
+    def is_current(self) -> bool:
+        """Whether all is known up to a moment ago, as far as anybody can tell."""
+        return self._current.is_set()
+
+    async def wait(self) -> None:
+        """Wait until all is known."""
+        await self._current.wait()
+
+    async def reached(self, revision: int) -> None:
+        """Wait until a change is known, such as one of one's own."""
+        self.look()
+        async with self._progress:
+            await self._progress.wait_for(lambda: self._revision >= revision)
+
+    def look(self) -> None:
+        """Find what is new, now."""
+        self._wanted.set()
+
+    def connection_changed(self, connected: bool) -> None:
+        """Begin anew with a new connection: it may be another server's."""
+        self._connected = connected
+        self._current.clear()
+        self._begun = {}
+        self._revision = 0
+        self._wanted.set()
+
+    async def close(self) -> None:
+        """Know nothing more."""
+        self._closing = True
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _run(self) -> None:
+        # The library turns a cancellation into an error of its own.
+        while not self._closing:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_S):
+                    await self._wanted.wait()
+            self._wanted.clear()
+            if not self._connected:
+                continue
+            try:
+                await self._catch_up()
+            except (OSError, ValueError, KeyError) as error:
+                self._current.clear()
+                _log.warning("bucket %s cannot be read: %s", self.bucket.name, error)
+                await asyncio.sleep(_RETRY_S)
+                self._wanted.set()
+
+    async def _catch_up(self) -> None:
+        while True:
+            begun, revision = self._begun, self._revision
+            entry = await self.bucket.next(revision)
+            if begun is not self._begun:
+                # By now there is another connection.
+                continue
+            if entry is None:
+                break
+            self._revision = entry.revision
+            if begun is None:
+                self._replace(entry.key, entry)
+            else:
+                begun[entry.key] = entry
+        if self._begun is not None:
+            begun, self._begun = self._begun, None
+            for key in {*self.entries, *begun}:
+                self._replace(key, begun.get(key))
+        self._current.set()
+        async with self._progress:
+            self._progress.notify_all()
+
+    def _replace(self, key: tuple[str, ...], entry: Entry | None) -> None:
+        old = self.entries.pop(key, None)
+        new = None if entry is None or entry.value is None else entry
+        if new is not None:
+            self.entries[key] = new
+        if old != new:
+            self._changed(old, new)

@@ -1,0 +1,1 @@
+"""The gateway: HTTP and WebSocket for those who do not speak NATS."""

@@ -1,0 +1,76 @@
+"""Configuration of a gateway, from a TOML file and the environment, as that of a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from distributary.broker.settings import ContentSettings
+from distributary.content.tables import bounded
+from distributary.errors import BadInput
+from distributary.files import naming
+from distributary.network.config import NatsTable, read_tables, server_of
+from distributary.network.connection import Server
+from distributary.network.subjects import check_name
+
+__all__ = ["GatewayConfig", "GatewayTable", "read_gateway_config"]
+
+
+@dataclass(frozen=True)
+class GatewayTable:
+    """`[gateway]`: who it is, and where it listens.
+
+    Attributes
+    ----------
+    brokers
+        Those whom it may ask, and where clients may be at home.
+    name
+        Under which name NATS lets it in; several gateways may share one.
+    overlay
+        Which overlay it speaks for.
+    host, port
+        Where it listens.
+    state
+        The folder of bodies of requests while they come; relative to the configuration.
+    content_bytes_max
+        How large content may be; as brokers have it.
+    """
+
+    brokers: tuple[str, ...] = ()
+    name: str = "gateway"
+    overlay: str = "main"
+    host: str = "127.0.0.1"
+    port: int = bounded(8480, 1, 65_535)
+    state: str = "."
+    content_bytes_max: int = bounded(ContentSettings().content_bytes_max, 1, 4 * 2**30)
+
+
+@dataclass(frozen=True)
+class GatewayConfig:
+    """What one gateway process is told.
+
+    Attributes
+    ----------
+    folder
+        Where bodies of requests are while they come.
+    server
+        Where NATS is, with the password.
+    """
+
+    gateway: GatewayTable
+    folder: Path
+    server: Server
+
+
+def read_gateway_config(path: Path, environment: Mapping[str, str]) -> GatewayConfig:
+    """Return the configuration in a file, or raise `BadInput` naming the file and the field."""
+    tables, folder = read_tables(path, {"gateway": GatewayTable, "nats": NatsTable}, environment)
+    gateway: GatewayTable = tables["gateway"]
+    with naming(path):
+        check_name("gateway.overlay", gateway.overlay)
+        check_name("gateway.name", gateway.name)
+        if not gateway.brokers:
+            raise BadInput("gateway.brokers", "is empty", hint="name some, or all")
+        server = server_of(tables["nats"], environment, folder)
+    return GatewayConfig(gateway, folder / gateway.state, server)

@@ -1,0 +1,113 @@
+"""The directory: where the clients of gateways are at home, and what they have subscribed to.
+
+Gateways keep nothing themselves. Each subscription, and each publisher, is a client of its own for
+the brokers; where its home is stands in a bucket that all gateways share. An entry is written
+before the home hears of the client, so that nothing is ever forgotten there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from distributary.network.buckets import Buckets, Entry
+
+__all__ = ["Directory", "Held", "Owner"]
+
+_BUCKET = "clients"
+_SUBSCRIPTION = "s"
+_PUBLISHER = "p"
+_OBJECT = "o"
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """Whose something is: a token's, by its name within its tenant."""
+
+    tenant: str
+    name: str
+
+
+class Held(msgspec.Struct, frozen=True):
+    """What is known of a client.
+
+    Attributes
+    ----------
+    home
+        The broker that it is at home with.
+    version
+        How often its subscription was changed.
+    document
+        The subscription as it was asked for.
+    ended
+        Why it has ended by itself, if it has.
+    entry
+        The revision in the bucket, to change it by.
+    """
+
+    home: str
+    version: int = 0
+    document: dict[str, Any] = {}
+    ended: str = ""
+    entry: int = 0
+
+
+class Directory:
+    """The bucket `clients`."""
+
+    def __init__(self, buckets: Buckets) -> None:
+        self._bucket = buckets[_BUCKET]
+
+    # Subscriptions.
+
+    async def subscription(self, owner: Owner, name: str) -> Held | None:
+        """Return a subscription of somebody, if there is one."""
+        return _held(await self._bucket.get(_SUBSCRIPTION, owner.tenant, owner.name, name))
+
+    async def subscriptions(self, owner: Owner) -> dict[str, Held]:
+        """Return all subscriptions of somebody, oldest change first."""
+        found: dict[str, Held] = {}
+        async for entry in self._bucket.entries(_SUBSCRIPTION, owner.tenant, owner.name):
+            held = _held(entry)
+            if held is not None:
+                found[entry.key[-1]] = held
+        return found
+
+    async def keep_subscription(self, owner: Owner, name: str, held: Held) -> Held:
+        """Write a subscription in the place of what was read, or raise `WasChanged`."""
+        return await self._keep((_SUBSCRIPTION, owner.tenant, owner.name, name), held)
+
+    async def forget_subscription(self, owner: Owner, name: str) -> None:
+        """Delete a subscription."""
+        await self._bucket.delete(_SUBSCRIPTION, owner.tenant, owner.name, name)
+
+    # Publishers and what they have announced.
+
+    async def publisher(self, owner: Owner) -> Held | None:
+        """Return where somebody publishes."""
+        return _held(await self._bucket.get(_PUBLISHER, owner.tenant, owner.name))
+
+    async def keep_publisher(self, owner: Owner, held: Held) -> Held:
+        """Write where somebody publishes, or raise `WasChanged`."""
+        return await self._keep((_PUBLISHER, owner.tenant, owner.name), held)
+
+    async def stream_object(self, tenant: str, source: str, subject: str) -> Held | None:
+        """Return a stream object that was announced; `home` is the name of who did."""
+        return _held(await self._bucket.get(_OBJECT, tenant, source, subject))
+
+    async def keep_object(self, tenant: str, source: str, subject: str, held: Held) -> Held:
+        """Write down a stream object, or raise `WasChanged`."""
+        return await self._keep((_OBJECT, tenant, source, subject), held)
+
+    async def _keep(self, key: tuple[str, ...], held: Held) -> Held:
+        value = msgspec.json.encode(msgspec.structs.replace(held, entry=0))
+        revision = await self._bucket.put(*key, value=value, revision=held.entry)
+        return msgspec.structs.replace(held, entry=revision)
+
+
+def _held(entry: Entry | None) -> Held | None:
+    if entry is None or entry.value is None:
+        return None
+    return msgspec.structs.replace(
+        msgspec.json.decode(entry.value, type=Held), entry=entry.revision
+    )

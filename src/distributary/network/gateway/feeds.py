@@ -1,0 +1,246 @@
+"""Feeds: what comes for a subscription, to whoever is connected for it.
+
+A feed has one connection at a time. Whatever was written to it is told to the home as received, so
+that more may come; it is kept there until it is acknowledged: by the number from which a connection
+goes on, by a message, or five minutes after it was written to somebody who does not say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+from distributary.broker.client import Delivery, Ended, Undeliverable, Updated
+from distributary.network.client import Client, Numbered
+from distributary.network.gateway.directory import Owner
+
+if TYPE_CHECKING:
+    from distributary.network.gateway.gateway import Gateway
+
+__all__ = ["Connection", "Feed", "Feeds", "Incoming", "Ousted"]
+
+Incoming: TypeAlias = Numbered | Updated | Ended
+"""What a connection gets; after `Ended` nothing more."""
+
+ACKNOWLEDGED_S = 300.0
+"""How long what was written can be resumed, unless it is acknowledged before."""
+
+STATUS_S = 10.0
+"""How long a home has to say how a subscription stands."""
+
+# A reconnect of one that was ousted is expected for so long.
+_OUSTED_S = 60.0
+
+
+class Ousted(Exception):
+    """Another connection has taken over."""
+
+
+class Connection:
+    """One connection for a feed.
+
+    Attributes
+    ----------
+    ousted
+        Whether a newer one has taken over.
+    first, written
+        After which delivery it began, and the last that was written to it.
+    """
+
+    def __init__(self, feed: Feed, first: int, *, explicit: bool, peer: str) -> None:
+        self.feed = feed
+        self.first = self.written = first
+        self.peer = peer
+        self.ousted = False
+        self._explicit = explicit
+        self._unacknowledged: deque[tuple[float, int]] = deque()
+
+    async def next(self, wait_s: float) -> Incoming | None:
+        """Return what comes next; None when nothing has come for a while.
+
+        Raises
+        ------
+        Ousted
+            When a newer connection has taken over.
+        """
+        feed = self.feed
+        if not feed.waiting and not self.ousted:
+            feed.news.clear()
+            try:
+                async with asyncio.timeout(wait_s):
+                    await feed.news.wait()
+            except TimeoutError:
+                return None
+        if self.ousted:
+            raise Ousted
+        return feed.waiting.popleft()
+
+    def wrote(self, message: Incoming) -> None:
+        """Note that something was written."""
+        if isinstance(message, Delivery | Undeliverable):
+            self.written = message.number
+            self.feed.client.take(self.feed.name, message.number)
+            if not self._explicit:
+                now = asyncio.get_running_loop().time()
+                self._unacknowledged.append((now, message.number))
+        self.look()
+
+    def look(self) -> None:
+        """Acknowledge what was written long ago."""
+        old = asyncio.get_running_loop().time() - ACKNOWLEDGED_S
+        number = 0
+        while self._unacknowledged and self._unacknowledged[0][0] <= old:
+            number = self._unacknowledged.popleft()[1]
+        if number:
+            self.acknowledge(number)
+
+    def acknowledge(self, number: int) -> None:
+        """Take word that everything up to a number has arrived for good."""
+        self.feed.client.acknowledge(self.feed.name, min(number, self.written))
+
+    def oust(self) -> None:
+        """Have a newer connection take over."""
+        self.ousted = True
+        self.feed.news.set()
+
+    async def close(self) -> None:
+        """Go away."""
+        await self.feed.disconnected(self)
+
+
+class Feed:
+    """One subscription that somebody has to do with, as a client of its home.
+
+    Attributes
+    ----------
+    waiting, news
+        What has come and was not written yet.
+    users
+        How many have to do with it besides who is connected.
+    """
+
+    def __init__(self, feeds: Feeds, owner: Owner, name: str, home: str) -> None:
+        self.name = name
+        self.owner = owner
+        self.waiting: deque[Incoming] = deque()
+        self.news = asyncio.Event()
+        self.connection: Connection | None = None
+        self.users = 0
+        self._feeds = feeds
+        self._ousted: tuple[float, Connection] | None = None
+        self.client = feeds.gateway.gate.client(
+            f"s-{name}",
+            home,
+            self._came,
+            tenant=owner.tenant,
+            update=self._came,
+            changed=self._changed,
+        )
+
+    def _came(self, message: Numbered | Updated) -> None:
+        self.waiting.append(message)
+        self.news.set()
+
+    def _changed(self, client: Client) -> None:
+        ended = client.ended.get(self.name)
+        if ended is not None:
+            self.waiting.append(ended)
+            self.news.set()
+        self._feeds.gateway.client_changed(self.owner, self.name, client)
+
+    def was_ousted(self, number: int | None, peer: str) -> bool:
+        """Whether somebody who connects was ousted, and comes again only because it must."""
+        if self._ousted is None or number is None or self.connection is None:
+            return False
+        at, old = self._ousted
+        recent = asyncio.get_running_loop().time() - at < _OUSTED_S
+        if recent and old.peer == peer and old.first <= number <= old.written:
+            self._ousted = None
+            return True
+        return False
+
+    async def connect(self, number: int | None, *, explicit: bool, peer: str) -> Connection | None:
+        """Return a connection that goes on after a delivery; None when there is no subscription.
+
+        Parameters
+        ----------
+        number
+            The last that it has; without one it gets all that is not acknowledged.
+        """
+        async with asyncio.timeout(STATUS_S):
+            status = await self.client.status(self.name)
+        if status is None:
+            return None
+        # Nobody has got what was not sent: a number beyond that is a mistake.
+        first = max(status.acknowledged, min(number or 0, status.last))
+        if self.connection is not None:
+            self.connection.oust()
+            self._ousted = (asyncio.get_running_loop().time(), self.connection)
+        self.waiting.clear()
+        self.client.resume(self.name, first)
+        if first > status.acknowledged:
+            self.client.acknowledge(self.name, first)
+        self.client.come_back()
+        self.connection = Connection(self, first, explicit=explicit, peer=peer)
+        return self.connection
+
+    async def acknowledge(self, number: int) -> None:
+        """Take word that everything up to a number has arrived, whoever is connected."""
+        if self.connection is not None:
+            self.connection.acknowledge(number)
+            return
+        async with asyncio.timeout(STATUS_S):
+            status = await self.client.status(self.name)
+        if status is not None:
+            self.client.acknowledge(self.name, min(number, status.last))
+
+    async def disconnected(self, connection: Connection) -> None:
+        """Be without a connection, if it is that one."""
+        if self.connection is connection:
+            self.connection = None
+            await self._feeds.drop(self)
+
+
+class Feeds:
+    """All subscriptions that one gateway has to do with now."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self.gateway = gateway
+        self._feeds: dict[tuple[Owner, str], Feed] = {}
+
+    def __len__(self) -> int:
+        return len(self._feeds)
+
+    @asynccontextmanager
+    async def using(self, owner: Owner, name: str, home: str) -> AsyncIterator[Feed]:
+        """Have to do with a subscription for a while."""
+        feed = self._feeds.get((owner, name))
+        if feed is None:
+            feed = self._feeds[owner, name] = Feed(self, owner, name, home)
+        feed.users += 1
+        try:
+            yield feed
+        finally:
+            feed.users -= 1
+            await self.drop(feed)
+
+    async def drop(self, feed: Feed) -> None:
+        """Close a feed that nobody has to do with any more."""
+        if feed.connection is None and not feed.users:
+            self._feeds.pop((feed.owner, feed.name), None)
+            await feed.client.close()
+
+    def end(self, owner: Owner, name: str) -> None:
+        """End the connection for a subscription, as that has ended."""
+        feed = self._feeds.get((owner, name))
+        if feed is not None and feed.connection is not None:
+            feed.connection.oust()
+
+    def look(self) -> None:
+        """Acknowledge what was written long ago."""
+        for feed in list(self._feeds.values()):
+            if feed.connection is not None:
+                feed.connection.look()

@@ -1,0 +1,109 @@
+"""The gateway: what all its routes share."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from distributary.errors import DistributaryError
+from distributary.network.buckets import Buckets
+from distributary.network.client import Client, ClientGate
+from distributary.network.connection import Server
+from distributary.network.gateway.contents import Contents
+from distributary.network.gateway.directory import Directory, Owner
+from distributary.network.gateway.feeds import Feeds
+from distributary.network.gateway.members import Members
+from distributary.network.gateway.publishers import Publishers
+from distributary.network.gateway.tokens import Tokens
+from distributary.network.subjects import Subjects
+
+__all__ = ["Gateway"]
+
+_log = logging.getLogger(__name__)
+
+_LOOK_S = 1.0
+
+
+class Gateway:
+    """One gateway process.
+
+    Parameters
+    ----------
+    name
+        Of the gateway, and of all others that share its permissions.
+    brokers
+        Those whom it may ask.
+    folder
+        Where bodies of requests are while they come.
+    content_bytes_max
+        How large content may be.
+    """
+
+    def __init__(
+        self,
+        subjects: Subjects,
+        server: Server,
+        name: str,
+        *,
+        brokers: Sequence[str],
+        folder: Path,
+        content_bytes_max: int,
+    ) -> None:
+        self.folder = folder
+        self.content_bytes_max = content_bytes_max
+        self.gate = ClientGate(subjects, server, name, brokers)
+        self.buckets = Buckets(subjects, server, name)
+        self.tokens = Tokens(self.buckets)
+        self.directory = Directory(self.buckets)
+        self.members = Members(self.gate, brokers)
+        self.contents = Contents(self)
+        self.publishers = Publishers(self)
+        self.feeds = Feeds(self)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.spawn(self._look())
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something beside what is going on; what goes wrong is written down."""
+        task = asyncio.ensure_future(self._do(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except (OSError, DistributaryError) as error:
+            _log.warning("%s", error)
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            self.feeds.look()
+
+    def client_changed(self, owner: Owner, name: str, client: Client) -> None:
+        """Note that the client of a subscription has moved, or that it has ended."""
+        ended = client.ended.get(name)
+        self.spawn(self._note(owner, name, client.home, "" if ended is None else ended.reason))
+
+    async def _note(self, owner: Owner, name: str, home: str, ended: str) -> None:
+        held = await self.directory.subscription(owner, name)
+        if held is not None and (held.home, held.ended) != (home, ended):
+            noted = msgspec.structs.replace(held, home=home, ended=ended or held.ended)
+            await self.directory.keep_subscription(owner, name, noted)
+
+    async def close(self) -> None:
+        """End everything."""
+        for task in list(self._tasks):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        await self.members.close()
+        await self.publishers.close()
+        await self.tokens.close()
+        await self.gate.close()
+        await self.buckets.close()

@@ -1,0 +1,77 @@
+"""Members: which brokers there are and answer, as a gateway sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from distributary.network.client import ClientGate
+from distributary.network.requests import GetStatus, StatusTold
+from distributary.network.transfers import TransferFailed, ask
+
+__all__ = ["Members"]
+
+_PERIOD_S = 2.0
+_ANSWER_S = 2.0
+
+
+class Members:
+    """The brokers of an overlay.
+
+    Attributes
+    ----------
+    status
+        How each broker is, as it said last; None of those who did not answer.
+    """
+
+    def __init__(self, gate: ClientGate, brokers: Sequence[str]) -> None:
+        self.status: dict[str, dict[str, Any] | None] = dict.fromkeys(brokers)
+        self._gate = gate
+        self._looked = asyncio.Event()
+        self._task = asyncio.ensure_future(self._look())
+
+    @property
+    def alive(self) -> list[str]:
+        """Those who have answered."""
+        return [name for name, status in self.status.items() if status is not None]
+
+    async def wait(self) -> None:
+        """Wait until somebody has answered."""
+        await self._looked.wait()
+
+    def choose(self) -> str:
+        """Return a broker to be at home with; one that answers, if there is any."""
+        return random.choice(self.alive or list(self.status))
+
+    async def ask_all(self) -> dict[str, dict[str, Any] | None]:
+        """Return how everybody is now."""
+        names = list(self.status)
+        answers = await asyncio.gather(*(self._ask(name) for name in names))
+        self.status.update(zip(names, answers, strict=True))
+        if self.alive:
+            self._looked.set()
+        return dict(self.status)
+
+    async def close(self) -> None:
+        """Look no more."""
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _look(self) -> None:
+        while True:
+            if self._gate.connection.connected:
+                await self.ask_all()
+            await asyncio.sleep(_PERIOD_S if self._looked.is_set() else _PERIOD_S / 20)
+
+    async def _ask(self, name: str) -> dict[str, Any] | None:
+        subject = self._gate.subjects.to_host(name, self._gate.name)
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                answer = await ask(self._gate.connection, subject, GetStatus())
+        except (TransferFailed, TimeoutError):
+            return None
+        return answer.status if isinstance(answer, StatusTold) else None

@@ -1,0 +1,158 @@
+"""Events in the bodies of requests: binary, structured and batch mode, as they are published."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from distributary.broker.formats import PUBLICATION_BYTES_MAX
+from distributary.content import Publication
+from distributary.content.attributes import DATA_REFERENCE, attribute_text
+from distributary.content.binary_mode import parse_binary
+from distributary.content.documents import parse_document
+from distributary.errors import BadInput
+from distributary.network.gateway.problems import Problem
+from distributary.network.gateway.spool import INLINE_BYTES_MAX, Spool
+from distributary.network.outgoing import Given
+
+__all__ = ["BATCH", "STRUCTURED", "Outbound", "outbound", "read_events", "referenced"]
+
+STRUCTURED = "application/cloudevents+json"
+BATCH = "application/cloudevents-batch+json"
+_EVENTS_MAX = 10_000
+_OURS = re.compile(r"/content/([0-9a-f]{64})")
+# Many a request is small, and a thread costs more than to read it.
+_AT_ONCE_BYTES = 256 * 2**10
+
+
+@dataclass(frozen=True, slots=True)
+class Outbound:
+    """An event as it goes to a broker.
+
+    Attributes
+    ----------
+    publication
+        Its attributes, and its data if that is inside of it.
+    content
+        What goes beside it, if it is large.
+    reference
+        The digest of content that was put before, if it is to go beside it.
+    """
+
+    publication: Publication
+    content: Given | None = None
+    reference: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The event as JSON."""
+        document = self.publication.document()
+        if self.reference is not None:
+            # Whoever gets it is told where it is for them.
+            document.pop(DATA_REFERENCE, None)
+        text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+        if len(text) > PUBLICATION_BYTES_MAX:
+            raise Problem(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"the attributes of an event are larger than {PUBLICATION_BYTES_MAX:,} bytes",
+            )
+        return text
+
+    @property
+    def media_type(self) -> str:
+        """The format of what goes beside it."""
+        return self.publication.media_type or "application/octet-stream"
+
+
+def outbound(publication: Publication, host: str) -> Outbound:
+    """Return an event as it goes to a broker: with its data in it, beside it, or put before.
+
+    Parameters
+    ----------
+    host
+        Under which name the gateway was asked: a reference to there is one of ours. Any other
+        is the publisher's business, and never looked at.
+    """
+    reference = referenced(publication, host)
+    if reference is not None:
+        if publication.data is not None:
+            raise BadInput("dataref", "cannot be given together with data")
+        return Outbound(publication, reference=reference)
+    content = publication.content
+    if len(content) <= INLINE_BYTES_MAX:
+        return Outbound(publication)
+    attributes = dict(publication.attributes)
+    attributes.setdefault("datacontenttype", publication.media_type or "")
+    return Outbound(Publication(attributes), content)
+
+
+def referenced(publication: Publication, host: str) -> str | None:
+    """Return the digest that a reference of ours names, if an event has one."""
+    value = publication.attributes.get(DATA_REFERENCE)
+    if value is None:
+        return None
+    try:
+        parts = urlsplit(attribute_text(value))
+    except ValueError:
+        return None
+    found = _OURS.fullmatch(parts.path)
+    ours = not parts.netloc or (parts.scheme in ("http", "https") and parts.netloc == host)
+    return found[1] if found and ours else None
+
+
+async def read_events(headers: Sequence[tuple[str, str]], body: Spool, host: str) -> list[Outbound]:
+    """Return the events in a request, or raise an error that names what is wrong."""
+    kind = next((value for name, value in headers if name == "content-type"), "")
+    essence = kind.partition(";")[0].strip().lower()
+    if essence not in (STRUCTURED, BATCH):
+        if essence.startswith("application/cloudevents"):
+            raise Problem(
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+                f"events as {essence} are not read; hint: send {STRUCTURED} or {BATCH}",
+            )
+        return [_binary(headers, body, host)]
+    _check_charset(kind)
+    if body.size_bytes <= _AT_ONCE_BYTES:
+        return _structured(body, essence, host)
+    return await asyncio.to_thread(_structured, body, essence, host)
+
+
+def _check_charset(kind: str) -> None:
+    found = re.search(r"charset\s*=\s*\"?([^\s;\"]+)", kind, re.IGNORECASE)
+    if found and found[1].lower() not in ("utf-8", "utf8", "us-ascii"):
+        raise Problem(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"JSON in {found[1]} is not read; hint: send UTF-8"
+        )
+
+
+def _binary(headers: Sequence[tuple[str, str]], body: Spool, host: str) -> Outbound:
+    if body.is_small:
+        return outbound(parse_binary(headers, body.read()), host)
+    publication = parse_binary(headers, b"")
+    if referenced(publication, host) is not None:
+        raise BadInput("dataref", "cannot be given together with data")
+    return Outbound(publication, body)
+
+
+def _structured(body: Spool, essence: str, host: str) -> list[Outbound]:
+    document = parse_document(body.read())
+    if essence == STRUCTURED:
+        return [outbound(Publication.parse(document), host)]
+    if not isinstance(document, list):
+        raise BadInput("batch", "must be a list of events")
+    if len(document) > _EVENTS_MAX:
+        raise Problem(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a batch has at most {_EVENTS_MAX:,} events"
+        )
+    found: list[Outbound] = []
+    for place, one in enumerate(document):
+        try:
+            found.append(outbound(Publication.parse(one), host))
+        except BadInput as error:
+            raise error.within(f"events[{place}]") from None
+    return found

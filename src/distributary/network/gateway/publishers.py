@@ -1,0 +1,155 @@
+"""Publishers: one client for every token that publishes, so that its events keep their order."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from distributary.broker.blob import Blob
+from distributary.broker.client import Accepted
+from distributary.network.buckets import WasChanged
+from distributary.network.client import Client, WasRefused
+from distributary.network.gateway.directory import Held, Owner
+from distributary.network.gateway.messages import Outbound
+from distributary.network.gateway.problems import Problem
+from distributary.network.outgoing import ContentGone
+
+if TYPE_CHECKING:
+    from distributary.network.gateway.gateway import Gateway
+
+__all__ = ["Publishers"]
+
+# A broker that is killed is back after two seconds, and after ten somebody else takes over.
+_ANSWER_S = 30.0
+# With more than this waiting, whoever comes next is told to come later.
+_WAITING_MAX = 8_192
+
+
+class Publishers:
+    """All that publish through one gateway."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._clients: dict[Owner, asyncio.Task[Client]] = {}
+
+    async def get(self, owner: Owner) -> Client:
+        """Return the client that publishes for somebody."""
+        task = self._clients.get(owner)
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            task = self._clients[owner] = asyncio.ensure_future(self._open(owner))
+        return await asyncio.shield(task)
+
+    async def publish(self, owner: Owner, events: Sequence[Outbound]) -> list[Accepted]:
+        """Publish events in order; return when all of them are stored.
+
+        Raises
+        ------
+        Problem
+            When brokers are busy, or one of the events breaks the rules. Those before it are
+            published then.
+        """
+        client = await self.get(owner)
+        self._check_room(client)
+        answers = self.submit(client, events, await self._references(owner, events))
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                done = await asyncio.gather(*answers, return_exceptions=True)
+        except TimeoutError:
+            if client.busy_s:
+                raise _busy(client.busy_s) from None
+            raise
+        accepted: list[Accepted] = []
+        for one in done:
+            if isinstance(one, BaseException):
+                raise one
+            accepted.append(one)
+        return accepted
+
+    def submit(
+        self, client: Client, events: Sequence[Outbound], references: dict[str, Blob]
+    ) -> list[asyncio.Future[Accepted]]:
+        """Publish events in order; return what says of each that it is stored."""
+        texts = [one.text for one in events]
+        answers = []
+        for one, text in zip(events, texts, strict=True):
+            if one.reference is None:
+                answer = client.submit(text, one.content, one.media_type)
+            else:
+                found = references[one.reference]
+                answer = client.submit(text, Blob(one.media_type, found.size_bytes, found.digest))
+            # Whoever waits for several is told of the first that fails.
+            answer.add_done_callback(_looked_at)
+            answers.append(answer)
+        return answers
+
+    def _check_room(self, client: Client) -> None:
+        if client.busy_s:
+            raise _busy(client.busy_s)
+        if client.waiting > _WAITING_MAX:
+            raise _busy(1.0)
+
+    async def _references(self, owner: Owner, events: Sequence[Outbound]) -> dict[str, Blob]:
+        """Return what was put before, by digest; what was not is named."""
+        found: dict[str, Blob] = {}
+        for one in events:
+            if one.reference is not None and one.reference not in found:
+                blob = await self._gateway.contents.find(owner.tenant, one.reference)
+                if blob is None:
+                    raise Problem(
+                        HTTPStatus.BAD_REQUEST,
+                        f"dataref: content {one.reference} was not put here; "
+                        "hint: PUT /content/DIGEST first",
+                    )
+                found[one.reference] = blob
+        return found
+
+    async def close(self) -> None:
+        """End all clients."""
+        for task in self._clients.values():
+            task.cancel()
+
+    async def _open(self, owner: Owner) -> Client:
+        gateway = self._gateway
+        held = await gateway.directory.publisher(owner)
+        if held is None:
+            try:
+                held = await gateway.directory.keep_publisher(owner, Held(gateway.members.choose()))
+            except WasChanged:
+                held = await gateway.directory.publisher(owner)
+                assert held is not None
+        known = held
+
+        def changed(client: Client) -> None:
+            nonlocal known
+            if client.home != known.home:
+                known = msgspec.structs.replace(known, home=client.home)
+                gateway.spawn(self._moved(owner, client.home))
+
+        return gateway.gate.client(
+            f"p-{owner.name}", held.home, tenant=owner.tenant, changed=changed
+        )
+
+    async def _moved(self, owner: Owner, home: str) -> None:
+        held = await self._gateway.directory.publisher(owner)
+        if held is not None and held.home != home:
+            moved = msgspec.structs.replace(held, home=home)
+            await self._gateway.directory.keep_publisher(owner, moved)
+
+
+def _busy(wait_s: float) -> Problem:
+    return Problem(
+        HTTPStatus.TOO_MANY_REQUESTS,
+        f"brokers are busy; come again in {math.ceil(wait_s)} s",
+        retry_s=wait_s,
+    )
+
+
+def _looked_at(answer: asyncio.Future[Accepted]) -> None:
+    if not answer.cancelled():
+        error = answer.exception()
+        assert error is None or isinstance(error, WasRefused | ContentGone), error

@@ -1,0 +1,309 @@
+"""Routes of subscriptions: made, looked at, changed, ended."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from http import HTTPStatus
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Response, delete, get, patch, post, put
+from litestar.params import Parameter
+
+from distributary.content import Subscription
+from distributary.content.documents import parse_document
+from distributary.errors import BadInput
+from distributary.network.client import WasRefused
+from distributary.network.gateway.authentication import Asked, Here, needs, owner_of
+from distributary.network.gateway.directory import Held, Owner
+from distributary.network.gateway.feeds import STATUS_S
+from distributary.network.gateway.gateway import Gateway
+from distributary.network.gateway.problems import ANSWERS, Problem
+from distributary.network.gateway.spool import spooled
+
+__all__ = ["SUBSCRIPTION_ROUTES", "Name", "held_of"]
+
+_ID_BYTES = 15
+_DOCUMENT_BYTES_MAX = 32 * 2**10
+_CONFIRMED_S = 20.0
+_FIELDS = ("filters", "types", "source", "config", "profile", "tolerance")
+
+Name = Annotated[str, Parameter(max_length=64, description="Of a subscription.")]
+
+
+class SubscriptionTold(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A subscription, and how it stands.
+
+    Attributes
+    ----------
+    state
+        `registering`, `registered` or `covered` as its home has it; `ended` by itself;
+        `unknown` while its home does not answer.
+    waiting, waiting_bytes
+        How much its client has not acknowledged.
+    acknowledged, last
+        The number up to which it has, and the last that was given.
+    oldest_s
+        For how long the oldest of these has waited.
+    """
+
+    id: str
+    state: str
+    filters: list[Any]
+    types: list[str] | None = None
+    source: str | None = None
+    config: dict[str, Any] | None = None
+    profile: dict[str, Any] | None = None
+    tolerance: dict[str, Any] | None = None
+    reason: str | None = None
+    waiting: int | None = None
+    waiting_bytes: int | None = None
+    acknowledged: int | None = None
+    last: int | None = None
+    oldest_s: float | None = None
+
+
+class SubscriptionsTold(msgspec.Struct, frozen=True):
+    """All subscriptions of somebody."""
+
+    subscriptions: list[SubscriptionTold]
+
+
+class SubscriptionAsked(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is asked for; the document says which fields mean what."""
+
+    filters: list[Any] | None = None
+    types: list[str] | None = None
+    source: str | None = None
+    config: dict[str, Any] | None = None
+    profile: dict[str, Any] | None = None
+    tolerance: dict[str, Any] | None = None
+
+
+async def _document(request: Asked, gateway: Gateway) -> dict[str, Any]:
+    """Return the object in the body of a request."""
+    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if not (kind == "application/json" or kind.endswith("+json")):
+        raise Problem(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"{kind} is not read; hint: send application/json"
+        )
+    body = await spooled(request.stream(), gateway.folder, bytes_max=_DOCUMENT_BYTES_MAX)
+    try:
+        document = parse_document(body.read())
+    finally:
+        body.close()
+    if not isinstance(document, dict):
+        raise BadInput("subscription", "must be an object")
+    return document
+
+
+def _checked(document: dict[str, Any], name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what is kept of a document, and what the home is told.
+
+    Raises
+    ------
+    BadInput
+        When a field breaks the rules.
+    """
+    kept = {field: document[field] for field in _FIELDS if document.get(field) is not None}
+    filters = kept.get("filters", [])
+    if not isinstance(filters, list):
+        raise BadInput("filters", "must be a list")
+    if not {"filters", "types", "source"} & kept.keys():
+        raise BadInput("filters", "is missing", hint="an empty list asks for everything there is")
+    types, source = kept.get("types"), kept.get("source")
+    more: list[object] = []
+    if types is not None:
+        if not isinstance(types, list) or not all(isinstance(one, str) and one for one in types):
+            raise BadInput("types", "must be a list of types")
+        if types:
+            more.append({"any": [{"exact": {"type": one}} for one in types]})
+    if source is not None:
+        if not isinstance(source, str) or not source:
+            raise BadInput("source", "must be a text")
+        more.append({"exact": {"source": source}})
+    told = {field: value for field, value in kept.items() if field not in ("types", "source")}
+    told = {**told, "id": name, "filters": [*filters, *more]}
+    Subscription.parse(told)
+    return kept, told
+
+
+async def _register(gateway: Gateway, owner: Owner, name: str, held: Held) -> None:
+    """Have a home know of a subscription; return when it is in force everywhere."""
+    _, told = _checked(held.document, name)
+    async with gateway.feeds.using(owner, name, held.home) as feed, asyncio.timeout(_CONFIRMED_S):
+        await feed.client.subscribe(told, revision=held.version)
+
+
+async def held_of(gateway: Gateway, owner: Owner, name: str) -> Held:
+    """Return a subscription of somebody, or raise a problem."""
+    held = await gateway.directory.subscription(owner, name)
+    if held is None:
+        raise Problem(HTTPStatus.NOT_FOUND, f"there is no subscription {name} of yours")
+    return held
+
+
+async def _told(gateway: Gateway, owner: Owner, name: str, held: Held) -> SubscriptionTold:
+    document = {**held.document, "filters": held.document.get("filters", [])}
+    if held.ended:
+        return SubscriptionTold(name, "ended", reason=held.ended, **document)
+    try:
+        async with gateway.feeds.using(owner, name, held.home) as feed, asyncio.timeout(STATUS_S):
+            status = await feed.client.status(name)
+    except TimeoutError:
+        return SubscriptionTold(name, "unknown", **document)
+    if status is None:
+        return SubscriptionTold(name, "registering", **document)
+    return SubscriptionTold(
+        name,
+        status.state,
+        waiting=status.waiting,
+        waiting_bytes=status.waiting_bytes,
+        acknowledged=status.acknowledged,
+        last=status.last,
+        oldest_s=round(status.oldest_s, 3),
+        **document,
+    )
+
+
+@post(
+    "/subscriptions",
+    guards=[needs("subscribe")],
+    responses=ANSWERS,
+    summary="Subscribe",
+    description="What is published after the answer is owed.",
+)
+async def subscribe(request: Asked, gateway: Here) -> Response[SubscriptionTold]:
+    """Make a subscription."""
+    owner, name = owner_of(request.user), secrets.token_urlsafe(_ID_BYTES)
+    kept, _ = _checked(await _document(request, gateway), name)
+    held = Held(gateway.members.choose(), document=kept)
+    # First, so that no home keeps what nobody knows of.
+    held = await gateway.directory.keep_subscription(owner, name, held)
+    try:
+        await _register(gateway, owner, name, held)
+    except BaseException as error:
+        gateway.spawn(_give_up(gateway, owner, name, held, refused=isinstance(error, WasRefused)))
+        raise
+    told = SubscriptionTold(name, "registered", **{"filters": [], **kept})
+    return Response(told, headers={"Location": f"/subscriptions/{name}"})
+
+
+async def _give_up(gateway: Gateway, owner: Owner, name: str, held: Held, *, refused: bool) -> None:
+    if not refused:
+        async with gateway.feeds.using(owner, name, held.home) as feed:
+            await feed.client.unsubscribe(name)
+    await gateway.directory.forget_subscription(owner, name)
+
+
+@get("/subscriptions", guards=[needs("subscribe")], responses=ANSWERS, summary="List subscriptions")
+async def list_subscriptions(request: Asked, gateway: Here) -> SubscriptionsTold:
+    """Return all subscriptions of whoever asks."""
+    owner = owner_of(request.user)
+    found = await gateway.directory.subscriptions(owner)
+    told = [_told(gateway, owner, name, held) for name, held in sorted(found.items())]
+    return SubscriptionsTold(list(await asyncio.gather(*told)))
+
+
+@get(
+    "/subscriptions/{name:str}",
+    guards=[needs("subscribe")],
+    responses=ANSWERS,
+    summary="Look at a subscription",
+)
+async def get_subscription(request: Asked, gateway: Here, name: Name) -> SubscriptionTold:
+    """Return one subscription."""
+    owner = owner_of(request.user)
+    return await _told(gateway, owner, name, await held_of(gateway, owner, name))
+
+
+@put(
+    "/subscriptions/{name:str}",
+    guards=[needs("subscribe")],
+    responses=ANSWERS,
+    summary="Change a subscription",
+)
+async def put_subscription(request: Asked, gateway: Here, name: Name) -> SubscriptionTold:
+    """Have a subscription say something else."""
+    owner = owner_of(request.user)
+    held = await held_of(gateway, owner, name)
+    return await _change(gateway, owner, name, held, await _document(request, gateway))
+
+
+@patch(
+    "/subscriptions/{name:str}",
+    guards=[needs("subscribe")],
+    responses=ANSWERS,
+    summary="Change some fields of a subscription",
+)
+async def patch_subscription(request: Asked, gateway: Here, name: Name) -> SubscriptionTold:
+    """Have some fields of a subscription say something else, as a JSON merge patch has it."""
+    owner = owner_of(request.user)
+    held = await held_of(gateway, owner, name)
+    document = _merged(held.document, await _document(request, gateway))
+    return await _change(gateway, owner, name, held, document)
+
+
+def _merged(document: Any, change: Any) -> Any:
+    """Return a document with a merge patch applied (RFC 7396)."""
+    if not isinstance(change, dict):
+        return change
+    merged = dict(document) if isinstance(document, dict) else {}
+    for key, value in change.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merged(merged.get(key), value)
+    return merged
+
+
+async def _change(
+    gateway: Gateway, owner: Owner, name: str, held: Held, document: dict[str, Any]
+) -> SubscriptionTold:
+    if held.ended:
+        raise Problem(HTTPStatus.CONFLICT, f"subscription {name} has ended: {held.ended}")
+    kept, _ = _checked(document, name)
+    if len(json.dumps(kept)) > _DOCUMENT_BYTES_MAX:
+        raise Problem(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            f"a subscription has at most {_DOCUMENT_BYTES_MAX:,} bytes",
+        )
+    changed = msgspec.structs.replace(held, document=kept, version=held.version + 1)
+    changed = await gateway.directory.keep_subscription(owner, name, changed)
+    try:
+        await _register(gateway, owner, name, changed)
+    except WasRefused:
+        before = msgspec.structs.replace(changed, document=held.document)
+        await gateway.directory.keep_subscription(owner, name, before)
+        raise
+    return await _told(gateway, owner, name, changed)
+
+
+@delete(
+    "/subscriptions/{name:str}",
+    guards=[needs("subscribe")],
+    responses=ANSWERS,
+    summary="End a subscription",
+)
+async def end_subscription(request: Asked, gateway: Here, name: Name) -> None:
+    """End a subscription."""
+    owner = owner_of(request.user)
+    held = await held_of(gateway, owner, name)
+    async with gateway.feeds.using(owner, name, held.home) as feed:
+        async with asyncio.timeout(STATUS_S):
+            await feed.client.unsubscribe(name)
+        gateway.feeds.end(owner, name)
+    await gateway.directory.forget_subscription(owner, name)
+
+
+SUBSCRIPTION_ROUTES = [
+    subscribe,
+    list_subscriptions,
+    get_subscription,
+    put_subscription,
+    patch_subscription,
+    end_subscription,
+]
+"""All of these routes."""

@@ -1,0 +1,110 @@
+"""The gateway of a running overlay: events in by HTTP, and out as server-sent events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from tests.live.gateways import Http, event
+from tests.live.overlays import RunningOverlay, running_overlay
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def overlay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningOverlay]:
+    with running_overlay(tmp_path_factory.mktemp("gateway") / "state", brokers=3) as overlay:
+        yield overlay
+
+
+@pytest.fixture(scope="module")
+def http(overlay: RunningOverlay) -> Iterator[Http]:
+    with Http(overlay.line["gateway"], overlay.line["token"]) as http:
+        yield http
+
+
+def problem(answer: httpx.Response, status: int) -> str:
+    """What a problem says, which is one sentence."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    body: dict[str, Any] = answer.json()
+    assert body["status"] == status
+    detail: str = body["detail"]
+    assert "\n" not in detail
+    return detail
+
+
+def test_the_gateway_is_there_when_the_line_is(http: Http) -> None:
+    assert http.get("/health", token="").json() == {"status": "ok"}
+    assert http.get("/ready", token="").json() == {"status": "ready"}
+    assert http.get("/openapi.json", token="").json()["openapi"].startswith("3.")
+
+
+def test_events_of_all_modes_are_delivered_in_order(http: Http) -> None:
+    name = http.subscribe({"filters": [{"exact": {"type": "modes"}}]})
+    headers = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/modes", "ce-type": "modes"}
+    binary = http.post(
+        "/events", content=b"text", headers={**headers, "content-type": "text/plain"}
+    )
+    assert binary.status_code == 202
+    assert binary.json() == {"accepted": [{"source": "/modes", "id": "1"}]}
+    structured = http.publish(event("/modes", 2, "modes", data={"a": [1, 2.5]}))
+    assert structured.json() == {"accepted": [{"source": "/modes", "id": "2"}]}
+    batch = http.publish([event("/modes", 3, "modes"), event("/modes", 4, "modes", data="x")])
+    assert [one["id"] for one in batch.json()["accepted"]] == ["3", "4"]
+    with http.events(name) as stream:
+        got = stream.take(4)
+    assert [one.id for one in got] == ["1", "2", "3", "4"]
+    assert [one.event["id"] for one in got] == ["1", "2", "3", "4"]
+    assert got[0].event["data"] == "text"
+    assert got[0].event["datacontenttype"] == "text/plain"
+    assert got[1].event["data"] == {"a": [1, 2.5]}
+
+
+def test_what_is_published_twice_is_delivered_once(http: Http) -> None:
+    name = http.subscribe({"types": ["twice"]})
+    for number in (1, 1, 2, 1):
+        assert http.publish(event("/twice", number, "twice")).status_code == 202
+    with http.events(name) as stream:
+        assert [one.event["id"] for one in stream.take(2)] == ["1", "2"]
+        http.publish(event("/twice", 3, "twice"))
+        assert stream.take(1)[0].event["id"] == "3"
+
+
+def test_a_connection_goes_on_after_the_last_event_that_was_seen(http: Http) -> None:
+    name = http.subscribe({"types": ["resume"]})
+    http.publish([event("/resume", number, "resume") for number in range(10)])
+    with http.events(name) as stream:
+        stream.take(5)
+    with http.events(name, last="3") as stream:
+        assert [one.id for one in stream.take(7)] == ["4", "5", "6", "7", "8", "9", "10"]
+    told = http.get(f"/subscriptions/{name}").json()
+    assert (told["acknowledged"], told["last"], told["waiting"]) == (3, 10, 7)
+    # Without a number, all that is not acknowledged; and nobody has got what was not sent.
+    with http.events(name) as stream:
+        assert stream.take(1)[0].id == "4"
+    with http.events(name, last="999") as stream:
+        http.publish(event("/resume", 10, "resume"))
+        assert stream.take(1)[0].id == "11"
+
+
+def test_problems_name_what_is_wrong(http: Http) -> None:
+    assert "token" in problem(http.get("/subscriptions", token=""), 401)
+    wrong = "no"
+    assert "token" in problem(http.get("/subscriptions", token=wrong), 401)
+    assert "nothing" in problem(http.get("/subscriptions/nothing"), 404)
+    assert problem(http.get("/nowhere"), 404)
+    assert problem(http.put("/events"), 405)
+    assert "specversion" in problem(http.post("/events", content=b"x"), 400)
+    no_source = json.loads(json.dumps(event("/s", 1, "t")))
+    del no_source["source"]
+    assert "source" in problem(http.publish(no_source), 400)
+    assert "events[1]" in problem(http.publish([event("/s", 1, "t"), no_source]), 400)
+    assert "filters" in problem(http.post("/subscriptions", json={}), 400)
+    filters = [{"exactly": {"type": "t"}}]
+    assert "exactly" in problem(http.post("/subscriptions", json={"filters": filters}), 400)
+    xml = {"content-type": "application/cloudevents+xml"}
+    assert "xml" in problem(http.post("/events", content=b"<a/>", headers=xml), 415)
