@@ -43,9 +43,9 @@ class Overlay:
         return Server((self.nats.url,), user, self._users[user].password)
 
     @asynccontextmanager
-    async def tokens(self, ended: list[Access] | None = None) -> AsyncIterator[Tokens]:
+    async def tokens(self) -> AsyncIterator[Tokens]:
         buckets = Buckets(self.subjects, self.server("gateway"), "gateway")
-        tokens = Tokens(buckets, (ended if ended is not None else []).append)
+        tokens = Tokens(buckets)
         try:
             yield tokens
         finally:
@@ -62,8 +62,7 @@ def overlay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Overlay]:
 
 def test_a_token_lets_in_at_every_gateway_until_it_is_revoked(overlay: Overlay) -> None:
     async def run() -> None:
-        ended: list[Access] = []
-        async with overlay.tokens() as here, overlay.tokens(ended) as there:
+        async with overlay.tokens() as here, overlay.tokens() as there:
             name = next(names)
             token = await here.create(
                 name, scopes=["subscribe", "publish"], sources=["/site/"], tenant="north"
@@ -82,17 +81,20 @@ def test_a_token_lets_in_at_every_gateway_until_it_is_revoked(overlay: Overlay) 
             while await there.find(token) is None:
                 await asyncio.sleep(0)
             assert await there.find(token) == access
-            ending = there.ending(access)
+            ended, gone = asyncio.Event(), asyncio.Event()
+            there.when_ended(access, ended.set)
+            there.when_ended(access, gone.set)()
             assert there.is_valid(access)
-            assert not ending.is_set()
+            assert not ended.is_set()
             async with asyncio.timeout(5):
                 assert await here.revoke(name, "north")
                 assert await here.find(token) is None
-                await ending.wait()
+                await ended.wait()
             assert await there.find(token) is None
             assert not there.is_valid(access)
-            assert ended == [access]
-            assert there.ending(access).is_set()
+            assert not gone.is_set()
+            there.when_ended(access, gone.set)
+            assert gone.is_set()
             assert not await there.revoke(name, "north")
 
     asyncio.run(run())
@@ -114,8 +116,7 @@ def test_nothing_else_lets_in(overlay: Overlay) -> None:
 
 def test_a_token_that_is_over_ends_by_itself_and_may_be_made_anew(overlay: Overlay) -> None:
     async def run() -> None:
-        ended: list[Access] = []
-        async with overlay.tokens(ended) as tokens:
+        async with overlay.tokens() as tokens:
             name = next(names)
             soon = datetime.now(UTC) + timedelta(seconds=0.3)
             token = await tokens.create(name, scopes=["publish"], expires=soon)
@@ -123,8 +124,9 @@ def test_a_token_that_is_over_ends_by_itself_and_may_be_made_anew(overlay: Overl
             assert access is not None
             with pytest.raises(WasChanged, match="already"):
                 await tokens.create(name, scopes=["publish"])
-            await tokens.ending(access).wait()
-            assert ended == [access]
+            ended = asyncio.Event()
+            tokens.when_ended(access, ended.set)
+            await ended.wait()
             assert await tokens.find(token) is None
             assert access in tokens.list()
             again = await tokens.create(name, scopes=["publish"])
@@ -138,20 +140,22 @@ def test_a_token_that_is_over_ends_by_itself_and_may_be_made_anew(overlay: Overl
 
 def test_a_token_that_was_drawn_before_replaces_the_one_of_its_name(overlay: Overlay) -> None:
     async def run() -> None:
-        ended: list[Access] = []
-        async with overlay.tokens(ended) as tokens:
+        ended = asyncio.Event()
+        async with overlay.tokens() as tokens:
             name = next(names)
             first_token, second_token = "first", "second"
             made = await tokens.create(name, scopes=["publish"], token=first_token)
             assert made == first_token
             first = await tokens.find("first")
+            assert first is not None
+            tokens.when_ended(first, ended.set)
             await tokens.create(name, scopes=["publish"], token=first_token)
             assert await tokens.find("first") == first
-            assert ended == []
+            assert not ended.is_set()
             await tokens.create(name, scopes=["publish"], token=second_token)
             assert await tokens.find("first") is None
             assert await tokens.find("second") is not None
-            assert ended == [first]
+            assert ended.is_set()
 
     asyncio.run(run())
 

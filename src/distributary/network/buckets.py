@@ -173,13 +173,17 @@ class Bucket:
         entry = await self._ask({"last_by_subj": self._subjects.entry(self.name, *key)})
         return None if entry is None or entry.value is None else entry
 
-    async def put(self, *key: str, value: bytes, revision: int | None = None) -> int:
+    async def put(
+        self, *key: str, value: bytes, revision: int | None = None, ttl_s: int | None = None
+    ) -> int:
         """Write an entry; return its revision.
 
         Parameters
         ----------
         revision
             The one that is replaced; 0 where there must be none.
+        ttl_s
+            After which time the server forgets it.
 
         Raises
         ------
@@ -188,7 +192,8 @@ class Bucket:
         OSError
             When the server does not answer; whether it is written is not known then.
         """
-        return await self._write(key, value, {}, revision)
+        ending = {} if ttl_s is None else {"Nats-TTL": f"{ttl_s}s"}
+        return await self._write(key, value, ending, revision)
 
     async def delete(self, *key: str, revision: int | None = None) -> int:
         """Delete an entry, or raise `WasChanged` if it is not that of a revision."""

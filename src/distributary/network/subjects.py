@@ -32,8 +32,8 @@ from distributary.errors import BadInput, PeerMisbehaved, quoted
 
 __all__ = ["BUCKETS", "Subjects", "check_name"]
 
-BUCKETS = ("clients", "tokens")
-"""What gateways share: where clients are, and who may do what."""
+BUCKETS = ("clients", "sessions", "tokens")
+"""What gateways share: where clients are, who is logged in, and who may do what."""
 
 _PLAIN = re.compile(rb"[A-Za-z0-9_-]")
 _ENCODED = re.compile(r"(?:[A-Za-z0-9_-]|=[0-9a-f]{2})*|=")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 from pathlib import Path
@@ -66,10 +67,13 @@ def test_everybody_has_a_password_of_its_own_and_no_more_than_its_subjects() -> 
     assert len({user.password for user in users.values()}) == 4
     assert all(len(user.password) >= 32 for user in users.values())
     assert not any(user.password in repr(user) for user in users.values())
+    ours = re.compile(
+        r"(d\.o|_INBOX_o_[a-z0-9]+|\$KV\.o_[a-z]+)\..+|\$JS\.API\.STREAM\.[A-Z.]+\.KV_o_[a-z]+"
+    )
     for user in users.values():
-        assert all(
-            subject.startswith(("d.o.", "_INBOX_o_")) for subject in user.publish + user.subscribe
-        )
+        assert all(ours.fullmatch(subject) for subject in user.publish + user.subscribe)
+    for name in ("0a", "0b"):
+        assert not any(subject.startswith("$") for subject in users[name].publish)
     config = json.loads(server_config(name="n", port=1, users=users.values()))
     assert config["host"] == "127.0.0.1"
     allowed = {one["user"]: one["permissions"] for one in config["authorization"]["users"]}

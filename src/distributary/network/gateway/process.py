@@ -10,7 +10,7 @@ from collections.abc import Callable
 import uvicorn
 
 from distributary.errors import DistributaryError
-from distributary.network.gateway.app import application
+from distributary.network.gateway.app import application, refusing
 from distributary.network.gateway.config import GatewayConfig
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.tokens import SCOPES
@@ -79,7 +79,7 @@ async def _run(config: GatewayConfig, ready: Callable[[], None], token: str | No
         await gateway.members.wait()
         server = _Server(
             uvicorn.Config(
-                application(gateway),
+                refusing(application(gateway)),
                 host=table.host,
                 port=table.port,
                 log_config=None,

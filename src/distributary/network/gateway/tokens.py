@@ -19,6 +19,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Literal, TypeAlias, get_args
 
 import msgspec
@@ -27,7 +28,7 @@ from distributary.broker.addresses import is_tenant
 from distributary.errors import BadInput, DistributaryError, quoted
 from distributary.network.buckets import Buckets, Entry, WasChanged
 
-__all__ = ["SCOPES", "Access", "Scope", "Tokens", "TokensAway", "digest_of"]
+__all__ = ["SCOPES", "Access", "Scope", "Tokens", "TokensAway", "digest_of", "new_secret"]
 
 _log = logging.getLogger(__name__)
 
@@ -142,19 +143,13 @@ def _checked(access: Access) -> Access:
 
 
 class Tokens:
-    """All tokens of an overlay, as one gateway knows them.
+    """All tokens of an overlay, as one gateway knows them."""
 
-    Parameters
-    ----------
-    ended
-        Called when a token is not valid any more.
-    """
-
-    def __init__(self, buckets: Buckets, ended: Callable[[Access], None] = lambda _: None) -> None:
+    def __init__(self, buckets: Buckets) -> None:
         self._bucket = buckets[_BUCKET]
-        self._ended = ended
         self._by_digest: dict[str, Access] = {}
-        self._endings: dict[Access, asyncio.Event] = {}
+        # What is to be done when each of them ends.
+        self._valid: dict[Access, dict[object, Callable[[], None]]] = {}
         self._timers: dict[Access, asyncio.TimerHandle] = {}
         self._loop = asyncio.get_running_loop()
         self._following = self._bucket.follow(self._changed)
@@ -167,29 +162,37 @@ class Tokens:
         TokensAway
             When that cannot be told: who was revoked meanwhile must not come in.
         """
+        await self._wait()
+        access = self._by_digest.get(digest_of(token))
+        return None if access is None or access.is_over(datetime.now(UTC)) else access
+
+    async def named(self, name: str, tenant: str = "") -> Access | None:
+        """Return what the token of a name permits, if it is valid; or raise `TokensAway`."""
+        await self._wait()
+        stored = _stored(self._following.entries.get((_KIND, tenant, name)))
+        access = None if stored is None else stored.access
+        return None if access is None or access.is_over(datetime.now(UTC)) else access
+
+    async def _wait(self) -> None:
         if not self._following.is_current:
             try:
                 async with asyncio.timeout(_CURRENT_S):
                     await self._following.wait()
             except TimeoutError:
                 raise TokensAway("tokens cannot be looked up: there is no connection") from None
-        digest = digest_of(token)
-        access = self._by_digest.get(digest)
-        if access is None or access.is_over(datetime.now(UTC)):
-            return None
-        return access
 
     def is_valid(self, access: Access) -> bool:
         """Whether what somebody was let in by is still valid."""
-        return access in self._endings and not access.is_over(datetime.now(UTC))
+        return access in self._valid and not access.is_over(datetime.now(UTC))
 
-    def ending(self, access: Access) -> asyncio.Event:
-        """Return what is set when a token ends, for those who are connected by it."""
-        event = self._endings.get(access)
-        if event is None:
-            event = asyncio.Event()
-            event.set()
-        return event
+    def when_ended(self, access: Access, end: Callable[[], None]) -> Callable[[], None]:
+        """Have something done when a token ends, which may be now; return how to undo that."""
+        ends = self._valid.get(access)
+        if ends is None:
+            end()
+            return lambda: None
+        ends[key := object()] = end
+        return partial(_remove, ends, key)
 
     async def create(
         self,
@@ -277,8 +280,8 @@ class Tokens:
             self._by_digest.pop(gone.digest, None)
         if come is not None and not come.access.is_over(datetime.now(UTC)):
             self._by_digest[come.digest] = come.access
-            if come.access not in self._endings:
-                self._endings[come.access] = asyncio.Event()
+            if come.access not in self._valid:
+                self._valid[come.access] = {}
                 self._look_at_time(come.access)
         if gone is not None and (come is None or gone != come):
             self._end(gone.access)
@@ -287,15 +290,13 @@ class Tokens:
         timer = self._timers.pop(access, None)
         if timer is not None:
             timer.cancel()
-        event = self._endings.pop(access, None)
-        if event is not None:
-            event.set()
-            self._ended(access)
+        for end in list(self._valid.pop(access, {}).values()):
+            end()
 
     def _look_at_time(self, access: Access) -> None:
         """End a token when it is over, as the wall clock has it."""
         self._timers.pop(access, None)
-        if access.expires is None or access not in self._endings:
+        if access.expires is None or access not in self._valid:
             return
         left_s = (access.expires - datetime.now(UTC)).total_seconds()
         if left_s <= 0:
@@ -303,6 +304,10 @@ class Tokens:
             return
         wait_s = min(left_s, _TIMER_S_MAX)
         self._timers[access] = self._loop.call_later(wait_s, self._look_at_time, access)
+
+
+def _remove(ends: dict[object, Callable[[], None]], key: object) -> None:
+    ends.pop(key, None)
 
 
 def _same(one: Access, other: Access) -> bool:
