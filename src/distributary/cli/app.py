@@ -20,10 +20,12 @@ from distributary.cli import (
     match,
     pipeline,
     place,
+    publish,
     restore,
     samples,
     simulate,
     status,
+    subscribe,
     tree,
     up,
     warm_up,
@@ -97,6 +99,12 @@ app.command("calibrate", epilog=calibrate.EXAMPLES, short_help="Measure what con
     calibrate.calibrate
 )
 app.command("samples", epilog=samples.EXAMPLES, short_help="Write sample content.")(samples.samples)
+app.command("publish", epilog=publish.EXAMPLES, short_help="Publish files or lines.")(
+    publish.publish
+)
+app.command("subscribe", epilog=subscribe.EXAMPLES, short_help="Get events as they come.")(
+    subscribe.subscribe
+)
 app.command("up", epilog=up.EXAMPLES, short_help="Run an overlay on this machine.")(up.up)
 app.command("broker", epilog=broker.EXAMPLES, short_help="Run one broker.")(broker.broker)
 app.command("status", epilog=status.EXAMPLES, short_help="Ask brokers how they are.")(status.status)
