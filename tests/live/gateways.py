@@ -80,6 +80,9 @@ class Http:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._client.close()
 
     def request(

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Annotated
 
 import msgspec
-from litestar import MediaType, Response, get, put
+from litestar import Response, get, put
 from litestar.params import Parameter
 from litestar.response import Stream
 
@@ -109,7 +109,7 @@ def _part(header: str | None, body: Spool, bytes_max: int) -> tuple[int, int]:
     responses=ANSWERS,
     summary="Get content",
     description="For who has put it or was sent it, until some time after it is acknowledged.",
-    media_type=MediaType.TEXT,
+    media_type=_OCTETS,
 )
 async def get_content(
     request: Asked, gateway: Here, digest: Digest
