@@ -52,6 +52,14 @@ class Traffic:
         wanted = {"id": "all", "filters": [{"exact": {"type": kind}}]}
         await asyncio.gather(*(one.subscribe(wanted) for one in self.subscribers.values()))
 
+    async def come_back(self, name: str) -> None:
+        """Have a subscriber that was closed go on with what it has not got."""
+        home = self.subscribers[name].home
+        client = self._gate.client(name, home, partial(self._got, name))
+        client.resume("all", len(self.received[name]))
+        self.subscribers[name] = client
+        assert await client.status("all") is not None
+
     def _got(self, name: str, message: Numbered) -> None:
         assert isinstance(message, Delivery)
         read = json.loads(message.event)

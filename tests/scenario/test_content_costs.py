@@ -47,7 +47,7 @@ def test_each_format_crosses_each_link_of_the_tree_once_and_costs_what_the_plan_
     plans: list[tuple[str, Planned, PlanPart]] = []
     for broker, node in simulation.world.nodes.items():
         assert node.broker is not None
-        recent = node.broker.core.dissemination._recent
+        recent = node.broker.core.dissemination.recent
         plans += [(broker, report, part) for _, report, part in recent]
     assert len(plans) == len(simulation.planned), "each was planned once, and is remembered"
     costs = {

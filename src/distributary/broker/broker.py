@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from distributary.broker.adaptation.adaptation import Adaptation
@@ -12,6 +12,7 @@ from distributary.broker.content.content import Content
 from distributary.broker.core import Core, Part
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.dissemination.dissemination import Dissemination
+from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.effects import (
     ConversionRefused,
     Converted,
@@ -210,7 +211,9 @@ class Broker:
         self.core.timers.run(turn)
         return self._effects(turn)
 
-    def snapshot(self, *, baselines: bool = False) -> dict[str, Any]:
+    def snapshot(
+        self, *, parts: Iterable[str] | None = None, plans: bool = True, baselines: bool = False
+    ) -> dict[str, Any]:
         """Return what there is to see of the broker, by part, as plain data.
 
         For consoles and operators; nothing in the protocol depends on it. The time that it
@@ -218,13 +221,28 @@ class Broker:
 
         Parameters
         ----------
-        baselines
-            Whether recent plans are to be compared with the simple ones, which takes longer.
+        parts
+            The names of the parts that are looked at; all of them unless given.
+        plans, baselines
+            Whether there are to be recent plans, and whether these are to be compared with the
+            simple ones, which takes longer.
         """
-        parts = {name: part.snapshot() for name, part in self.core.parts.items()}
-        if baselines:
-            parts[Dissemination.name] = self.core.dissemination.snapshot(baselines=True)
-        return {"broker": self.identity, "measured": self.core.measured.snapshot(), **parts}
+        found: dict[str, Any] = {}
+        for name in self.core.parts if parts is None else parts:
+            part = self.core.parts[name]
+            if isinstance(part, Dissemination):
+                found[name] = part.snapshot(plans=plans, baselines=baselines)
+            else:
+                found[name] = part.snapshot()
+        return {"broker": self.identity, "measured": self.core.measured.snapshot(), **found}
+
+    def plans(self) -> list[dict[str, Any]]:
+        """Return the recent plans of this root, the newest first, without what each broker does."""
+        return self.core.dissemination.recent.headings()
+
+    def plan(self, tenant: str, source: str, id: str) -> dict[str, Any] | None:  # noqa: A002
+        """Return the plan of a recent publication, beside the simple ones, if it was made here."""
+        return self.core.dissemination.recent.find(ItemId(tenant, source, id))
 
     def wake_at_ns(self) -> int | None:
         """Return when the broker wants to be woken next, by its host's clock."""

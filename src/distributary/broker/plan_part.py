@@ -288,7 +288,7 @@ class PlanPart:
                     "receives": [names[k] for k in node.receives],
                     "converts": [[names[a], names[b]] for a, b in node.made],
                     "delivers": [names[k] for k in node.wants],
-                    "subscriptions": [list(grant) for grant in node.grants],
+                    "subscriptions": [grant._asdict() for grant in self.grants_of(node)],
                 }
             )
             above.append(node.broker)

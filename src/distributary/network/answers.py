@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from distributary.broker.addresses import tenant_of
+from distributary.broker.addresses import is_broker, tenant_of
 from distributary.broker.blob import Blob
 from distributary.broker.host import ContentPut, ContentUsed
 from distributary.network.requests import (
     Answer,
     ContentFound,
+    Drain,
     FindContent,
     GetChunk,
+    GetRows,
     GetStatus,
     Given,
     NotGiven,
@@ -21,6 +23,7 @@ from distributary.network.requests import (
     StatusTold,
 )
 from distributary.network.status import summary
+from distributary.network.views import rows_of
 
 if TYPE_CHECKING:
     from distributary.network.host import NetworkHost
@@ -31,6 +34,13 @@ __all__ = ["answer"]
 async def answer(host: NetworkHost, request: Request, sender: str) -> Answer:
     """Return what a host answers somebody, whom the server vouches for."""
     if isinstance(request, GetStatus):
+        return StatusTold(summary(host))
+    if isinstance(request, GetRows):
+        return rows_of(host, request)
+    if isinstance(request, Drain):
+        if is_broker(sender, len(host.identity)):
+            return NotGiven("brokers do not order each other about", lasting=True)
+        host.drain()
         return StatusTold(summary(host))
     if isinstance(request, PutChunk):
         return await _take(host, request, sender)

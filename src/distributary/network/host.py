@@ -56,6 +56,7 @@ from distributary.media.failure import ConversionFailed
 from distributary.network.answers import answer
 from distributary.network.clock import Alarm, Clock, WallClock
 from distributary.network.connection import Connection, Server
+from distributary.network.draining import drain
 from distributary.network.inbox import Inbox
 from distributary.network.journal import Journal, is_full
 from distributary.network.requests import (
@@ -245,6 +246,15 @@ class NetworkHost:
         """Tell the broker something that the host knows."""
         self.inbox.put_own(message)
         self._schedule()
+
+    @property
+    def draining(self) -> bool:
+        """Whether the broker is giving its clients to others, to leave in the end."""
+        return "drain" in self._tasks
+
+    def drain(self) -> None:
+        """Have the broker give its clients to others, and leave."""
+        self._task("drain", drain(self))
 
     def _presence(self, client: Address, *, present: bool) -> None:
         if present:

@@ -24,7 +24,10 @@ from distributary.network.transfers import Transfers
 __all__ = ["STOPPED", "log_to_stderr", "run_broker"]
 
 STOPPED = 4
-"""The exit code of a broker that is not to be started again: somebody has to look at it."""
+"""The exit code of a broker that is not to be started again.
+
+It has left the overlay, as it was told, or somebody has to look at it.
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -82,7 +85,9 @@ async def _run(config: Config, ready: Callable[[], None]) -> int:
         stopping = asyncio.ensure_future(ending.wait())
         events: list[asyncio.Future[Any]] = [stopping, host.ended]
         await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
-        reason = host.ended.result() if host.ended.done() else None
+        ended = host.ended.done()
+        if ended and host.ended.result() is None:
+            _log.info("broker %s has left the overlay", config.broker.identity)
         for task in (told, stopping):
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -90,7 +95,7 @@ async def _run(config: Config, ready: Callable[[], None]) -> int:
     finally:
         await host.close()
         pool.close()
-    return STOPPED if reason is not None else os.EX_OK
+    return STOPPED if ended else os.EX_OK
 
 
 async def _tell(host: NetworkHost, ready: Callable[[], None]) -> None:

@@ -12,14 +12,17 @@ __all__ = [
     "CHUNK_BYTES",
     "Answer",
     "ContentFound",
+    "Drain",
     "FindContent",
     "GetChunk",
+    "GetRows",
     "GetStatus",
     "Given",
     "NotGiven",
     "PutChunk",
     "Received",
     "Request",
+    "RowsTold",
     "StatusTold",
     "decode_answer",
     "decode_request",
@@ -32,6 +35,30 @@ CHUNK_BYTES = 512 * 2**10
 
 class GetStatus(msgspec.Struct, frozen=True, tag="status"):
     """Ask how a broker is."""
+
+
+class GetRows(msgspec.Struct, frozen=True, tag="rows"):
+    """Ask for a page of what there is to see of a broker; `views` says of what.
+
+    Attributes
+    ----------
+    tenant
+        Whose; None for everybody's.
+    source, id
+        Which publication, where one is asked for.
+    after
+        Where the page before has ended.
+    """
+
+    view: str
+    tenant: str | None = None
+    source: str = ""
+    id: str = ""
+    after: str | None = None
+
+
+class Drain(msgspec.Struct, frozen=True, tag="drain"):
+    """Order a broker to give its clients to others, and to leave; answered by how it is."""
 
 
 class GetChunk(msgspec.Struct, frozen=True, tag="get"):
@@ -78,6 +105,13 @@ class StatusTold(msgspec.Struct, frozen=True, tag="status"):
     status: dict[str, Any]
 
 
+class RowsTold(msgspec.Struct, frozen=True, tag="rows"):
+    """Some rows, as plain data that JSON can hold; `more` is what to ask after for the next."""
+
+    rows: list[dict[str, Any]]
+    more: str | None
+
+
 class Given(msgspec.Struct, frozen=True, tag="given"):
     """Bytes of content."""
 
@@ -97,8 +131,8 @@ class NotGiven(msgspec.Struct, frozen=True, tag="no"):
     lasting: bool
 
 
-Request: TypeAlias = GetStatus | GetChunk | PutChunk | FindContent
-Answer: TypeAlias = StatusTold | Given | Received | NotGiven | ContentFound
+Request: TypeAlias = GetStatus | Drain | GetRows | GetChunk | PutChunk | FindContent
+Answer: TypeAlias = StatusTold | RowsTold | Given | Received | NotGiven | ContentFound
 
 _ENCODER = msgspec.msgpack.Encoder()
 _REQUESTS = msgspec.msgpack.Decoder(Request)

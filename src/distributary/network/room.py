@@ -25,20 +25,26 @@ class Room:
 
     Attributes
     ----------
+    folder
+        On the disk.
     is_low
         Whether there is too little.
     """
 
     def __init__(self, folder: Path, least_bytes: int, tell: Callable[[object], None]) -> None:
-        self._folder = folder
+        self.folder = folder
         self._least_bytes = least_bytes
         self._tell = tell
         self.is_low = False
 
+    def free_bytes(self) -> int:
+        """Return how much room there is."""
+        there = os.statvfs(self.folder)
+        return there.f_bavail * there.f_frsize
+
     def look(self) -> None:
-        """See how much room there is."""
-        there = os.statvfs(self._folder)
-        free = there.f_bavail * there.f_frsize
+        """See how much room there is, and tell if that is news."""
+        free = self.free_bytes()
         if free < self._least_bytes:
             self.set_low(True)
         elif free > 2 * self._least_bytes:

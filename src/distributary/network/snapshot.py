@@ -14,11 +14,11 @@ from pathlib import Path
 
 from distributary.broker.blob import is_digest
 
-__all__ = ["JOURNAL", "copy_broker", "take_snapshot"]
+__all__ = ["JOURNAL", "JOURNAL_FILES", "copy_broker", "take_snapshot"]
 
 JOURNAL = "journal.db"
 # The log is a part of the journal; what is not in the file itself is there.
-_JOURNAL_FILES = (JOURNAL, f"{JOURNAL}-wal")
+JOURNAL_FILES = (JOURNAL, f"{JOURNAL}-wal")
 _CONTENT = "content"
 
 
@@ -40,7 +40,7 @@ def take_snapshot(state: Path, target: Path, brokers: Iterable[str]) -> None:
 def copy_broker(source: Path, target: Path, *, link: bool) -> None:
     """Copy the journal and the content of a broker."""
     (target / _CONTENT).mkdir(parents=True)
-    for name in _JOURNAL_FILES:
+    for name in JOURNAL_FILES:
         if (source / name).exists():
             shutil.copyfile(source / name, target / name)
     if (source / _CONTENT).is_dir():

@@ -38,10 +38,11 @@ def summary(host: NetworkHost) -> dict[str, Any]:
         "waiting": len(host.inbox),
         "lost": host.inbox.lost,
         "connected": host.connection.connected,
+        "draining": host.draining,
     }
     if broker is None:
         return found
-    snapshot = broker.snapshot()
+    snapshot = broker.snapshot(plans=False)
     members = snapshot["membership"]["members"]
     queues = snapshot["deliveries"]["queues"]
     outboxes = snapshot["links"]["outboxes"]

@@ -8,7 +8,7 @@ settled, and for a while after that.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from operator import attrgetter
@@ -36,7 +36,8 @@ from distributary.broker.dissemination.messages import (
     Settled,
     Taken,
 )
-from distributary.broker.dissemination.planner import Planner, Probes, baselines_of
+from distributary.broker.dissemination.planner import Planner, Probes
+from distributary.broker.dissemination.recent_plans import RecentPlans
 from distributary.broker.dissemination.room import EarlyOffers, Room
 from distributary.broker.dissemination.settled_items import SettledItems, SettledRecord
 from distributary.broker.dissemination.task import (
@@ -57,13 +58,12 @@ from distributary.broker.formats import formats_of, publication_of
 from distributary.broker.links.messages import Step
 from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
-from distributary.broker.plan_part import NOTHING_BEFORE, After, PlanPart, Route
+from distributary.broker.plan_part import NOTHING_BEFORE, After, Route
 from distributary.broker.planning import Planning, reversed_route
 from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.messages import MOVES_MAX
 from distributary.broker.subscriptions.subscription import filter_of
-from distributary.broker.telemetry import Planned
 from distributary.broker.timers import Retention, Timer
 
 if TYPE_CHECKING:
@@ -74,9 +74,6 @@ __all__ = ["Dissemination"]
 _CLAIM = attrgetter("claim")
 # A home that counts what it has offered and nobody has taken does not wait for longer.
 _TAKEN_NS_MAX = 1_000_000_000
-
-# As many plans are kept to be looked at.
-_RECENT_MAX = 100
 
 # So many ways are turned round once.
 _WAYS_MAX = 65_536
@@ -109,7 +106,7 @@ class Dissemination(Part):
         self._given_up: str | None = None
         """The home that is being given up, which takes some turns."""
         self._relief: Timer | None = None
-        self._recent: deque[tuple[int, Planned, PlanPart]] = deque(maxlen=_RECENT_MAX)
+        self.recent = RecentPlans(settings.content)
         self._backlog = Backlog(core.timers)
         self._supervision = Supervision(core, self._try_anew)
         self._kept_ns = ns(settings.content.retention_s)
@@ -179,39 +176,25 @@ class Dissemination(Part):
 
         self._send_in_order(self._open, find, turn)
 
-    def snapshot(self, *, baselines: bool = False) -> dict[str, Any]:
+    def snapshot(self, *, plans: bool = True, baselines: bool = False) -> dict[str, Any]:
         """Return what is not settled, and the plans that were made last, the newest first.
 
         Parameters
         ----------
-        baselines
-            Whether these are to be compared with the simple plans.
+        plans, baselines
+            Whether there are to be plans, and beside them what the simple ones would cost.
         """
         pending = Counter(home for task in self._open for home in task.pending)
-        return {
+        made = self._planner.plans
+        found = {
             "open": sum(1 for _ in self._open),
             "kept": len(self._tasks),
             "owed": dict(sorted(pending.items())),
-            "plans": {"made": self._planner.plans.made, "reused": self._planner.plans.reused},
+            "plans": {"made": made.made, "reused": made.reused},
             "absent": {"items": self._debts.items, "bytes": self._debts.bytes},
             "given_up": list(self._forgone),
-            "recent": [
-                {
-                    "at_ns": at_ns,
-                    "source": report.source,
-                    "id": report.id,
-                    "chosen": report.chosen,
-                    "cost": report.worth._asdict(),
-                    "plan": part.as_data(),
-                }
-                | ({"baselines": self._baselines(part)} if baselines else {})
-                for at_ns, report, part in reversed(self._recent)
-            ],
         }
-
-    def _baselines(self, part: PlanPart) -> dict[str, Any]:
-        worth = baselines_of(part, self.core.settings.content)
-        return {name: one._asdict() for name, one in sorted(worth.items())}
+        return found | ({"recent": self.recent.newest(baselines=baselines)} if plans else {})
 
     # What publishers' homes offer.
 
@@ -579,7 +562,7 @@ class Dissemination(Part):
         part = prepared.following(after)
         report = self._planner.report(task, planning)
         turn.report(report)
-        self._recent.append((turn.now_ns, report, part))
+        self.recent.add(turn.now_ns, report, part)
         task.step(Event.SENT)
         task.sent_ns = turn.now_ns
         self._supervision.look_after(task, turn)

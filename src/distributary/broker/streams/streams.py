@@ -183,6 +183,7 @@ class Streams(Part):
             "trees": [
                 {
                     "tree": name,
+                    "tenant": self._forest.trees[name].tenant,
                     "root": self.root(name),
                     "parent": self.parent(name),
                     "children": [

@@ -1,0 +1,84 @@
+"""Recent plans: what was planned last, for those who look at a broker."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from distributary.broker.dissemination.messages import ItemId
+from distributary.broker.dissemination.planner import baselines_of
+from distributary.broker.plan_part import PlanPart
+from distributary.broker.settings import ContentSettings
+from distributary.broker.telemetry import Planned
+
+__all__ = ["RecentPlans"]
+
+_PLANS_MAX = 1_000
+_NODES_MAX = 10_000
+# As many are shown without being asked for.
+_SHOWN_MAX = 100
+
+
+class _Made(NamedTuple):
+    """A plan, and when it was made."""
+
+    at_ns: int
+    report: Planned
+    part: PlanPart
+
+
+class RecentPlans:
+    """The plans that were made last, limited in number and in what they say altogether."""
+
+    def __init__(self, settings: ContentSettings) -> None:
+        self._settings = settings
+        self._plans: deque[_Made] = deque()
+        self._nodes = 0
+
+    def add(self, at_ns: int, report: Planned, part: PlanPart) -> None:
+        """Keep a plan, in the place of the oldest if there are many."""
+        self._plans.append(_Made(at_ns, report, part))
+        self._nodes += len(part.nodes)
+        while len(self._plans) > _PLANS_MAX or self._nodes > _NODES_MAX:
+            self._nodes -= len(self._plans.popleft().part.nodes)
+
+    def __iter__(self) -> Iterator[tuple[int, Planned, PlanPart]]:
+        return iter(self._plans)
+
+    def headings(self) -> list[dict[str, Any]]:
+        """Return all plans, the newest first, without what each broker does."""
+        return [_heading(one) for one in reversed(self._plans)]
+
+    def newest(self, *, baselines: bool) -> list[dict[str, Any]]:
+        """Return some plans, the newest first, beside the simple ones if that is wanted."""
+        newest = islice(reversed(self._plans), _SHOWN_MAX)
+        return [self._shown(one, baselines=baselines) for one in newest]
+
+    def find(self, item: ItemId) -> dict[str, Any] | None:
+        """Return the last plan of an item beside the simple ones, if it is kept."""
+        for one in reversed(self._plans):
+            if (one.report.tenant, one.report.source, one.report.id) == item:
+                return self._shown(one, baselines=True)
+        return None
+
+    def _shown(self, one: _Made, *, baselines: bool) -> dict[str, Any]:
+        shown = {**_heading(one), "plan": one.part.as_data()}
+        if baselines:
+            worth = baselines_of(one.part, self._settings)
+            shown["baselines"] = {name: cost._asdict() for name, cost in sorted(worth.items())}
+        return shown
+
+
+def _heading(one: _Made) -> dict[str, Any]:
+    report = one.report
+    return {
+        "at_ns": one.at_ns,
+        "tenant": report.tenant,
+        "source": report.source,
+        "id": report.id,
+        "brokers": report.broker_count,
+        "chosen": report.chosen,
+        "cost": report.worth._asdict(),
+    }
