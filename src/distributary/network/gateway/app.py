@@ -5,15 +5,18 @@ from __future__ import annotations
 import msgspec
 from litestar import Litestar, Request, Router
 from litestar.di import Provide
+from litestar.enums import ScopeType
 from litestar.middleware import DefineMiddleware
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 import distributary
+from distributary.network.gateway.administering import ADMINISTERING_ROUTES
 from distributary.network.gateway.authentication import PUBLIC, Authentication
 from distributary.network.gateway.delivering import DELIVERY_ROUTES
 from distributary.network.gateway.gateway import Gateway
+from distributary.network.gateway.logins import LOGIN_ROUTES
 from distributary.network.gateway.overview import OVERVIEW_ROUTES
 from distributary.network.gateway.problems import MEDIA_TYPE, answer
 from distributary.network.gateway.publishing import PUBLISHING_ROUTES
@@ -36,7 +39,7 @@ def refusing(app: ASGIApp) -> ASGIApp:
     """Have WebSockets that are not accepted be answered by a problem, as other requests are."""
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "websocket":
+        if scope["type"] != ScopeType.WEBSOCKET:
             await app(scope, receive, send)
             return
         accepted = False
@@ -48,7 +51,7 @@ def refusing(app: ASGIApp) -> ASGIApp:
             if accepted or message["type"] != "websocket.close" or error is None:
                 await send(message)
                 return
-            response = answer(Request(scope), error)  # type: ignore[arg-type]
+            response = answer(Request(scope), error)
             headers = [(b"content-type", MEDIA_TYPE.encode())]
             headers += [(k.lower().encode(), v.encode()) for k, v in response.headers.items()]
             status = response.status_code
@@ -73,6 +76,8 @@ def application(gateway: Gateway) -> Litestar:
             *CONTENT_ROUTES,
             *OVERVIEW_ROUTES,
             *WATCHING_ROUTES,
+            *LOGIN_ROUTES,
+            *ADMINISTERING_ROUTES,
         ],
         dependencies={"gateway": Provide(lambda: gateway, sync_to_thread=False)},
         middleware=[DefineMiddleware(Authentication, exclude_from_auth_key=PUBLIC)],
@@ -80,9 +85,9 @@ def application(gateway: Gateway) -> Litestar:
         openapi_config=OpenAPIConfig(
             title="distributary",
             version=distributary.__version__,
-            # All of it is served here: nothing is asked of anybody else's machines.
+            # `watching` serves it, with what cannot be told from the routes.
             openapi_router=Router(
-                "/docs", route_handlers=[], opt={PUBLIC: True}, include_in_schema=False
+                "/schema", route_handlers=[], opt={PUBLIC: True}, include_in_schema=False
             ),
             render_plugins=[JsonRenderPlugin(path="/openapi.json")],
         ),

@@ -14,9 +14,8 @@ from distributary.network.client import Numbered
 from distributary.network.gateway.feeds import Connection
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.spool import INLINE_BYTES_MAX
-from distributary.network.gateway.tokens import Access
 
-__all__ = ["ending", "event_of", "notice", "number_of", "text_of", "version_of"]
+__all__ = ["event_of", "notice", "number_of", "text_of", "version_of"]
 
 _UNDELIVERABLE = "distributary.undeliverable"
 _NUMBER_DIGITS_MAX = 18
@@ -84,8 +83,3 @@ def notice(ended: Ended) -> str:
     """Return what is said when a subscription has ended, as JSON."""
     left = {"count": ended.count, "first": ended.first, "last": ended.last, "missed": ended.missed}
     return json.dumps({"id": ended.id, "reason": ended.reason, "left": left})
-
-
-def ending(gateway: Gateway, access: Access) -> bool:
-    """Whether a connection has to end, as its token is not valid any more."""
-    return not gateway.tokens.is_valid(access)

@@ -7,13 +7,13 @@ from http import HTTPStatus
 
 import msgspec
 from litestar import Response, get, post
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.response import Stream
 
 from distributary.broker.client import Ended, Updated
 from distributary.errors import BadInput
 from distributary.network.gateway.authentication import Asked, Here, needs, owner_of
 from distributary.network.gateway.deliveries import (
-    ending,
     event_of,
     notice,
     number_of,
@@ -24,13 +24,10 @@ from distributary.network.gateway.feeds import Connection, Ousted
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.problems import ANSWERS, Problem
 from distributary.network.gateway.subscribing import Name, held_of
-from distributary.network.gateway.tokens import Access
 
 __all__ = ["DELIVERY_ROUTES"]
 
 _HEARTBEAT_S = 15.0
-# How soon it is noticed that a token is not valid any more.
-_LOOK_S = 2.5
 _RETRY_MS = 1000
 _NUMBER_MAX = 10**18
 # Whoever was ousted has this for the number of its last event, and says so when it comes again.
@@ -46,7 +43,7 @@ class Acknowledgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @get(
     "/subscriptions/{name:str}/events",
     guards=[needs("subscribe")],
-    responses=ANSWERS,
+    responses={**ANSWERS, 204: ResponseSpec(None, description="Another connection took over")},
     summary="Get events",
     description=(
         "Server-sent events; `id:` is the number of a delivery, `data:` a structured CloudEvent. "
@@ -77,29 +74,20 @@ async def get_events(
     if connection is None:
         raise Problem(HTTPStatus.NOT_FOUND, f"subscription {name} has ended")
     return Stream(
-        _server_sent(gateway, request.user, connection),
+        _server_sent(gateway, connection),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
 
 
-async def _server_sent(
-    gateway: Gateway, access: Access, connection: Connection
-) -> AsyncIterator[str]:
-    silent_s = 0.0
+async def _server_sent(gateway: Gateway, connection: Connection) -> AsyncIterator[str]:
     try:
         yield f"retry: {_RETRY_MS}\n\n"
         while True:
-            message = await connection.next(_LOOK_S)
-            if ending(gateway, access):
-                return
+            message = await connection.next(_HEARTBEAT_S)
             if message is None:
-                silent_s += _LOOK_S
-                if silent_s >= _HEARTBEAT_S:
-                    silent_s = 0.0
-                    yield ":\n\n"
+                yield ":\n\n"
                 continue
-            silent_s = 0.0
             if isinstance(message, Ended):
                 yield f"event: ended\ndata: {notice(message)}\n\n"
                 return

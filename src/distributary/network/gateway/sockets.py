@@ -1,7 +1,7 @@
 """WebSockets: events in both directions, with acknowledgements on the way.
 
 Subprotocol `cloudevents.json`: every message is an event in JSON. Events that are delivered have
-the extension `sequence`, the number of the delivery, by which `{"ack": N}` acknowledges them. Events
+the extension `sequence`, the number of the delivery, by which `{"ack": N}` acknowledges them. Those
 that are published are answered in their order: `{"accepted": {"source": ..., "id": ...}}`, or what
 is wrong as a problem with the `id` of the event.
 """
@@ -23,12 +23,12 @@ from distributary.content.publication import parse_event
 from distributary.errors import BadInput
 from distributary.network.client import Client
 from distributary.network.gateway.authentication import Here, Socket, needs, owner_of
-from distributary.network.gateway.deliveries import ending, event_of, notice, number_of, version_of
+from distributary.network.gateway.deliveries import event_of, notice, number_of, version_of
 from distributary.network.gateway.feeds import Connection, Ousted
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.messages import outbound
 from distributary.network.gateway.problems import Problem, of
-from distributary.network.gateway.publishing import check_sizes, check_sources
+from distributary.network.gateway.publishing import check_sizes, check_sources, take
 from distributary.network.gateway.subscribing import Name, held_of
 
 __all__ = ["SOCKET_ROUTES"]
@@ -100,9 +100,6 @@ async def _write(socket: Socket, gateway: Gateway, connection: Connection) -> No
     try:
         while True:
             message = await connection.next(_LOOK_S)
-            if ending(gateway, socket.user):
-                await _close(socket, _PROBLEM, "the token is not valid any more")
-                return
             if message is None:
                 continue
             if isinstance(message, Ended):
@@ -156,9 +153,6 @@ async def _read_events(
     owner = owner_of(socket.user)
     while True:
         data = await socket.receive_data(mode="text")
-        if ending(gateway, socket.user):
-            await _close(socket, _PROBLEM, "the token is not valid any more")
-            return
         name = ""
         try:
             publication = parse_event(data, bytes_max=2 * gateway.content_bytes_max)
@@ -166,6 +160,7 @@ async def _read_events(
             event = outbound(publication, host)
             check_sources(socket.user, [event])
             check_sizes([event], gateway.content_bytes_max)
+            take(gateway, socket.user, 1, len(data))
             version = await gateway.objects.version(owner, publication)
             if version is not None:
                 client.change(version)
