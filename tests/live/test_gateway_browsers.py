@@ -109,7 +109,7 @@ def test_what_changes_something_by_a_cookie_needs_what_only_our_pages_know(
     csrf = browser.get("/session").json()["csrf"]
     document = {"types": ["csrf"]}
     for headers in ({}, {"x-csrf-token": ""}, {"x-csrf-token": csrf[:-1]}, {"x-csrf-token": "é"}):
-        sent = {name: value.encode("latin-1") for name, value in headers.items()}
+        sent = {name.encode(): value.encode("latin-1") for name, value in headers.items()}
         for method, path in (
             ("POST", "/subscriptions"),
             ("POST", "/events"),

@@ -16,14 +16,17 @@ from distributary.cli import (
     convert,
     doctor,
     formats,
+    gateway,
     generate,
     match,
     pipeline,
     place,
+    publish,
     restore,
     samples,
     simulate,
     status,
+    subscribe,
     tree,
     up,
     warm_up,
@@ -97,8 +100,15 @@ app.command("calibrate", epilog=calibrate.EXAMPLES, short_help="Measure what con
     calibrate.calibrate
 )
 app.command("samples", epilog=samples.EXAMPLES, short_help="Write sample content.")(samples.samples)
+app.command("publish", epilog=publish.EXAMPLES, short_help="Publish files or lines.")(
+    publish.publish
+)
+app.command("subscribe", epilog=subscribe.EXAMPLES, short_help="Get events as they come.")(
+    subscribe.subscribe
+)
 app.command("up", epilog=up.EXAMPLES, short_help="Run an overlay on this machine.")(up.up)
 app.command("broker", epilog=broker.EXAMPLES, short_help="Run one broker.")(broker.broker)
+app.command("gateway", epilog=gateway.EXAMPLES, short_help="Run one gateway.")(gateway.gateway)
 app.command("status", epilog=status.EXAMPLES, short_help="Ask brokers how they are.")(status.status)
 app.command("doctor", epilog=doctor.EXAMPLES, short_help="Look for what is wrong here.")(
     doctor.doctor
