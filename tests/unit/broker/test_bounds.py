@@ -374,6 +374,7 @@ def test_a_client_that_floods_with_the_largest_events_fills_no_memory() -> None:
     assert sessions.early_bytes <= TIGHT.publishing.bytes_max + size
 
 
+@pytest.mark.slow
 def test_a_client_that_subscribes_and_ends_again_and_again_leaves_nothing() -> None:
     """Also not the times at which its subscriptions would have expired, years from now."""
     world = ContentWorld(3, settings=TIGHT)

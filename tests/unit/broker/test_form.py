@@ -380,6 +380,7 @@ def test_whoever_passes_a_bad_message_on_is_not_blamed_for_it() -> None:
     assert report == Misbehaved(STRANGER, "a message of 1 bytes, which is cut short")
 
 
+@pytest.mark.slow
 def test_whatever_is_changed_in_messages_is_taken_or_refused_as_a_whole() -> None:
     world = ContentWorld(4, seed=3)
     for number, home in enumerate(world.members):
