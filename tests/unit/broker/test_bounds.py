@@ -100,6 +100,7 @@ BOUNDS: dict[str, Bound] = {
             "Distances.delays", "Distances._measured", "Distances._link_costs",
             "Migration._summaries", "Workloads._busy_until_ns", "Replication._down_ns",
             "Offers._by_root", "Admission._lines", "Measurements._hops", "Measurements._members",
+            "Measurements._transfers",
             "Downlinks.delays_ns", "Downlinks._measured_ns", "Registrar._renewals",
             "Pending.above", "_Probing.routes", "_Shaping.refused", "TreeOrders._shaping",
             "Forgone._by_home", "Debts._by_home", "Debts._owed_bytes",
@@ -201,6 +202,7 @@ BOUNDS: dict[str, Bound] = {
     # `queue_bytes` limits what waits; each has a few bytes at least.
     "Queue.waiting": in_each(lambda s: s.subscriptions.queue_bytes),
     "Queue.unsent": in_each(lambda s: s.subscriptions.queue_bytes),
+    "Queue.received": in_each(lambda s: s.subscriptions.queue_bytes),
     "Arrival.early": in_each(lambda s: s.subscriptions.queue_bytes),
     "Arrival.held": in_each(lambda s: s.subscriptions.queue_bytes),
     "Arrival.names": in_each(lambda s: s.subscriptions.queue_bytes),
