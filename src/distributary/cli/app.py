@@ -16,6 +16,7 @@ from distributary.cli import (
     convert,
     doctor,
     formats,
+    gateway,
     generate,
     match,
     pipeline,
@@ -99,6 +100,7 @@ app.command("calibrate", epilog=calibrate.EXAMPLES, short_help="Measure what con
 app.command("samples", epilog=samples.EXAMPLES, short_help="Write sample content.")(samples.samples)
 app.command("up", epilog=up.EXAMPLES, short_help="Run an overlay on this machine.")(up.up)
 app.command("broker", epilog=broker.EXAMPLES, short_help="Run one broker.")(broker.broker)
+app.command("gateway", epilog=gateway.EXAMPLES, short_help="Run one gateway.")(gateway.gateway)
 app.command("status", epilog=status.EXAMPLES, short_help="Ask brokers how they are.")(status.status)
 app.command("doctor", epilog=doctor.EXAMPLES, short_help="Look for what is wrong here.")(
     doctor.doctor

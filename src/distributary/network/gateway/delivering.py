@@ -7,6 +7,7 @@ from http import HTTPStatus
 
 import msgspec
 from litestar import Response, get, post
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.response import Stream
 
 from distributary.broker.client import Ended, Updated
@@ -42,7 +43,7 @@ class Acknowledgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @get(
     "/subscriptions/{name:str}/events",
     guards=[needs("subscribe")],
-    responses=ANSWERS,
+    responses={**ANSWERS, 204: ResponseSpec(None, description="Another connection took over")},
     summary="Get events",
     description=(
         "Server-sent events; `id:` is the number of a delivery, `data:` a structured CloudEvent. "
