@@ -75,8 +75,9 @@ __all__ = ["Convert", "NetworkHost"]
 
 _log = logging.getLogger(__name__)
 
-Convert = Callable[[Blob, str, bytes | None], Awaitable[Blob]]
-"""Returns content in another format when it is in the store, or raises `ConversionFailed`.
+Convert = Callable[[Blob, str, bytes | None], Awaitable[tuple[Blob, float]]]
+"""Returns content in another format when it is in the store, or raises `ConversionFailed`; and
+for how many seconds a processor was at work.
 
 Given the content, the format, and the bytes if they are not in the store.
 """
@@ -401,7 +402,7 @@ class NetworkHost:
         async def convert() -> None:
             answer: object
             try:
-                answer = Converted(ticket, await self._convert(blob, target, data))
+                answer = Converted(ticket, *await self._convert(blob, target, data))
             except ConversionFailed as failure:
                 answer = ConversionRefused(ticket, str(failure), failure.lasting)
             except Exception as error:
@@ -421,14 +422,18 @@ class NetworkHost:
 
         async def fetch() -> None:
             failure: TransferFailed | None = None
+            began, came = time.monotonic(), 0
             try:
                 subject = self.subjects.to_host(holder, self.identity)
-                await self.transfers.fetch(self.connection, subject, blob)
+                came = await self.transfers.fetch(self.connection, subject, blob)
             except TransferFailed as failed:
                 failure = failed
+            took_s = time.monotonic() - began
             for one in sorted(self._fetching.pop(blob.digest)):
                 if failure is None:
-                    self.tell(Fetched(one, blob))
+                    # The holder of the first is who was asked.
+                    mine = (came, took_s) if one == ticket else (0, 0.0)
+                    self.tell(Fetched(one, blob, *mine))
                 else:
                     self.tell(FetchFailed(one, str(failure), failure.lasting))
 
