@@ -172,7 +172,7 @@ def test_a_listener_does_not_notice_that_its_home_drains(
 
         def is_back() -> bool:
             try:
-                return http.get(f"/subscriptions/{idle}").json().get("last") == 40
+                return bool(http.get(f"/subscriptions/{idle}").json().get("last") == 40)
             except httpx.TransportError:
                 return False
 
