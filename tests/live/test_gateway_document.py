@@ -57,7 +57,7 @@ def test_every_answer_is_documented(http: Http, count: int) -> None:
     schema = schemathesis.openapi.from_url(f"{http.url}/openapi.json")
     tried = 0
     for found in schema.get_all_operations():
-        operation = found.ok()
+        operation: Any = found.ok()  # type: ignore[union-attr]
         if operation.path in LEFT_OUT:
             continue
         tried += 1
