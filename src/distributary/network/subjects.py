@@ -146,9 +146,9 @@ class Subjects:
         """Return the subject of one entry of a bucket, or what those of several begin with."""
         return ".".join((f"$KV.{self.bucket(bucket)}", *map(_token, key)))
 
-    def key(self, bucket: str, subject: str) -> tuple[str, ...]:
-        """Return the key of an entry by its subject."""
-        begin = self.entry(bucket)
+    def key(self, bucket: str, subject: str, *, begin: str = "") -> tuple[str, ...]:
+        """Return the key of an entry by its subject, or by that of a change."""
+        begin = begin or self.entry(bucket)
         return tuple(_text(token) for token in subject.removeprefix(f"{begin}.").split("."))
 
     def changes(self, bucket: str) -> str:
