@@ -94,7 +94,6 @@ def test_requests_that_are_wrong_do_no_harm(
     assert "something is wrong" not in said
     # What is kept once is there after the first quarter.
     assert memory[-1] - memory[0] < 16 * 2**20, memory
-    print(total, memory)
     assert total[400] > count // 10
     assert sum(total.values()) == 4 * (count // 4)
     http.delete("/tenants/fuzz")

@@ -27,6 +27,7 @@ from distributary.cli import (
     simulate,
     status,
     subscribe,
+    token,
     tree,
     up,
     warm_up,
@@ -119,6 +120,8 @@ app.command("backup", epilog=backup.EXAMPLES, short_help="Copy an overlay to a f
 app.command("restore", epilog=restore.EXAMPLES, short_help="Bring an overlay back.")(
     restore.restore
 )
+app.add_typer(token.app, name="token")
+app.add_typer(token.tenants, name="tenant")
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(generate.app, name="generate")
 app.command("warm-up", epilog=warm_up.EXAMPLES, short_help="Compile the hot loops now.")(

@@ -16,13 +16,16 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from distributary.errors import DistributaryError, PeerMisbehaved
+from distributary.errors import BadInput, DistributaryError, PeerMisbehaved, quoted
 from distributary.network.connection import Connection, Server
 from distributary.network.subjects import BUCKETS, Subjects
+
+if TYPE_CHECKING:
+    from nats.aio.msg import Msg
 
 __all__ = ["Bucket", "Buckets", "Changed", "Entry", "Following", "WasChanged", "make_buckets"]
 
@@ -39,6 +42,8 @@ _DELETED = b"KV-Operation: "
 _MARKER_TTL = "1h"
 _BUCKET_BYTES_MAX = 512 * 2**20
 _VALUE_BYTES_MAX = 64 * 2**10
+# A server hangs up on who sends a longer line than 4,096, which has an inbox in it as well.
+_SUBJECT_BYTES_MAX = 3_072
 
 
 class WasChanged(DistributaryError):
@@ -144,7 +149,11 @@ class Buckets:
             await following.close()
         await self.connection.close()
 
-    def _heard(self, bucket: str, _: object) -> None:
+    def _heard(self, bucket: str, message: Msg) -> None:
+        for listener in self._buckets[bucket].listeners:
+            with contextlib.suppress(PeerMisbehaved):
+                begin = self.subjects.changes(bucket)
+                listener(self.subjects.key(bucket, message.subject, begin=begin))
         for following in self._followings:
             if following.bucket.name == bucket:
                 following.look()
@@ -159,6 +168,8 @@ class Bucket:
 
     def __init__(self, buckets: Buckets, name: str) -> None:
         self.name = name
+        self.listeners: list[Callable[[tuple[str, ...]], None]] = []
+        """Who is told the key of whatever changes; now and then it is not."""
         self._buckets = buckets
         self._subjects = buckets.subjects
 
@@ -170,7 +181,10 @@ class Bucket:
         OSError
             When the server does not answer.
         """
-        entry = await self._ask({"last_by_subj": self._subjects.entry(self.name, *key)})
+        subject = self._subjects.entry(self.name, *key)
+        if len(subject) > _SUBJECT_BYTES_MAX:
+            return None
+        entry = await self._ask({"last_by_subj": subject})
         return None if entry is None or entry.value is None else entry
 
     async def put(
@@ -189,6 +203,8 @@ class Bucket:
         ------
         WasChanged
             When another one is there.
+        BadInput
+            When the key is too long for the server.
         OSError
             When the server does not answer; whether it is written is not known then.
         """
@@ -227,6 +243,8 @@ class Bucket:
         self, key: tuple[str, ...], value: bytes, headers: dict[str, str], revision: int | None
     ) -> int:
         subject = self._subjects.entry(self.name, *key)
+        if len(subject) > _SUBJECT_BYTES_MAX:
+            raise BadInput(f"{quoted(key[-1])} of {self.name}", "has a name that is too long")
         if revision == 0:
             # Of one that was deleted there is still something.
             last = await self._ask({"last_by_subj": subject})

@@ -22,7 +22,7 @@ from distributary.network.gateway.deliveries import (
 )
 from distributary.network.gateway.feeds import Connection, Ousted
 from distributary.network.gateway.gateway import Gateway
-from distributary.network.gateway.problems import ANSWERS, Problem
+from distributary.network.gateway.problems import ANSWERS, DOCUMENT_BYTES_MAX, Problem
 from distributary.network.gateway.subscribing import Name, held_of
 
 __all__ = ["DELIVERY_ROUTES"]
@@ -110,6 +110,7 @@ async def _server_sent(gateway: Gateway, connection: Connection) -> AsyncIterato
     status_code=HTTPStatus.NO_CONTENT,
     guards=[needs("subscribe")],
     responses=ANSWERS,
+    request_max_body_size=DOCUMENT_BYTES_MAX,
     summary="Acknowledge events",
 )
 async def acknowledge(request: Asked, gateway: Here, name: Name, data: Acknowledgement) -> None:
