@@ -45,7 +45,11 @@ def overlay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningOverlay
 def at_home(overlay: RunningOverlay) -> dict[str, str]:
     """Return the environment of somebody on the machine where an overlay runs."""
     return {
-        **{k: v for k, v in environment().items() if not k.startswith("DISTRIBUTARY_")},
+        **{
+            k: v
+            for k, v in environment(installed=True).items()
+            if not k.startswith("DISTRIBUTARY_")
+        },
         "XDG_STATE_HOME": str(overlay.state.parent),
         "DISTRIBUTARY_URL": overlay.line["gateway"],
         "DISTRIBUTARY_TOKEN": overlay.line["token"],
@@ -139,7 +143,9 @@ def test_five_commands_of_the_readme_lead_to_a_picture(tmp_path: Path) -> None:
         for line in block.text.splitlines()
     ]
     (tmp_path / "map.pdf").write_bytes(map_pdf())
-    kept = {k: v for k, v in environment().items() if not k.startswith("DISTRIBUTARY_")}
+    kept = {
+        k: v for k, v in environment(installed=True).items() if not k.startswith("DISTRIBUTARY_")
+    }
     env = kept | {"XDG_STATE_HOME": str(tmp_path / "home")}
     with terminal(start, tmp_path, env) as overlay:
         overlay.wait_for("Ctrl-C stops everything.")
