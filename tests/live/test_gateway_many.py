@@ -36,8 +36,10 @@ class Many:
 
     async def run(self) -> None:
         limits = httpx.Limits(max_connections=AT_ONCE)
+        # All ask at once, and most of them wait for a connection for long.
+        timeout = httpx.Timeout(120, pool=None)
         async with httpx.AsyncClient(
-            base_url=self._url, headers=self._headers, timeout=120, limits=limits
+            base_url=self._url, headers=self._headers, timeout=timeout, limits=limits
         ) as http:
             wish = {"types": ["many"]}
             made = await asyncio.gather(
