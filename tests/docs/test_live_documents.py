@@ -7,6 +7,7 @@ shell by one shell, so that what one sets the next has.
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -103,6 +104,9 @@ def test_examples_run_and_print_what_the_document_says(
     name: str, overlay: RunningOverlay, tmp_path: Path
 ) -> None:
     found = blocks((ROOT / name).read_text(encoding="utf-8"))
+    missing = [tool for tool in ("bash", "curl", "jq") if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"the examples need {', '.join(missing)}, which this machine does not have")
     env = at_home(overlay)
     differences = []
     shell = []

@@ -158,7 +158,7 @@ def test_a_subscription_is_changed_and_ended(http: Http) -> None:
         assert told.status_code == 200, told.text
         http.publish(event("/change", 3, "third"))
         assert stream.take(1)[0].event["id"] == "3"
-        listed = http.get("/subscriptions").json()["subscriptions"]
+        listed = http.get("/subscriptions").json()
         assert [one["filters"] for one in listed if one["id"] == name] == [told.json()["filters"]]
         wrong = http.put(f"/subscriptions/{name}", json={"filters": [{"nonsense": 1}]})
         assert wrong.status_code == 400

@@ -293,8 +293,7 @@ class Connection:
 
     async def subscriptions(self) -> list[dict[str, Any]]:
         """Return the subscriptions that there are of ours, with how far they are."""
-        answer = json.loads((await self._opened[0].ask("GET", "/subscriptions")).content)
-        return list(answer["subscriptions"])
+        return list(json.loads((await self._opened[0].ask("GET", "/subscriptions")).content))
 
     async def brokers(self) -> dict[str, dict[str, Any] | None]:
         """Return how each broker is, None of those who do not answer; for operators."""

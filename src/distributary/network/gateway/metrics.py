@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 
 if TYPE_CHECKING:
     from distributary.network.gateway.gateway import Gateway
@@ -29,6 +36,8 @@ class Metrics:
     """What one gateway counts, and what brokers have told it."""
 
     def __init__(self, gateway: Gateway) -> None:
+        # When something was first counted is of no use to anybody.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self._gateway = gateway
         registry = self._registry = CollectorRegistry()
         self.accepted = Counter(

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from litestar import Request, Response
-from litestar.exceptions import HTTPException
+from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 from litestar.openapi.datastructures import ResponseSpec
 
 from distributary.errors import BadInput, DistributaryError
@@ -105,9 +105,13 @@ def _sentence(error: HTTPException) -> str:
     return error.detail or HTTPStatus(error.status_code).phrase
 
 
-def answer(_: Request[Any, Any, Any], error: Exception) -> Response[ProblemDetail]:
+def answer(request: Request[Any, Any, Any], error: Exception) -> Response[ProblemDetail]:
     """Return what is answered when something goes wrong."""
     problem = of(error)
+    if isinstance(error, NotFoundException):
+        problem.detail = f"{request.url.path}: is nowhere; hint: /docs has what there is"
+    elif isinstance(error, MethodNotAllowedException):
+        problem.detail = f"{request.url.path}: does not take {request.method}; hint: see /docs"
     headers = dict(getattr(error, "headers", None) or {})
     if problem.retry_s is not None:
         headers["Retry-After"] = str(max(1, math.ceil(problem.retry_s)))

@@ -65,12 +65,6 @@ class SubscriptionTold(msgspec.Struct, frozen=True, omit_defaults=True):
     oldest_s: float | None = None
 
 
-class SubscriptionsTold(msgspec.Struct, frozen=True):
-    """All subscriptions of somebody."""
-
-    subscriptions: list[SubscriptionTold]
-
-
 class SubscriptionAsked(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is asked for; the document says which fields mean what."""
 
@@ -209,12 +203,12 @@ async def _give_up(gateway: Gateway, owner: Owner, name: str, held: Held, *, ref
 
 
 @get("/subscriptions", guards=[needs("subscribe")], responses=ANSWERS, summary="List subscriptions")
-async def list_subscriptions(request: Asked, gateway: Here) -> SubscriptionsTold:
+async def list_subscriptions(request: Asked, gateway: Here) -> list[SubscriptionTold]:
     """Return all subscriptions of whoever asks."""
     owner = owner_of(request.user)
     found = await gateway.directory.subscriptions(owner)
     told = [_told(gateway, owner, name, held) for name, held in sorted(found.items())]
-    return SubscriptionsTold(list(await asyncio.gather(*told)))
+    return list(await asyncio.gather(*told))
 
 
 @get(

@@ -62,7 +62,7 @@ async def documentation(request: Request[Any, Any, Any]) -> Response[str]:
     guards=[needs("admin")],
     responses=ANSWERS,
     summary="Figures for Prometheus",
-    media_type="text/plain; version=0.0.4; charset=utf-8",
+    media_type="text/plain; version=0.0.4",
 )
 async def metrics(request: Asked, gateway: Here) -> bytes:
     """Return what is counted."""
