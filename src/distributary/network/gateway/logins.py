@@ -61,7 +61,7 @@ def _cookie(request: Asked, secret: str, seconds: int) -> Cookie:
     "/login/{link:str}",
     opt={PUBLIC: True},
     status_code=HTTPStatus.SEE_OTHER,
-    responses=documented(400, 403, 503),
+    responses=documented(400, 403, 431, 503),
     summary="Log in with a browser",
     description="Works once, and leads to where a person can look around.",
 )

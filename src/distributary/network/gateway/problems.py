@@ -139,5 +139,7 @@ def documented(*statuses: int) -> dict[int, ResponseSpec]:
     }
 
 
-ANSWERS: dict[int, ResponseSpec] = documented(400, 401, 403, 404, 405, 409, 413, 415, 429, 503)
+ANSWERS: dict[int, ResponseSpec] = documented(
+    400, 401, 403, 404, 405, 408, 409, 413, 415, 429, 431, 503
+)
 """What any operation may answer instead of what was asked for."""

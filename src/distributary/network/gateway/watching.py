@@ -32,7 +32,7 @@ async def health() -> Health:
 @get(
     "/ready",
     opt={PUBLIC: True},
-    responses=documented(503),
+    responses=documented(400, 403, 431, 503),
     summary="Whether the gateway can take and deliver events",
 )
 async def ready(gateway: Here) -> Health:
