@@ -206,6 +206,7 @@ def _run(
     while not _start_server(places, overlay, program, children, end):
         # Somebody else was faster at this port.
         overlay.port = free_port()
+    login = new_secret()
     making = children.add(_BUCKETS, _buckets(places.state), again=False)
     for name in overlay.brokers:
         children.add(name, _broker(places.broker(name) / "broker.toml", name))
@@ -217,7 +218,7 @@ def _run(
                 f"what gateways share cannot be made; hint: see {places.logs / _BUCKETS}.log"
             )
         if making.code == 0 and waiting[0] == _BUCKETS:
-            children.add(GATEWAY, _gateway(places))
+            children.add(GATEWAY, _gateway(places, login))
             waiting.pop(0)
         waiting = [name for name in waiting if name == _BUCKETS or not _is_ready(children, name)]
         _check(end, waiting, places)
@@ -231,7 +232,7 @@ def _run(
             {
                 "gateway": _address(overlay),
                 "console": None,
-                "login": None,
+                "login": f"{_address(overlay)}/login/{login}",
                 "nats": f"nats://127.0.0.1:{overlay.port}",
                 "state": str(places.state.absolute()),
                 "token": _token(places),
@@ -292,7 +293,7 @@ def _buckets(state: Path) -> Callable[[Callable[[], None]], int]:
     return run
 
 
-def _gateway(places: _Places) -> Callable[[Callable[[], None]], int]:
+def _gateway(places: _Places, login: str) -> Callable[[Callable[[], None]], int]:
     def run(ready: Callable[[], None]) -> int:
         # Here, so that brokers need not have in memory what only a gateway does.
         from distributary.network.gateway.config import read_gateway_config
@@ -300,7 +301,7 @@ def _gateway(places: _Places) -> Callable[[Callable[[], None]], int]:
 
         log_to_stderr(GATEWAY)
         config = read_gateway_config(places.gateway / "gateway.toml", {})
-        return run_gateway(config, ready, token=_token(places))
+        return run_gateway(config, ready, token=_token(places), login=login)
 
     return run
 

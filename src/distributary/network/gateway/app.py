@@ -9,9 +9,11 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 
 import distributary
+from distributary.network.gateway.administering import ADMINISTERING_ROUTES
 from distributary.network.gateway.authentication import PUBLIC, Authentication
 from distributary.network.gateway.delivering import DELIVERY_ROUTES
 from distributary.network.gateway.gateway import Gateway
+from distributary.network.gateway.logins import LOGIN_ROUTES
 from distributary.network.gateway.problems import answer
 from distributary.network.gateway.publishing import publish_events
 from distributary.network.gateway.subscribing import SUBSCRIPTION_ROUTES
@@ -23,7 +25,14 @@ __all__ = ["application"]
 def application(gateway: Gateway) -> Litestar:
     """Return the application that speaks for a gateway."""
     app = Litestar(
-        [publish_events, *SUBSCRIPTION_ROUTES, *DELIVERY_ROUTES, *WATCHING_ROUTES],
+        [
+            publish_events,
+            *SUBSCRIPTION_ROUTES,
+            *DELIVERY_ROUTES,
+            *WATCHING_ROUTES,
+            *LOGIN_ROUTES,
+            *ADMINISTERING_ROUTES,
+        ],
         dependencies={"gateway": Provide(lambda: gateway, sync_to_thread=False)},
         middleware=[DefineMiddleware(Authentication, exclude_from_auth_key=PUBLIC)],
         exception_handlers={Exception: answer},

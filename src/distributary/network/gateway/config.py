@@ -12,6 +12,7 @@ from distributary.errors import BadInput
 from distributary.files import naming
 from distributary.network.config import NatsTable, read_tables, server_of
 from distributary.network.connection import Server
+from distributary.network.gateway.limits import LimitsTable
 from distributary.network.subjects import check_name
 
 __all__ = ["GatewayConfig", "GatewayTable", "read_gateway_config"]
@@ -35,6 +36,10 @@ class GatewayTable:
         The folder of bodies of requests while they come; relative to the configuration.
     content_bytes_max
         How large content may be; as brokers have it.
+    hosts
+        Further names under which it may be asked, with their port unless it is that of the scheme.
+    origins
+        Pages of others that may ask it, as in `https://pages.example`; none, unless given.
     """
 
     brokers: tuple[str, ...] = ()
@@ -44,6 +49,8 @@ class GatewayTable:
     port: int = bounded(8480, 1, 65_535)
     state: str = "."
     content_bytes_max: int = bounded(ContentSettings().content_bytes_max, 1, 4 * 2**30)
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,13 +66,15 @@ class GatewayConfig:
     """
 
     gateway: GatewayTable
+    limits: LimitsTable
     folder: Path
     server: Server
 
 
 def read_gateway_config(path: Path, environment: Mapping[str, str]) -> GatewayConfig:
     """Return the configuration in a file, or raise `BadInput` naming the file and the field."""
-    tables, folder = read_tables(path, {"gateway": GatewayTable, "nats": NatsTable}, environment)
+    kinds = {"gateway": GatewayTable, "nats": NatsTable, "limits": LimitsTable}
+    tables, folder = read_tables(path, kinds, environment)
     gateway: GatewayTable = tables["gateway"]
     with naming(path):
         check_name("gateway.overlay", gateway.overlay)
@@ -73,4 +82,4 @@ def read_gateway_config(path: Path, environment: Mapping[str, str]) -> GatewayCo
         if not gateway.brokers:
             raise BadInput("gateway.brokers", "is empty", hint="name some, or all")
         server = server_of(tables["nats"], environment, folder)
-    return GatewayConfig(gateway, folder / gateway.state, server)
+    return GatewayConfig(gateway, tables["limits"], folder / gateway.state, server)

@@ -7,6 +7,7 @@ before the home hears of the client, so that nothing is ever forgotten there.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -80,6 +81,20 @@ class Directory:
     async def forget_subscription(self, owner: Owner, name: str) -> None:
         """Delete a subscription."""
         await self._bucket.delete(_SUBSCRIPTION, owner.tenant, owner.name, name)
+
+    async def of_tenant(self, tenant: str) -> AsyncIterator[tuple[Owner, str, str]]:
+        """Return whose, which and where all subscriptions of a tenant are."""
+        async for entry in self._bucket.entries(_SUBSCRIPTION, tenant):
+            held = _held(entry)
+            if held is not None:
+                _, _, owner, name = entry.key
+                yield Owner(tenant, owner), name, held.home
+
+    async def forget_tenant(self, tenant: str) -> None:
+        """Delete what else there is of a tenant."""
+        for kind in (_PUBLISHER, _OBJECT):
+            async for entry in self._bucket.entries(kind, tenant):
+                await self._bucket.delete(*entry.key)
 
     # Publishers and what they have announced.
 

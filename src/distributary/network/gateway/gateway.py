@@ -15,11 +15,14 @@ from distributary.errors import DistributaryError
 from distributary.network.buckets import Buckets
 from distributary.network.client import Client, ClientGate
 from distributary.network.connection import Server
+from distributary.network.gateway.audit import Audit
 from distributary.network.gateway.contents import Contents
 from distributary.network.gateway.directory import Directory, Owner
 from distributary.network.gateway.feeds import Feeds
+from distributary.network.gateway.limits import Limits
 from distributary.network.gateway.members import Members
 from distributary.network.gateway.publishers import Publishers
+from distributary.network.gateway.sessions import Sessions
 from distributary.network.gateway.tokens import Tokens
 from distributary.network.subjects import Subjects
 
@@ -43,6 +46,10 @@ class Gateway:
         Where bodies of requests are while they come.
     content_bytes_max
         How large content may be.
+    limits
+        What each tenant may take.
+    audit
+        Where it is written down who did what.
     """
 
     def __init__(
@@ -54,12 +61,17 @@ class Gateway:
         brokers: Sequence[str],
         folder: Path,
         content_bytes_max: int,
+        limits: Limits,
+        audit: Audit,
     ) -> None:
         self.folder = folder
         self.content_bytes_max = content_bytes_max
         self.gate = ClientGate(subjects, server, name, brokers)
         self.buckets = Buckets(subjects, server, name)
         self.tokens = Tokens(self.buckets)
+        self.sessions = Sessions(self.buckets, self.tokens)
+        self.limits = limits
+        self.audit = audit
         self.directory = Directory(self.buckets)
         self.members = Members(self.gate, brokers)
         self.contents = Contents(self)
@@ -107,3 +119,4 @@ class Gateway:
         await self.tokens.close()
         await self.gate.close()
         await self.buckets.close()
+        self.audit.close()

@@ -11,8 +11,12 @@ import uvicorn
 
 from distributary.errors import DistributaryError
 from distributary.network.gateway.app import application
+from distributary.network.gateway.audit import Audit
 from distributary.network.gateway.config import GatewayConfig
 from distributary.network.gateway.gateway import Gateway
+from distributary.network.gateway.limits import Limits
+from distributary.network.gateway.patience import PatientHttp, PatientWebSocket
+from distributary.network.gateway.protection import Protection, hosts_of
 from distributary.network.gateway.tokens import SCOPES
 from distributary.network.process import STOPPED
 from distributary.network.subjects import Subjects
@@ -21,6 +25,8 @@ __all__ = ["run_gateway"]
 
 _log = logging.getLogger(__name__)
 
+_AUDIT = "audit.jsonl"
+_MESSAGE_BYTES_MAX = 2**20
 _STOPS_S = 3
 _KEPT_ALIVE_S = 30
 
@@ -30,6 +36,7 @@ def run_gateway(
     ready: Callable[[], None] = lambda: None,
     *,
     token: str | None = None,
+    login: str | None = None,
 ) -> int:
     """Run a gateway until it is told to stop; return its exit code.
 
@@ -39,9 +46,11 @@ def run_gateway(
         Called when it takes requests.
     token
         One that is to be valid for everything.
+    login
+        The secret of a link by which a browser gets the same, once.
     """
     try:
-        asyncio.run(_run(config, ready, token))
+        asyncio.run(_run(config, ready, token, login))
     except DistributaryError as error:
         _log.error("%s", error)
         return STOPPED
@@ -61,7 +70,9 @@ class _Server(uvicorn.Server):
             self._ready()
 
 
-async def _run(config: GatewayConfig, ready: Callable[[], None], token: str | None) -> None:
+async def _run(
+    config: GatewayConfig, ready: Callable[[], None], token: str | None, login: str | None
+) -> None:
     table = config.gateway
     config.folder.mkdir(parents=True, exist_ok=True)
     subjects = Subjects(table.overlay)
@@ -72,21 +83,34 @@ async def _run(config: GatewayConfig, ready: Callable[[], None], token: str | No
         brokers=table.brokers,
         folder=config.folder,
         content_bytes_max=table.content_bytes_max,
+        limits=Limits(config.limits),
+        audit=Audit(config.folder / _AUDIT),
     )
     try:
         if token is not None:
             await gateway.tokens.create("up", scopes=SCOPES, token=token)
+            access = await gateway.tokens.find(token)
+            if access is not None and login is not None:
+                await gateway.sessions.offer(access, login)
         await gateway.members.wait()
         server = _Server(
             uvicorn.Config(
-                application(gateway),
+                Protection(
+                    application(gateway),
+                    hosts=hosts_of(table.host, table.port, table.hosts),
+                    origins=table.origins,
+                    tokens=gateway.tokens,
+                    audit=gateway.audit,
+                ),
                 host=table.host,
                 port=table.port,
                 log_config=None,
                 access_log=False,
                 server_header=False,
                 lifespan="off",
-                ws="websockets-sansio",
+                http=PatientHttp,
+                ws=PatientWebSocket,
+                ws_max_size=_MESSAGE_BYTES_MAX,
                 timeout_keep_alive=_KEPT_ALIVE_S,
                 timeout_graceful_shutdown=_STOPS_S,
             ),

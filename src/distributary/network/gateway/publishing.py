@@ -8,12 +8,13 @@ import msgspec
 from litestar import post
 
 from distributary.network.gateway.authentication import Asked, Here, needs, owner_of
+from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.messages import Outbound, read_events
 from distributary.network.gateway.problems import ANSWERS, Problem
 from distributary.network.gateway.spool import spooled
 from distributary.network.gateway.tokens import Access
 
-__all__ = ["AcceptedEvents", "check_sources", "publish_events"]
+__all__ = ["AcceptedEvents", "check_sources", "publish_events", "take"]
 
 
 class AcceptedEvent(msgspec.Struct, frozen=True):
@@ -27,6 +28,12 @@ class AcceptedEvents(msgspec.Struct, frozen=True):
     """The events of a request, all of which are stored."""
 
     accepted: list[AcceptedEvent]
+
+
+def take(gateway: Gateway, access: Access, events: int, size_bytes: int) -> None:
+    """Count what somebody publishes, or raise a problem if that is too much."""
+    gateway.limits.take_events(access.tenant, events)
+    gateway.limits.take_bytes(access.tenant, size_bytes)
 
 
 def check_sources(access: Access, events: list[Outbound]) -> None:
@@ -60,7 +67,9 @@ async def publish_events(request: Asked, gateway: Here) -> AcceptedEvents:
         events = await read_events(list(request.headers.multi_items()), body, host)
         _check_sizes(events, gateway.content_bytes_max)
         check_sources(request.user, events)
+        take(gateway, request.user, len(events), body.size_bytes)
         accepted = await gateway.publishers.publish(owner_of(request.user), events)
+        gateway.audit.published(request.user, len(accepted))
     finally:
         body.close()
     return AcceptedEvents([AcceptedEvent(one.source, one.id) for one in accepted])

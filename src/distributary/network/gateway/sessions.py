@@ -16,7 +16,7 @@ import msgspec
 from distributary.network.buckets import Buckets, Entry, WasChanged
 from distributary.network.gateway.tokens import Access, Tokens, digest_of, new_secret
 
-__all__ = ["SESSION_S", "Sessions", "csrf_of"]
+__all__ = ["SESSION_S", "Sessions", "cookie_of", "csrf_of"]
 
 SESSION_S = 12 * 3600
 """How long a session lasts."""
@@ -121,6 +121,12 @@ class Sessions:
         if access is None or access.created != session.created:
             return None
         return session, access
+
+
+def cookie_of(host: str) -> str:
+    """Return the name of the cookie of a gateway; browsers do not tell ports apart."""
+    port = host.rpartition(":")[2]
+    return f"distributary-{port}" if port.isascii() and port.isdigit() else "distributary"
 
 
 def csrf_of(secret: str) -> str:

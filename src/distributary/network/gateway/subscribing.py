@@ -179,6 +179,9 @@ async def subscribe(request: Asked, gateway: Here) -> Response[SubscriptionTold]
     """Make a subscription."""
     owner, name = owner_of(request.user), secrets.token_urlsafe(_ID_BYTES)
     kept, _ = _checked(await _document(request, gateway), name)
+    await gateway.limits.take_subscription(
+        owner.tenant, lambda: gateway.directory.of_tenant(owner.tenant)
+    )
     held = Held(gateway.members.choose(), document=kept)
     # First, so that no home keeps what nobody knows of.
     held = await gateway.directory.keep_subscription(owner, name, held)
