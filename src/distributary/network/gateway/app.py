@@ -11,9 +11,11 @@ from litestar.openapi.plugins import JsonRenderPlugin
 import distributary
 from distributary.network.gateway.administering import ADMINISTERING_ROUTES
 from distributary.network.gateway.authentication import PUBLIC, Authentication
+from distributary.network.gateway.checking import check_subscription
 from distributary.network.gateway.delivering import DELIVERY_ROUTES
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.logins import LOGIN_ROUTES
+from distributary.network.gateway.pages import NO_PAGES, Pages
 from distributary.network.gateway.problems import answer
 from distributary.network.gateway.publishing import publish_events
 from distributary.network.gateway.subscribing import SUBSCRIPTION_ROUTES
@@ -22,8 +24,8 @@ from distributary.network.gateway.watching import WATCHING_ROUTES
 __all__ = ["application"]
 
 
-def application(gateway: Gateway) -> Litestar:
-    """Return the application that speaks for a gateway."""
+def application(gateway: Gateway, pages: Pages = NO_PAGES) -> Litestar:
+    """Return the application that speaks for a gateway, with pages for people."""
     app = Litestar(
         [
             publish_events,
@@ -32,6 +34,8 @@ def application(gateway: Gateway) -> Litestar:
             *WATCHING_ROUTES,
             *LOGIN_ROUTES,
             *ADMINISTERING_ROUTES,
+            check_subscription,
+            *pages.routes(),
         ],
         dependencies={"gateway": Provide(lambda: gateway, sync_to_thread=False)},
         middleware=[DefineMiddleware(Authentication, exclude_from_auth_key=PUBLIC)],
@@ -50,4 +54,5 @@ def application(gateway: Gateway) -> Litestar:
         request_max_body_size=None,
     )
     app.state.gateway = gateway
+    app.state.landing = pages.landing
     return app

@@ -22,6 +22,7 @@ from distributary.network.gateway.feeds import Feeds
 from distributary.network.gateway.limits import Limits
 from distributary.network.gateway.members import Members
 from distributary.network.gateway.publishers import Publishers
+from distributary.network.gateway.pulse import Pulse
 from distributary.network.gateway.sessions import Sessions
 from distributary.network.gateway.tokens import Tokens
 from distributary.network.subjects import Subjects
@@ -77,6 +78,7 @@ class Gateway:
         self.contents = Contents(self)
         self.publishers = Publishers(self)
         self.feeds = Feeds(self)
+        self.pulse = Pulse(self)
         self._tasks: set[asyncio.Task[Any]] = set()
         self.spawn(self._look())
 
@@ -114,6 +116,7 @@ class Gateway:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+        await self.pulse.close()
         await self.members.close()
         await self.publishers.close()
         await self.tokens.close()
