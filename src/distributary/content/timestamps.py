@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from distributary.errors import BadInput, quoted
 
-__all__ = ["parse_timestamp", "timestamp_ns"]
+__all__ = ["parse_timestamp", "timestamp_ns", "timestamp_text"]
 
 _TIMESTAMP = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)?", re.ASCII
@@ -62,6 +62,14 @@ def timestamp_ns(canonical: str) -> int:
     seconds, _, fraction = canonical.removesuffix("Z").partition(".")
     since = datetime.fromisoformat(f"{seconds}+00:00") - _EPOCH
     return (since.days * 86_400 + since.seconds) * 10**9 + int(fraction.ljust(9, "0"))
+
+
+def timestamp_text(time_ns: int) -> str:
+    """Return nanoseconds since 1970 as a canonical timestamp."""
+    seconds, rest = divmod(time_ns, 10**9)
+    moment = _EPOCH + timedelta(seconds=seconds)
+    digits = f"{rest:09d}".rstrip("0")
+    return moment.isoformat()[: len("2026-01-31T12:00:00")] + (f".{digits}" if digits else "") + "Z"
 
 
 def _after_leap_second(before: datetime) -> datetime:

@@ -20,7 +20,7 @@ from distributary.broker.encoding import decode, encode
 from distributary.broker.migration import messages as migration
 from distributary.errors import DistributaryError, PeerMisbehaved
 from distributary.network.connection import Connection, Server
-from distributary.network.outgoing import Given, Outgoing, Question
+from distributary.network.outgoing import Content, Given, Outgoing, Question
 from distributary.network.subjects import Subjects
 from distributary.network.transfers import chunks
 
@@ -228,15 +228,9 @@ class Client:
         """
         return self._outgoing.publish(event, content, media_type)
 
-    async def put(self, content: Given, media_type: str) -> Blob:
-        """Bring content to the home, to be published later.
-
-        Raises
-        ------
-        TransferFailed
-            When it is not taken.
-        """
-        return await self._outgoing.put(content, media_type)
+    async def put_part(self, blob: Blob, begin: int, content: Content) -> int:
+        """Bring content to where it publishes, as `Outgoing.put` says."""
+        return await self._outgoing.put(blob, begin, content)
 
     @property
     def busy_s(self) -> float:

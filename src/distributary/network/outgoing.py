@@ -192,13 +192,32 @@ class Outgoing:
             self._put_soon(publication)
         return publication.question.answer
 
-    async def put(self, content: Given, media_type: str) -> Blob:
-        """Bring content that is to be published later, or raise `TransferFailed`."""
-        source = _Bytes(content) if isinstance(content, bytes) else content
-        blob = Blob(media_type, source.size_bytes, source.digest)
+    async def put(self, blob: Blob, begin: int, content: Content) -> int:
+        """Bring a part of some content that is to be published later.
+
+        Parameters
+        ----------
+        begin
+            Where its bytes stand.
+
+        Returns
+        -------
+        int
+            How many bytes are there now, from the first on. What does not follow them is not
+            taken.
+
+        Raises
+        ------
+        TransferFailed
+            When it is not taken.
+        """
         subject = self._subjects.to_host(self.home, self._gateway)
-        await put_content(self._connection, subject, self._address, blob, source.read)
-        return blob
+
+        def read(offset: int, count: int) -> bytes:
+            return content.read(offset - begin, count) if offset >= begin else b""
+
+        end = begin + content.size_bytes
+        return await put_content(self._connection, subject, self._address, blob, read, end=end)
 
     @property
     def busy_s(self) -> float:

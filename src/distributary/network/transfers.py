@@ -76,7 +76,9 @@ async def put_content(
     blob: Blob,
     read: Callable[[int, int], bytes],
     heard: Callable[[], None] = lambda: None,
-) -> None:
+    *,
+    end: int | None = None,
+) -> int:
     """Put content to a home for a client, from where an earlier try has got to.
 
     Parameters
@@ -85,6 +87,13 @@ async def put_content(
         Returns bytes from an offset on, as many as are asked for.
     heard
         Called at every answer.
+    end
+        Where to stop, if not when all of it is there.
+
+    Returns
+    -------
+    int
+        How many bytes are there, from the first on.
 
     Raises
     ------
@@ -102,13 +111,13 @@ async def put_content(
         if not isinstance(answer, Received):
             raise TransferFailed("an answer to something else", lasting=True)
         there = answer.there
-        if there >= blob.size_bytes:
-            return
         chunk = read(there, CHUNK_BYTES)
+        if there >= blob.size_bytes or (end is not None and (there >= end or not chunk)):
+            return there
 
 
 async def chunks(
-    connection: Connection, subject: str, blob: Blob, there: int = 0
+    connection: Connection, subject: str, blob: Blob, there: int = 0, end: int | None = None
 ) -> AsyncIterator[bytes]:
     """Yield the bytes of content from the host that has this subject, in order.
 
@@ -116,6 +125,8 @@ async def chunks(
     ----------
     there
         How many of the first need not come.
+    end
+        Up to where they are wanted; all of them, unless given.
 
     Raises
     ------
@@ -124,16 +135,20 @@ async def chunks(
     """
     under_way: deque[asyncio.Task[Answer]] = deque()
     asked = there
+    end = blob.size_bytes if end is None else end
+    # Whoever gets less than it has asked for has all of it.
+    last = CHUNK_BYTES if end == blob.size_bytes else 0
     try:
-        while there < blob.size_bytes:
-            while len(under_way) < _CHUNKS_UNDER_WAY and asked < blob.size_bytes:
-                request = GetChunk(blob.digest, asked, CHUNK_BYTES)
+        while there < end:
+            while len(under_way) < _CHUNKS_UNDER_WAY and asked < end:
+                count = min(CHUNK_BYTES, end - asked)
+                request = GetChunk(blob.digest, asked, max(count, last))
                 under_way.append(asyncio.ensure_future(ask(connection, subject, request)))
                 asked += CHUNK_BYTES
             answer = await under_way.popleft()
             if isinstance(answer, NotGiven):
                 raise TransferFailed(answer.reason, lasting=answer.lasting)
-            wanted = min(CHUNK_BYTES, blob.size_bytes - there)
+            wanted = min(CHUNK_BYTES, end - there)
             if not isinstance(answer, Given) or len(answer.data) != wanted:
                 raise TransferFailed("other bytes than were asked for", lasting=True)
             there += wanted

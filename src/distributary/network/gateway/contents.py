@@ -56,8 +56,8 @@ class Contents:
         """Return the bytes of content that was found, from one place to another."""
         holder = self._holders[tenant, blob.digest]
         gate = self._gateway.gate
-        part = Blob(blob.media_type, end, blob.digest)
-        return chunks(gate.connection, gate.subjects.to_host(holder, gate.name), part, begin)
+        subject = gate.subjects.to_host(holder, gate.name)
+        return chunks(gate.connection, subject, blob, begin, end)
 
     async def _ask(self, holder: str, tenant: str, digest: str) -> Blob | None:
         gate = self._gateway.gate

@@ -2,89 +2,41 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import AsyncIterator
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 from litestar import Response, get, post
 from litestar.response import Stream
 
-from distributary.broker.client import Delivery, Ended, Undeliverable, Updated
-from distributary.content.media_type import MediaType
-from distributary.content.payload import content_text
+from distributary.broker.client import Ended, Updated
 from distributary.errors import BadInput
 from distributary.network.gateway.authentication import Asked, Here, needs, owner_of
-from distributary.network.gateway.feeds import Connection, Incoming, Ousted
+from distributary.network.gateway.deliveries import (
+    event_of,
+    notice,
+    number_of,
+    text_of,
+    version_of,
+)
+from distributary.network.gateway.feeds import Connection, Ousted
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.problems import ANSWERS, Problem
-from distributary.network.gateway.spool import INLINE_BYTES_MAX
 from distributary.network.gateway.subscribing import Name, held_of
 
 __all__ = ["DELIVERY_ROUTES"]
 
 _HEARTBEAT_S = 15.0
 _RETRY_MS = 1000
-_NUMBER_DIGITS_MAX = 18
+_NUMBER_MAX = 10**18
 # Whoever was ousted has this for the number of its last event, and says so when it comes again.
 _OUSTED = "ousted"
-_UNDELIVERABLE = "distributary.undeliverable"
 
 
 class Acknowledgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Up to which number everything has arrived."""
 
     up_to: int
-
-
-async def event_of(gateway: Gateway, connection: Connection, message: Incoming) -> dict[str, Any]:
-    """Return what has come as an event, with its data in it or where that is."""
-    if isinstance(message, Undeliverable):
-        return {
-            "specversion": "1.0",
-            "type": _UNDELIVERABLE,
-            "source": message.source,
-            "id": message.id,
-            "data": {"source": message.source, "id": message.id, "reason": message.reason},
-        }
-    assert isinstance(message, Delivery)
-    event: dict[str, Any] = json.loads(message.event)
-    blob = message.blob
-    if blob is None:
-        return event
-    event.setdefault("datacontenttype", blob.media_type)
-    client = connection.feed.client
-    if blob.size_bytes > INLINE_BYTES_MAX:
-        gateway.contents.note(connection.feed.owner.tenant, blob.digest, client.home)
-        event["dataref"] = f"/content/{blob.digest}"
-        event["datasize"] = blob.size_bytes
-        return event
-    data = b"".join([chunk async for chunk in client.content(blob)])
-    declared = MediaType.parse(blob.media_type, place="datacontenttype")
-    if declared.is_json:
-        try:
-            event["data"] = json.loads(data)
-        except ValueError:
-            event["data_base64"] = base64.b64encode(data).decode()
-        return event
-    text = content_text(data, declared)
-    if text is None:
-        event["data_base64"] = base64.b64encode(data).decode()
-    else:
-        event["data"] = text
-    return event
-
-
-def _number(text: str | None) -> int | None:
-    """Return the number of the last event that somebody has."""
-    if text is None or not text.strip():
-        return None
-    digits = text.strip()
-    if not (digits.isascii() and digits.isdigit()) or len(digits) > _NUMBER_DIGITS_MAX:
-        raise BadInput("Last-Event-ID", "must be the number of a delivery")
-    return int(digits)
 
 
 @get(
@@ -108,7 +60,7 @@ async def get_events(
     gone = Response(None, status_code=HTTPStatus.NO_CONTENT)
     if last == _OUSTED:
         return gone
-    number = _number(last)
+    number = number_of(last)
     owner = owner_of(request.user)
     held = await held_of(gateway, owner, name)
     if held.ended:
@@ -134,24 +86,22 @@ async def _server_sent(gateway: Gateway, connection: Connection) -> AsyncIterato
             message = await connection.next(_HEARTBEAT_S)
             if message is None:
                 yield ":\n\n"
-            elif isinstance(message, Ended):
-                yield f"event: ended\ndata: {_notice(message)}\n\n"
+                continue
+            if isinstance(message, Ended):
+                yield f"event: ended\ndata: {notice(message)}\n\n"
                 return
-            elif not isinstance(message, Updated):
+            if isinstance(message, Updated):
+                version = await version_of(gateway, connection, message)
+                yield f"data: {text_of(version)}\n\n"
+            else:
                 event = await event_of(gateway, connection, message)
-                text = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
-                yield f"id: {message.number}\ndata: {text}\n\n"
-                # We are asked for more when this was written.
-                connection.wrote(message)
+                yield f"id: {message.number}\ndata: {text_of(event)}\n\n"
+            # We are asked for more when this was written.
+            connection.wrote(message)
     except Ousted:
         yield f"id: {_OUSTED}\n\n"
     finally:
         await connection.close()
-
-
-def _notice(ended: Ended) -> str:
-    left = {"count": ended.count, "first": ended.first, "last": ended.last, "missed": ended.missed}
-    return json.dumps({"id": ended.id, "reason": ended.reason, "left": left})
 
 
 @post(
@@ -163,7 +113,7 @@ def _notice(ended: Ended) -> str:
 )
 async def acknowledge(request: Asked, gateway: Here, name: Name, data: Acknowledgement) -> None:
     """Have events up to a number be forgotten."""
-    if data.up_to < 0 or data.up_to >= 10**_NUMBER_DIGITS_MAX:
+    if data.up_to < 0 or data.up_to >= _NUMBER_MAX:
         raise BadInput("up_to", "must be the number of a delivery")
     owner = owner_of(request.user)
     held = await held_of(gateway, owner, name)

@@ -13,9 +13,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
+from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Delivery, Ended, Undeliverable, Updated
 from distributary.network.client import Client, Numbered
 from distributary.network.gateway.directory import Owner
+from distributary.network.views import look
 
 if TYPE_CHECKING:
     from distributary.network.gateway.gateway import Gateway
@@ -31,6 +33,9 @@ ACKNOWLEDGED_S = 300.0
 STATUS_S = 10.0
 """How long a home has to say how a subscription stands."""
 
+_SUBSCRIBER = "s"
+_MOVES_S = 60.0
+_LOOK_S = 0.1
 # A reconnect of one that was ousted is expected for so long.
 _OUSTED_S = 60.0
 
@@ -76,7 +81,8 @@ class Connection:
                 return None
         if self.ousted:
             raise Ousted
-        return feed.waiting.popleft()
+        message = feed.waiting.popleft()
+        return feed.versions.pop(message) if isinstance(message, tuple) else message
 
     def wrote(self, message: Incoming) -> None:
         """Note that something was written."""
@@ -116,8 +122,8 @@ class Feed:
 
     Attributes
     ----------
-    waiting, news
-        What has come and was not written yet.
+    waiting, versions, news
+        What has come and was not written yet; of a stream object only the latest version.
     users
         How many have to do with it besides who is connected.
     """
@@ -125,23 +131,31 @@ class Feed:
     def __init__(self, feeds: Feeds, owner: Owner, name: str, home: str) -> None:
         self.name = name
         self.owner = owner
-        self.waiting: deque[Incoming] = deque()
+        self.waiting: deque[Numbered | Ended | tuple[str, str]] = deque()
+        self.versions: dict[tuple[str, str], Updated] = {}
         self.news = asyncio.Event()
         self.connection: Connection | None = None
         self.users = 0
         self._feeds = feeds
         self._ousted: tuple[float, Connection] | None = None
         self.client = feeds.gateway.gate.client(
-            f"s-{name}",
+            f"{_SUBSCRIBER}/{owner.name}/{name}",
             home,
             self._came,
             tenant=owner.tenant,
-            update=self._came,
+            update=self._updated,
             changed=self._changed,
         )
 
-    def _came(self, message: Numbered | Updated) -> None:
+    def _came(self, message: Numbered) -> None:
         self.waiting.append(message)
+        self.news.set()
+
+    def _updated(self, message: Updated) -> None:
+        name = (message.source, message.subject)
+        if name not in self.versions:
+            self.waiting.append(name)
+        self.versions[name] = message
         self.news.set()
 
     def _changed(self, client: Client) -> None:
@@ -180,6 +194,7 @@ class Feed:
             self.connection.oust()
             self._ousted = (asyncio.get_running_loop().time(), self.connection)
         self.waiting.clear()
+        self.versions.clear()
         self.client.resume(self.name, first)
         if first > status.acknowledged:
             self.client.acknowledge(self.name, first)
@@ -232,6 +247,23 @@ class Feeds:
         if feed.connection is None and not feed.users:
             self._feeds.pop((feed.owner, feed.name), None)
             await feed.client.close()
+
+    async def wake_those_at(self, home: str) -> None:
+        """Have clients of a home take part in its leaving that nobody is connected for."""
+        gate = self.gateway.gate
+        subject = gate.subjects.to_host(home, gate.name)
+        rows = await look(gate.connection, subject, "subscriptions")
+        await asyncio.gather(*(self._wake(row["client"], home) for row in rows))
+
+    async def _wake(self, client: Address, home: str) -> None:
+        prefix, kind, *names = f"{client.rpartition('@')[2]}//".split("/")[:4]
+        if (prefix, kind) != (self.gateway.gate.name, _SUBSCRIBER):
+            return
+        owner, name = Owner(tenant_of(client), names[0]), names[1]
+        async with self.using(owner, name, home) as feed, asyncio.timeout(_MOVES_S):
+            feed.client.come_back()
+            while feed.client.home == home:
+                await asyncio.sleep(_LOOK_S)
 
     def end(self, owner: Owner, name: str) -> None:
         """End the connection for a subscription, as that has ended."""

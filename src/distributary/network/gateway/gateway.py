@@ -21,6 +21,7 @@ from distributary.network.gateway.directory import Directory, Owner
 from distributary.network.gateway.feeds import Feeds
 from distributary.network.gateway.limits import Limits
 from distributary.network.gateway.members import Members
+from distributary.network.gateway.objects import Objects
 from distributary.network.gateway.publishers import Publishers
 from distributary.network.gateway.pulse import Pulse
 from distributary.network.gateway.sessions import Sessions
@@ -77,6 +78,7 @@ class Gateway:
         self.members = Members(self.gate, brokers)
         self.contents = Contents(self)
         self.publishers = Publishers(self)
+        self.objects = Objects(self)
         self.feeds = Feeds(self)
         self.pulse = Pulse(self)
         self._tasks: set[asyncio.Task[Any]] = set()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import uvicorn
 
 from distributary.errors import DistributaryError
-from distributary.network.gateway.app import application
+from distributary.network.gateway.app import application, refusing
 from distributary.network.gateway.audit import Audit
 from distributary.network.gateway.config import GatewayConfig
 from distributary.network.gateway.gateway import Gateway
@@ -104,7 +104,7 @@ async def _run(
         server = _Server(
             uvicorn.Config(
                 Protection(
-                    application(gateway, pages),
+                    refusing(application(gateway, pages)),
                     hosts=hosts_of(table.host, table.port, table.hosts),
                     origins=table.origins,
                     tokens=gateway.tokens,

@@ -55,28 +55,34 @@ class Publishers:
         """
         client = await self.get(owner)
         self._check_room(client)
-        answers = self.submit(client, events, await self._references(owner, events))
+        versions = [await self._gateway.objects.version(owner, one.publication) for one in events]
+        references = await self.references(owner, events)
+        if any(versions) and not self._gateway.gate.connection.connected:
+            raise ConnectionError("there is no connection to NATS")
+        answers: list[asyncio.Future[Accepted] | Accepted] = []
+        for one, version in zip(events, versions, strict=True):
+            if version is None:
+                answers += self.submit(client, [one], references)
+            else:
+                client.change(version)
+                answers.append(Accepted(*one.publication.identity))
         try:
             async with asyncio.timeout(_ANSWER_S):
-                done = await asyncio.gather(*answers, return_exceptions=True)
+                waiting = [one for one in answers if not isinstance(one, Accepted)]
+                await asyncio.gather(*waiting, return_exceptions=True)
         except TimeoutError:
             if client.busy_s:
                 raise _busy(client.busy_s) from None
             raise
-        accepted: list[Accepted] = []
-        for one in done:
-            if isinstance(one, BaseException):
-                raise one
-            accepted.append(one)
-        return accepted
+        return [one if isinstance(one, Accepted) else one.result() for one in answers]
 
     def submit(
         self, client: Client, events: Sequence[Outbound], references: dict[str, Blob]
     ) -> list[asyncio.Future[Accepted]]:
         """Publish events in order; return what says of each that it is stored."""
-        texts = [one.text for one in events]
         answers = []
-        for one, text in zip(events, texts, strict=True):
+        for one in events:
+            text = one.text
             if one.reference is None:
                 answer = client.submit(text, one.content, one.media_type)
             else:
@@ -93,7 +99,7 @@ class Publishers:
         if client.waiting > _WAITING_MAX:
             raise _busy(1.0)
 
-    async def _references(self, owner: Owner, events: Sequence[Outbound]) -> dict[str, Blob]:
+    async def references(self, owner: Owner, events: Sequence[Outbound]) -> dict[str, Blob]:
         """Return what was put before, by digest; what was not is named."""
         found: dict[str, Blob] = {}
         for one in events:
@@ -131,7 +137,7 @@ class Publishers:
                 gateway.spawn(self._moved(owner, client.home))
 
         return gateway.gate.client(
-            f"p-{owner.name}", held.home, tenant=owner.tenant, changed=changed
+            f"p/{owner.name}", held.home, tenant=owner.tenant, changed=changed
         )
 
     async def _moved(self, owner: Owner, home: str) -> None:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from http import HTTPStatus
 
 import msgspec
-from litestar import post
+from litestar import post, put
 
+from distributary.content.attributes import attribute_text
+from distributary.content.documents import parse_document
 from distributary.network.gateway.authentication import Asked, Here, needs, owner_of
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.messages import Outbound, read_events
+from distributary.network.gateway.objects import object_of
 from distributary.network.gateway.problems import ANSWERS, Problem
 from distributary.network.gateway.spool import spooled
 from distributary.network.gateway.tokens import Access
 
-__all__ = ["AcceptedEvents", "check_sources", "publish_events", "take"]
+__all__ = ["PUBLISHING_ROUTES", "check_sizes", "check_sources", "take"]
+
+_OBJECTS_BYTES_MAX = 2**20
+_OBJECTS_MAX = 1_000
 
 
 class AcceptedEvent(msgspec.Struct, frozen=True):
@@ -65,7 +72,7 @@ async def publish_events(request: Asked, gateway: Here) -> AcceptedEvents:
     try:
         host = request.headers.get("host", "")
         events = await read_events(list(request.headers.multi_items()), body, host)
-        _check_sizes(events, gateway.content_bytes_max)
+        check_sizes(events, gateway.content_bytes_max)
         check_sources(request.user, events)
         take(gateway, request.user, len(events), body.size_bytes)
         accepted = await gateway.publishers.publish(owner_of(request.user), events)
@@ -75,7 +82,53 @@ async def publish_events(request: Asked, gateway: Here) -> AcceptedEvents:
     return AcceptedEvents([AcceptedEvent(one.source, one.id) for one in accepted])
 
 
-def _check_sizes(events: list[Outbound], bytes_max: int) -> None:
+class Announced(msgspec.Struct, frozen=True):
+    """A stream object that those who follow it know of."""
+
+    source: str
+    subject: str
+
+
+class AnnouncedObjects(msgspec.Struct, frozen=True):
+    """The objects of a request."""
+
+    objects: list[Announced]
+
+
+@put(
+    "/objects",
+    guards=[needs("publish")],
+    responses=ANSWERS,
+    summary="Announce stream objects",
+    description=(
+        "An event without data, or a list of them: what the versions of an object have in common. "
+        "Events with its `source`, `subject` and a `sequence` are its versions from then on."
+    ),
+)
+async def announce_objects(request: Asked, gateway: Here) -> AnnouncedObjects:
+    """Announce stream objects."""
+    body = await spooled(request.stream(), gateway.folder, bytes_max=_OBJECTS_BYTES_MAX)
+    try:
+        document = parse_document(body.read())
+    finally:
+        body.close()
+    if isinstance(document, dict) and isinstance(document.get("objects"), list):
+        document = document["objects"]
+    documents = document if isinstance(document, list) else [document]
+    if len(documents) > _OBJECTS_MAX:
+        raise Problem(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {_OBJECTS_MAX:,} objects at once"
+        )
+    found = [object_of(one, f"objects[{place}]") for place, one in enumerate(documents)]
+    check_sources(request.user, [Outbound(one) for one in found])
+    owner = owner_of(request.user)
+    await asyncio.gather(*(gateway.objects.announce(owner, one) for one in found))
+    names = [(one.source, attribute_text(one.attributes["subject"])) for one in found]
+    return AnnouncedObjects([Announced(*name) for name in names])
+
+
+def check_sizes(events: list[Outbound], bytes_max: int) -> None:
+    """Raise a problem if the data of an event is too large."""
     for one in events:
         content = one.content
         if content is None:
@@ -86,3 +139,7 @@ def _check_sizes(events: list[Outbound], bytes_max: int) -> None:
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                 f"the data of an event has {size:,} bytes; at most {bytes_max:,} are taken",
             )
+
+
+PUBLISHING_ROUTES = [publish_events, announce_objects]
+"""All of these routes."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from distributary.network.transfers import TransferFailed
@@ -33,33 +33,33 @@ _Row: TypeAlias = dict[str, Any]
 
 
 class Pulse:
-    """Looks at all brokers for as long as somebody watches."""
+    """Looks at all brokers for as long as somebody watches.
+
+    Attributes
+    ----------
+    state
+        What happens, as it was a few seconds ago at most; None until it is known.
+    """
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._watchers = 0
         self._task: asyncio.Task[None] | None = None
-        self._changed = asyncio.Condition()
-        self._state: _Row | None = None
+        self.state: _Row | None = None
         self._before: dict[str, tuple[float, _Row]] = {}
         self._links: list[_Row] = []
         self._links_at_s = float("-inf")
         self._known: dict[tuple[str, str, str], None] = {}
         self._worth: deque[Mapping[str, float]] = deque(maxlen=_PLANS_SEEN)
 
-    async def states(self) -> AsyncIterator[_Row]:
-        """Yield what happens, every few seconds."""
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Have `state` be kept up to date."""
         self._watchers += 1
         if self._task is None:
             self._task = asyncio.ensure_future(self._watch())
         try:
-            if self._state is not None:
-                yield self._state
-            while True:
-                async with self._changed:
-                    await self._changed.wait()
-                if self._state is not None:
-                    yield self._state
+            yield
         finally:
             self._watchers -= 1
 
@@ -73,13 +73,11 @@ class Pulse:
     async def _watch(self) -> None:
         try:
             while self._watchers:
-                self._state = await self._look()
-                async with self._changed:
-                    self._changed.notify_all()
+                self.state = await self._look()
                 await asyncio.sleep(_PERIOD_S)
         finally:
             self._task = None
-            self._state = None
+            self.state = None
 
     async def _look(self) -> _Row:
         names = list(self._gateway.members.status)
