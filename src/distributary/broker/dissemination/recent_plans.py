@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from distributary.broker.dissemination.messages import ItemId
+from distributary.broker.blob import Blob
+from distributary.broker.dissemination.messages import Item, ItemId
 from distributary.broker.dissemination.planner import baselines_of
 from distributary.broker.plan_part import PlanPart
 from distributary.broker.settings import ContentSettings
@@ -19,14 +20,28 @@ _PLANS_MAX = 1_000
 _NODES_MAX = 10_000
 # As many are shown without being asked for.
 _SHOWN_MAX = 100
+_EVENT_CHARACTERS_MAX = 4096
 
 
 class _Made(NamedTuple):
-    """A plan, and when it was made."""
+    """A plan, when it was made, and for what content.
+
+    Attributes
+    ----------
+    digest
+        Of the content; None when it is in the event.
+    event
+        As it was published, if that is short.
+    """
 
     at_ns: int
     report: Planned
     part: PlanPart
+    published_ns: int
+    media_type: str
+    size_bytes: int
+    digest: str | None
+    event: str | None
 
 
 class RecentPlans:
@@ -37,15 +52,20 @@ class RecentPlans:
         self._plans: deque[_Made] = deque()
         self._nodes = 0
 
-    def add(self, at_ns: int, report: Planned, part: PlanPart) -> None:
+    def add(
+        self, at_ns: int, report: Planned, part: PlanPart, item: Item, blob: Blob | None
+    ) -> None:
         """Keep a plan, in the place of the oldest if there are many."""
-        self._plans.append(_Made(at_ns, report, part))
+        digest = None if item.inline or blob is None else blob.digest
+        event = item.event if len(item.event) <= _EVENT_CHARACTERS_MAX else None
+        content = (item.published_ns, item.media_type, item.size_bytes, digest, event)
+        self._plans.append(_Made(at_ns, report, part, *content))
         self._nodes += len(part.nodes)
         while len(self._plans) > _PLANS_MAX or self._nodes > _NODES_MAX:
             self._nodes -= len(self._plans.popleft().part.nodes)
 
     def __iter__(self) -> Iterator[tuple[int, Planned, PlanPart]]:
-        return iter(self._plans)
+        return (one[:3] for one in self._plans)
 
     def headings(self) -> list[dict[str, Any]]:
         """Return all plans, the newest first, without what each broker does."""
@@ -64,7 +84,7 @@ class RecentPlans:
         return None
 
     def _shown(self, one: _Made, *, baselines: bool) -> dict[str, Any]:
-        shown = {**_heading(one), "plan": one.part.as_data()}
+        shown = {**_heading(one), "event": one.event, "plan": one.part.as_data()}
         if baselines:
             worth = baselines_of(one.part, self._settings)
             shown["baselines"] = {name: cost._asdict() for name, cost in sorted(worth.items())}
@@ -81,4 +101,9 @@ def _heading(one: _Made) -> dict[str, Any]:
         "brokers": report.broker_count,
         "chosen": report.chosen,
         "cost": report.worth._asdict(),
+        "published_ns": one.published_ns,
+        "media_type": one.media_type,
+        "size_bytes": one.size_bytes,
+        "digest": one.digest,
+        "formats": sorted({one.part.formats[k] for node in one.part.nodes for k in node.wants}),
     }

@@ -162,7 +162,7 @@ async def drain_broker(request: Asked, gateway: Here, broker: Broker) -> dict[st
     "/live",
     responses=ANSWERS,
     summary="What happens now",
-    description="Server-sent events: `brokers` with their figures, `state` of all together, and `plan`.",
+    description="Server-sent events: `brokers` with their figures, `state` of all, and `plan`.",
     media_type="text/event-stream",
 )
 async def get_live(request: Asked, gateway: Here) -> Stream:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from distributary.errors import DistributaryError
 from distributary.network.transfers import TransferFailed
 from distributary.network.views import look
 
@@ -73,7 +74,9 @@ class Pulse:
     async def _watch(self) -> None:
         try:
             while self._watchers:
-                self.state = await self._look()
+                # Without NATS nobody answers; they will again.
+                with suppress(OSError, DistributaryError):
+                    self.state = await self._look()
                 await asyncio.sleep(_PERIOD_S)
         finally:
             self._task = None
@@ -138,7 +141,15 @@ class Pulse:
         while len(self._known) > 10 * _PLANS_SEEN * len(plans):
             del self._known[next(iter(self._known))]
         gate = self._gateway.gate
-        for root, one in sorted(new, key=lambda pair: -pair[1]["at_ns"])[:_PLANS_A_PERIOD]:
+        converted: list[tuple[str, _Row]] = []
+        for root, one in new:
+            if one["formats"] in ([], [one["media_type"]]):
+                # Nothing to convert: all plans are this one.
+                self._worth.append(dict.fromkeys(("cost", *_BASELINES), _sum(one["cost"])))
+            else:
+                converted.append((root, one))
+        converted.sort(key=lambda pair: -pair[1]["at_ns"])
+        for root, one in converted[:_PLANS_A_PERIOD]:
             subject = gate.subjects.to_host(root, gate.name)
             with suppress(TransferFailed):
                 for row in await look(
