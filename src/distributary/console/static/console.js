@@ -35,7 +35,7 @@ async function route(focus) {
   show(main);
   leave = module.enter(main, new URLSearchParams(query)) ?? null;
   window.scrollTo(0, 0);
-  if (focus) main.focus();
+  if (focus) main.focus({ preventScroll: true });
 }
 
 function dress() {

@@ -17,11 +17,10 @@ function bars(plan) {
   const rows = [["This plan", plan.cost, true], ...Object.entries(plan.baselines ?? {}).map(([name, one]) => [TITLES[name] ?? name, one, false])];
   const most = Math.max(...rows.map(([, one]) => total(one)), 1e-12);
   const part = (kind, value) => h("i", { class: kind, style: { width: `${(100 * value) / most}%` } });
-  return h("div", { class: "bars" }, rows.map(([name, one, own]) => [
+  return h("div", { class: "bars" }, rows.map(([name, one, own]) => h("div", { class: "bar-row" },
     h("span", { class: own ? "name own" : "name" }, name),
     h("span", { class: own ? "track own" : "track" }, part("send", one.transmission), part("make", one.conversion)),
-    h("span", { class: "right" }, cost(total(one)), h("span", { class: "soft small" }, own ? "" : ` (${total(one) >= total(plan.cost) ? "+" : "−"}${percent(Math.abs(total(one) / (total(plan.cost) || 1e-12) - 1))})`)),
-  ]));
+    h("span", { class: "right" }, cost(total(one)), h("span", { class: "soft small" }, own ? "" : ` (${total(one) >= total(plan.cost) ? "+" : "−"}${percent(Math.abs(total(one) / (total(plan.cost) || 1e-12) - 1))})`)))));
 }
 
 function saving(plan) {
