@@ -12,6 +12,7 @@ DistributaryError
   ConversionFailed  content could not be converted (defined in `media.failure`)
   RequestRefused    a gateway refused what a client asked for (defined in `client.failure`)
   GatewayAway       a gateway does not answer (defined in `client.failure`)
+  SubscriptionEnded a subscription ended by itself (defined in `client.failure`)
   SubscriptionTaken a newer connection reads a subscription (defined in `client.failure`)
   JournalDamaged    a broker's disk does not give back what was written; names the record
   ProtocolError     the rules between brokers were broken

@@ -80,6 +80,9 @@ class Http:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._client.close()
 
     def request(
@@ -123,10 +126,15 @@ class Http:
     @contextmanager
     def events(self, name: str, last: str | None = None, query: str = "") -> Iterator[Stream]:
         """Server-sent events of a subscription."""
+        with self.stream(f"/subscriptions/{name}/events{query}", last) as stream:
+            yield stream
+
+    @contextmanager
+    def stream(self, path: str, last: str | None = None) -> Iterator[Stream]:
+        """Server-sent events of a path."""
         headers = {"authorization": f"Bearer {self.token}", "accept": "text/event-stream"}
         if last is not None:
             headers["last-event-id"] = last
-        path = f"/subscriptions/{name}/events{query}"
         with self._client.stream("GET", path, headers=headers) as response:
             if response.status_code == 200:
                 assert response.headers["content-type"].startswith("text/event-stream")

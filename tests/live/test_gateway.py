@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.live.gateways import Http, event
-from tests.live.overlays import RunningOverlay, running_overlay
+from tests.live.overlays import RunningOverlay, running_overlay, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -108,3 +108,79 @@ def test_problems_name_what_is_wrong(http: Http) -> None:
     assert "exactly" in problem(http.post("/subscriptions", json={"filters": filters}), 400)
     xml = {"content-type": "application/cloudevents+xml"}
     assert "xml" in problem(http.post("/events", content=b"<a/>", headers=xml), 415)
+
+
+def test_the_interface_describes_itself(http: Http) -> None:
+    document = http.get("/openapi.json", token="").json()
+    described = {
+        f"{method.upper()} {path}" for path, one in document["paths"].items() for method in one
+    }
+    assert described >= {
+        "POST /events",
+        "POST /subscriptions",
+        "GET /subscriptions",
+        "GET /subscriptions/{name}",
+        "PUT /subscriptions/{name}",
+        "PATCH /subscriptions/{name}",
+        "DELETE /subscriptions/{name}",
+        "GET /subscriptions/{name}/events",
+        "POST /subscriptions/{name}/acks",
+        "PUT /objects",
+        "PUT /content/{digest}",
+        "GET /content/{digest}",
+        "GET /plans",
+        "GET /trees",
+        "GET /streams",
+        "GET /brokers",
+        "POST /brokers/{broker}/drain",
+        "GET /live",
+        "POST /tokens",
+        "GET /health",
+        "GET /ready",
+        "GET /metrics",
+    }
+    page = http.get("/docs", token="")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "/subscriptions/{name}/events" in page.text
+    # Nothing of it is anybody else's.
+    assert "://" not in page.text
+
+
+def test_what_happens_is_counted_and_told(http: Http) -> None:
+    name = http.subscribe({"types": ["counted"]})
+    http.publish([event("/counted", number, "counted") for number in range(3)])
+    with http.events(name) as stream:
+        stream.take(3)
+    figures = dict(
+        line.rsplit(" ", 1)
+        for line in http.get("/metrics").text.splitlines()
+        if not line.startswith("#")
+    )
+    assert float(figures["distributary_events_accepted_total"]) >= 3
+    assert float(figures["distributary_events_delivered_total"]) >= 2
+    assert float(figures["distributary_brokers_up"]) == 3
+    with http.stream("/live") as live:
+        first = live.take(1)[0]
+        assert first.kind == "brokers"
+        assert len(first.event) == 3
+        http.publish(event("/counted", 4, "counted"))
+        while (sent := live.take(1)[0]).kind != "plan":
+            pass
+        assert (sent.event["source"], sent.event["id"]) == ("/counted", "4")
+
+
+def test_messages_of_acknowledgement_free_what_waits(http: Http) -> None:
+    name = http.subscribe({"types": ["acked"]})
+    http.publish([event("/acked", number, "acked") for number in range(20)])
+
+    def waiting() -> int:
+        found: int = http.get(f"/subscriptions/{name}").json()["waiting"]
+        return found
+
+    wait_until(lambda: waiting() == 20)
+    with http.events(name, query="?ack=explicit") as stream:
+        stream.take(10)
+        assert http.post(f"/subscriptions/{name}/acks", json={"up_to": 7}).status_code == 204
+        wait_until(lambda: waiting() == 13)
+    assert http.post(f"/subscriptions/{name}/acks", json={"up_to": 999}).status_code == 204
+    wait_until(lambda: waiting() == 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import itertools
@@ -12,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+import websockets
 from tests.live.gateways import Http, event
 from tests.live.overlays import RunningOverlay, running_overlay, wait_until
 
@@ -109,7 +111,7 @@ def test_a_token_that_is_over_is_none(admin: Http) -> None:
 def _template(path: str) -> str:
     """A path as the document has it, with names for what is filled in."""
     parts = path.split("/")
-    known = {"subscriptions": "name", "tokens": "name", "content": "digest", "brokers": "name"}
+    known = {"subscriptions": "name", "tokens": "name", "content": "digest", "brokers": "broker"}
     if len(parts) > 2:
         parts[2] = known.get(parts[1], "tenant")
     return "/".join(parts)
@@ -170,6 +172,10 @@ def test_events_are_published_from_the_sources_of_a_token_alone(admin: Http) -> 
         assert "/other" in problem(http.publish(mixed), 403)
         binary = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/other", "ce-type": "t"}
         problem(http.post("/events", headers=binary), 403)
+        moved = {"source": "/other", "subject": "a", "type": "moved"}
+        problem(http.put("/objects", json=moved), 403)
+        long = {**moved, "source": f"/site/7/{'a' * 10_000}"}
+        assert "too long" in problem(http.put("/objects", json=long), 400)
     for bad in ("/site", "x", ""):
         answer = admin.post("/tokens", json={"name": "n", "scopes": ["publish"], "sources": [bad]})
         if bad:
@@ -194,7 +200,7 @@ def test_a_subscription_is_nobody_elses(admin: Http, north: Http, south: Http) -
     """Not another tenant's, nor another token's of the same tenant, nor an administrator's."""
     document = {"types": ["private"]}
     name = north.subscribe(document)
-    north.publish([event("/n", number, "private") for number in range(3)])
+    north.publish([event("/private", number, "private") for number in range(3)])
     with made(admin, "publish", "subscribe", tenant="north") as colleague:
         for other in (south, colleague, admin):
             tries = [
@@ -231,16 +237,16 @@ def test_events_stay_in_their_tenant(north: Http, south: Http, admin: Http) -> N
             assert [one.event["data"] for one in stream.take(2)] == [number, number]
 
 
-def test_a_digest_neither_gives_content_nor_says_that_it_is_there(north: Http, south: Http) -> None:
-    if "/content/{digest}" not in north.get("/openapi.json").json()["paths"]:
-        pytest.skip("there is no content")
-    data = secrets.token_bytes(100_000)
+def test_a_digest_neither_gives_content_nor_says_that_it_is_there(
+    admin: Http, north: Http, south: Http
+) -> None:
+    data, size = secrets.token_bytes(100_000), 100_000
     digest = hashlib.sha256(data).hexdigest()
     name = north.subscribe({"types": ["large"]})
     put = north.put(f"/content/{digest}", content=data, headers={"content-type": "image/x"})
     assert put.status_code in (200, 201, 204), put.text
     sent = north.publish(
-        event("/n", 1, "large", datacontenttype="image/x", dataref=f"/content/{digest}")
+        event("/large", 1, "large", datacontenttype="image/x", dataref=f"/content/{digest}")
     )
     assert sent.status_code == 202, sent.text
     with north.events(name) as stream:
@@ -253,11 +259,12 @@ def test_a_digest_neither_gives_content_nor_says_that_it_is_there(north: Http, s
             south.request(method, f"/content/{one}", headers={"range": "bytes=0-9"})
             for one in (digest, nobodys)
         )
-        assert probe.status_code == unknown.status_code == 404
+        assert probe.status_code == unknown.status_code
+        assert probe.status_code == (404 if method == "GET" else 405)
         assert probe.text.replace(digest, nobodys) == unknown.text
         assert {*probe.headers} == {*unknown.headers}
     stolen, guessed = (
-        south.publish(event("/s", 1, "large", dataref=f"/content/{one}"))
+        south.publish(event("/large", 1, "large", dataref=f"/content/{one}"))
         for one in (digest, nobodys)
     )
     assert stolen.status_code == guessed.status_code == 400
@@ -265,6 +272,112 @@ def test_a_digest_neither_gives_content_nor_says_that_it_is_there(north: Http, s
     # Who has the bytes may put them, and is not told that somebody has.
     again = south.put(f"/content/{digest}", content=data, headers={"content-type": "image/x"})
     assert (again.status_code, again.text) == (put.status_code, put.text)
+    with made(admin, "publish", tenant="east") as east:
+        for part in (f"bytes */{size}", f"bytes 0-9/{size}", f"bytes 90000-90009/{size}"):
+            asked, unknown = (
+                east.put(
+                    f"/content/{one}",
+                    content=b"" if "*" in part else bytes(10),
+                    headers={"content-type": "image/x", "content-range": part},
+                )
+                for one in (digest, nobodys)
+            )
+            assert asked.status_code == unknown.status_code
+            assert asked.text.replace(digest, nobodys) == unknown.text
+
+
+def test_plans_and_streams_are_shown_to_their_tenant(admin: Http, north: Http, south: Http) -> None:
+    name = north.subscribe({"types": ["planned"]})
+    assert north.publish(event("/planned", 1, "planned")).status_code == 202
+    with north.events(name) as stream:
+        stream.take(1)
+    where = {"params": {"source": "/planned", "id": "1"}}
+    wait_until(lambda: north.get("/plans", **where).status_code == 200)
+    assert "/planned" in north.get("/plans").text
+    for other in (south, admin):
+        problem(other.get("/plans", **where), 404)
+    assert "/planned" not in south.get("/plans").text
+    problem(south.get("/plans", params={**where["params"], "tenant": "north"}), 403)
+    problem(south.get("/plans", params={"tenant": "north"}), 403)
+    by_tenant = {**where["params"], "tenant": "north"}
+    assert admin.get("/plans", params=by_tenant).status_code == 200
+    assert (
+        north.put(
+            "/objects", json={"source": "/moving", "subject": "a", "type": "moved"}
+        ).status_code
+        < 300
+    )
+    for path in ("/streams", "/trees"):
+        assert "/moving" not in south.get(path).text
+    with south._client.stream("GET", "/live", headers=bearer(south)) as live:
+        north.publish(event("/planned", 2, "planned"))
+        south.subscribe({"types": ["planned"]})
+        south.publish(event("/own", 1, "planned"))
+        for line in live.iter_lines():
+            assert "/planned" not in line
+            assert line != "event: brokers"
+            if "/own" in line:
+                break
+
+
+def bearer(http: Http) -> dict[str, str]:
+    return {"authorization": f"Bearer {http.token}"}
+
+
+def socket_status(http: Http, path: str) -> int:
+    """What the beginning of a WebSocket is answered with."""
+    url = http.url.replace("http", "ws", 1) + path
+
+    async def run() -> int:
+        try:
+            async with websockets.connect(
+                url,
+                additional_headers=bearer(http),
+                subprotocols=[websockets.Subprotocol("cloudevents.json")],
+            ):
+                return 101
+        except websockets.InvalidStatus as error:
+            return error.response.status_code
+
+    return asyncio.run(run())
+
+
+def test_web_sockets_are_for_who_may_use_them(admin: Http, north: Http, south: Http) -> None:
+    name = north.subscribe({"types": ["socket"]})
+    path = f"/subscriptions/{name}/events"
+    assert [socket_status(http, path) for http in (north, south, admin)] == [101, 404, 404]
+    with made(admin, "subscribe") as reader, made(admin, "publish", "admin") as writer:
+        assert socket_status(reader, "/publish") == 403
+        assert socket_status(writer, "/publish") == 101
+        assert socket_status(writer, path) == 403
+    assert socket_status(Http(admin.url, "wrong"), "/publish") == 401
+
+
+def test_revocation_ends_a_web_socket_and_what_it_sends_is_not_published(
+    admin: Http, north: Http
+) -> None:
+    with made(admin, "publish", tenant="north", sources=["/ws/"]) as http:
+        token, url = named(http), f"{http.url.replace('http', 'ws', 1)}/publish"
+
+        async def run() -> tuple[list[dict[str, Any]], int | None]:
+            async with websockets.connect(
+                url,
+                additional_headers=bearer(http),
+                subprotocols=[websockets.Subprotocol("cloudevents.json")],
+            ) as socket:
+                said = []
+                for source in ("/ws/1", "/elsewhere"):
+                    await socket.send(json.dumps(event(source, 1, "ws")))
+                    said.append(json.loads(await socket.recv()))
+                await asyncio.to_thread(admin.delete, f"/tokens/{token}?tenant=north")
+                async with asyncio.timeout(REVOKED_S):
+                    await socket.wait_closed()
+                return said, socket.close_code
+
+        (accepted, refused), code = asyncio.run(run())
+        assert accepted == {"accepted": {"source": "/ws/1", "id": "1"}}
+        assert refused["problem"]["status"] == 403
+        assert code == 1008
 
 
 def test_an_administrator_of_a_tenant_administers_that_tenant_alone(admin: Http) -> None:
@@ -278,6 +391,9 @@ def test_an_administrator_of_a_tenant_administers_that_tenant_alone(admin: Http)
         problem(west.delete(f"/tokens/{named(east)}?tenant=east"), 403)
         problem(west.delete(f"/tokens/{named(east)}"), 404)
         problem(west.delete("/tenants/east"), 403)
+        for path in ("/brokers", "/brokers/x"):
+            assert "admin" in problem(west.get(path), 403)
+        problem(west.post("/brokers/x/drain"), 403)
         assert {one["tenant"] for one in west.get("/tokens").json()["tokens"]} == {"west"}
         own = west.post("/tokens", json={"name": "x", "scopes": ["publish"]})
         assert own.json()["tenant"] == "west"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import socket
 from collections.abc import Iterator
@@ -109,7 +110,7 @@ def test_what_changes_something_by_a_cookie_needs_what_only_our_pages_know(
     csrf = browser.get("/session").json()["csrf"]
     document = {"types": ["csrf"]}
     for headers in ({}, {"x-csrf-token": ""}, {"x-csrf-token": csrf[:-1]}, {"x-csrf-token": "é"}):
-        sent = {name: value.encode("latin-1") for name, value in headers.items()}
+        sent = {name.encode(): value.encode("latin-1") for name, value in headers.items()}
         for method, path in (
             ("POST", "/subscriptions"),
             ("POST", "/events"),
@@ -198,10 +199,6 @@ def test_answers_tell_browsers_to_do_nothing_by_themselves(http: Http) -> None:
 
 
 def test_a_script_that_somebody_has_stored_is_for_saving_not_for_running(http: Http) -> None:
-    import hashlib
-
-    if "/content/{digest}" not in http.get("/openapi.json").json()["paths"]:
-        pytest.skip("there is no content")
     for kind in ("text/html", "image/svg+xml", "application/xhtml+xml", "text/javascript"):
         data = f"<html><script>alert('{kind}')</script>".encode().ljust(70_000)
         path = f"/content/{hashlib.sha256(data).hexdigest()}"
@@ -219,8 +216,6 @@ def test_a_script_that_somebody_has_stored_is_for_saving_not_for_running(http: H
 def test_a_web_socket_by_a_cookie_is_for_our_own_pages(browser: httpx.Client, http: Http) -> None:
     csrf = browser.get("/session").json()["csrf"]
     made = browser.post("/subscriptions", json={"types": ["x"]}, headers={"x-csrf-token": csrf})
-    if not _has_web_sockets(http, made.headers["location"]):
-        pytest.skip("there are no WebSockets")
     url = f"{http.url.replace('http', 'ws', 1)}{made.headers['location']}/events"
     cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
 
@@ -240,21 +235,6 @@ def test_a_web_socket_by_a_cookie_is_for_our_own_pages(browser: httpx.Client, ht
         origin: asyncio.run(status(origin)) for origin in (None, "http://evil.example", http.url)
     }
     assert tried == {None: 403, "http://evil.example": 403, http.url: 101}
-
-
-def _has_web_sockets(http: Http, location: str) -> bool:
-    async def run() -> bool:
-        url = f"{http.url.replace('http', 'ws', 1)}{location}/events"
-        headers = {"authorization": f"Bearer {http.token}"}
-        try:
-            async with websockets.connect(url, additional_headers=headers):
-                return True
-        except websockets.InvalidStatus as error:
-            return error.response.status_code not in (403, 404, 405)
-        except websockets.ConnectionClosed:
-            return True
-
-    return asyncio.run(run())
 
 
 def raw(url: str, request: bytes) -> tuple[int, dict[str, Any]]:

@@ -273,6 +273,28 @@ def test_what_somebody_else_wrote_into_the_bucket_lets_nobody_in(overlay: Overla
     asyncio.run(run())
 
 
+def test_a_key_that_no_server_takes_does_not_end_the_connection(overlay: Overlay) -> None:
+    async def run() -> None:
+        async with overlay.tokens() as tokens:
+            bucket = tokens._bucket
+            connection = bucket._buckets.connection
+            await connection.wait()
+            client = connection._client
+            for size in (1_000, 10_000):
+                key = ("x", "é" * size)
+                assert await bucket.get(*key) is None
+                with pytest.raises(BadInput, match="too long"):
+                    await bucket.put(*key, value=b"")
+            await bucket.put("x", "a" * 3_000, value=b"long")
+            entry = await bucket.get("x", "a" * 3_000)
+            assert entry is not None
+            assert entry.value == b"long"
+            await bucket.delete("x", "a" * 3_000)
+            assert connection._client is client
+
+    asyncio.run(run())
+
+
 def test_a_gateway_may_use_its_buckets_and_nothing_else_of_the_store(overlay: Overlay) -> None:
     """A consumer, a stream or a direct read would say to a broker what a gateway likes."""
     named = overlay.subjects

@@ -16,6 +16,7 @@ from distributary.cli import (
     convert,
     doctor,
     formats,
+    gateway,
     generate,
     match,
     pipeline,
@@ -24,6 +25,7 @@ from distributary.cli import (
     samples,
     simulate,
     status,
+    token,
     tree,
     up,
     warm_up,
@@ -99,6 +101,7 @@ app.command("calibrate", epilog=calibrate.EXAMPLES, short_help="Measure what con
 app.command("samples", epilog=samples.EXAMPLES, short_help="Write sample content.")(samples.samples)
 app.command("up", epilog=up.EXAMPLES, short_help="Run an overlay on this machine.")(up.up)
 app.command("broker", epilog=broker.EXAMPLES, short_help="Run one broker.")(broker.broker)
+app.command("gateway", epilog=gateway.EXAMPLES, short_help="Run one gateway.")(gateway.gateway)
 app.command("status", epilog=status.EXAMPLES, short_help="Ask brokers how they are.")(status.status)
 app.command("doctor", epilog=doctor.EXAMPLES, short_help="Look for what is wrong here.")(
     doctor.doctor
@@ -109,6 +112,8 @@ app.command("backup", epilog=backup.EXAMPLES, short_help="Copy an overlay to a f
 app.command("restore", epilog=restore.EXAMPLES, short_help="Bring an overlay back.")(
     restore.restore
 )
+app.add_typer(token.app, name="token")
+app.add_typer(token.tenants, name="tenant")
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(generate.app, name="generate")
 app.command("warm-up", epilog=warm_up.EXAMPLES, short_help="Compile the hot loops now.")(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from distributary.client.here import default_state
 from distributary.errors import counted
 
 if TYPE_CHECKING:
@@ -28,12 +29,6 @@ Examples:
 _BROKERS_MAX = 256
 PORT = 8480
 PORT_MAX = 65_534
-
-
-def default_state() -> Path:
-    """Return the folder of an overlay that nobody has named."""
-    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(base) / "distributary"
 
 
 State = Annotated[

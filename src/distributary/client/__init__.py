@@ -1,1 +1,58 @@
-"""The client library: publish and subscribe by way of a gateway."""
+"""The client library: publish and subscribe by way of a gateway.
+
+`distributary.connect` and `distributary.connect_sync` are where to begin. It needs neither
+NumPy nor Numba nor NATS. Its names are loaded when they are first asked for: a command that only
+wants to know where a gateway is should start at once.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from distributary.client.blocking import (
+        SyncConnection,
+        SyncDelivery,
+        SyncSubscription,
+        connect_sync,
+    )
+    from distributary.client.connection import Connection, connect
+    from distributary.client.delivery import Delivery
+    from distributary.client.failure import (
+        GatewayAway,
+        RequestRefused,
+        SubscriptionEnded,
+        SubscriptionTaken,
+    )
+    from distributary.client.subscription import Subscription
+
+__all__ = [
+    "Connection",
+    "Delivery",
+    "GatewayAway",
+    "RequestRefused",
+    "Subscription",
+    "SubscriptionEnded",
+    "SubscriptionTaken",
+    "SyncConnection",
+    "SyncDelivery",
+    "SyncSubscription",
+    "connect",
+    "connect_sync",
+]
+
+_NAMES = {
+    "blocking": ("SyncConnection", "SyncDelivery", "SyncSubscription", "connect_sync"),
+    "connection": ("Connection", "connect"),
+    "delivery": ("Delivery",),
+    "failure": ("GatewayAway", "RequestRefused", "SubscriptionEnded", "SubscriptionTaken"),
+    "subscription": ("Subscription",),
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

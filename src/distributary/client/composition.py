@@ -48,6 +48,8 @@ def compose(data: object, attributes: Mapping[str, object]) -> tuple[Publication
         `type`. Unless given, `id` is random, and `datacontenttype` follows from the data.
     """
     said = {name: value for name, value in attributes.items() if value is not None}
+    if "data" in said:
+        raise BadInput("data", "is not an attribute", hint="data is the first argument")
     if isinstance(data, Publication):
         if said:
             raise BadInput("data", "is a whole event, which has its attributes already")

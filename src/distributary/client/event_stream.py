@@ -47,10 +47,13 @@ class EventStream:
     ----------
     retry_ms
         How long to wait before connecting again, if the other side has said so.
+    last_id
+        The last identifier that came, with a message or alone.
     """
 
     def __init__(self) -> None:
         self.retry_ms: int | None = None
+        self.last_id: str | None = None
         self._buffer = bytearray()
         self._searched = 0
         self._at_start = True
@@ -104,7 +107,7 @@ class EventStream:
             self._data_bytes += len(value) + 1
         elif name == b"id":
             if b"\0" not in value:
-                self._id = _text(value)
+                self._id = self.last_id = _text(value)
         elif name == b"event":
             self._event = _text(value)
         elif name == b"retry" and value.isdigit() and len(value) < 10:

@@ -6,7 +6,13 @@ import json
 
 from distributary.errors import DistributaryError
 
-__all__ = ["GatewayAway", "RequestRefused", "SubscriptionTaken", "problem_sentence"]
+__all__ = [
+    "GatewayAway",
+    "RequestRefused",
+    "SubscriptionEnded",
+    "SubscriptionTaken",
+    "problem_sentence",
+]
 
 _SENTENCE_CHARACTERS_MAX = 500
 
@@ -43,6 +49,20 @@ class GatewayAway(DistributaryError):
             f"{url}: does not answer: {problem}; "
             "hint: distributary up starts a gateway on this machine"
         )
+
+
+class SubscriptionEnded(DistributaryError):
+    """A subscription has ended by itself, as when too much has waited for it.
+
+    Attributes
+    ----------
+    subscription
+        Its identifier.
+    """
+
+    def __init__(self, subscription: str, reason: str) -> None:
+        self.subscription = subscription
+        super().__init__(f"subscription {subscription}: has ended: {reason}")
 
 
 class SubscriptionTaken(DistributaryError):

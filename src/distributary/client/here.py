@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from distributary.errors import BadInput, quoted
 
-__all__ = ["Address", "default_state", "find_gateway"]
+__all__ = ["Address", "default_state", "find_gateway", "is_here"]
 
 CLEAR_TEXT = "DISTRIBUTARY_CLEAR_TEXT"
 TOKEN = "DISTRIBUTARY_TOKEN"  # noqa: S105, the name of a variable
@@ -51,9 +51,9 @@ def find_gateway(
 ) -> Address:
     """Return where to go.
 
-    What is given counts most, then `DISTRIBUTARY_URL` and `DISTRIBUTARY_TOKEN`, then what
-    `distributary up` runs on this machine. The token of that overlay is for that overlay: a URL
-    that leads elsewhere never gets it.
+    What is given counts most, a URL or the folder of an overlay; then `DISTRIBUTARY_URL` and
+    `DISTRIBUTARY_TOKEN`; then what `distributary up` runs on this machine. The token of that
+    overlay is for that overlay: a URL that leads elsewhere never gets it.
 
     Raises
     ------
@@ -61,7 +61,12 @@ def find_gateway(
         When there is none, when it is no URL, or when a token would go to another machine in
         clear text, unless `clear_text` or `DISTRIBUTARY_CLEAR_TEXT` allows that.
     """
-    place, url = ("url", url) if url else (URL, environment.get(URL))
+    place = "url"
+    if state is not None and not url:
+        # What the environment says is of another gateway.
+        environment = {}
+    elif not url:
+        place, url = URL, environment.get(URL)
     token = token or environment.get(TOKEN) or None
     if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
         raise BadInput(TOKEN, "is no token: it has spaces, or characters that no header can have")
@@ -107,7 +112,7 @@ def _check(
     if parts.username is not None:
         raise BadInput(place, "has a name or a password in it", hint=f"{TOKEN} has the token")
     allowed = clear_text or environment.get(CLEAR_TEXT, "") not in ("", "0")
-    if secret and parts.scheme == "http" and not _is_here(host) and not allowed:
+    if secret and parts.scheme == "http" and not is_here(host) and not allowed:
         raise BadInput(
             place,
             f"{quoted(url)} would send the token in clear text to another machine",
@@ -115,7 +120,8 @@ def _check(
         )
 
 
-def _is_here(host: str) -> bool:
+def is_here(host: str) -> bool:
+    """Whether a host is this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,14 +1,15 @@
 """Resumption: which deliveries are new after a break, and which are done for good.
 
 Two numbers tell all of it, and keeping them apart is the point. What was *received* is in this
-process and need not be handed out again. What is *done* has been through the body of the loop.
-`Last-Event-ID` acknowledges, so a connection resumes after what is done: if this process died
-now, what it has received and not done must come again. Until then what comes again is dropped.
+process and need not be handed out again. What is *done* has been through the body of the loop, and
+only that is acknowledged: if this process died now, what it has received and not done must come
+again. As long as it lives, what comes again is dropped.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from distributary.errors import PeerMisbehaved, quoted
 
@@ -21,6 +22,11 @@ _DIGITS_MAX = 18
 class Resumption:
     """How far a subscription is.
 
+    Parameters
+    ----------
+    changed
+        Called when more is done than the gateway knows.
+
     Attributes
     ----------
     received, done, told
@@ -31,11 +37,7 @@ class Resumption:
     received: int = 0
     done: int = 0
     told: int = 0
-
-    @property
-    def last_event_id(self) -> str | None:
-        """What a new connection says it has; None if that is nothing."""
-        return str(self.done) if self.done else None
+    changed: Callable[[], None] = field(default=lambda: None, repr=False)
 
     @property
     def untold(self) -> int | None:
@@ -51,13 +53,17 @@ class Resumption:
             return True
         if number <= self.received:
             return False
+        if not self.received:
+            # Numbers have no gaps: whoever begins here has acknowledged all before it.
+            self.done = self.told = number - 1
         self.received = number
         return True
 
     def finish(self, number: int | None) -> None:
         """Take note that the body of the loop is done with a delivery, and all before it."""
-        if number is not None:
-            self.done = max(self.done, number)
+        if number is not None and number > self.done:
+            self.done = number
+            self.changed()
 
     def was_told(self, number: int) -> None:
         """Take note that the gateway has heard up to which delivery is done."""

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from distributary.errors import DistributaryError, PeerMisbehaved
+from distributary.errors import BadInput, DistributaryError, PeerMisbehaved, quoted
 from distributary.network.connection import Connection, Server
 from distributary.network.subjects import BUCKETS, Subjects
 
@@ -39,6 +39,8 @@ _DELETED = b"KV-Operation: "
 _MARKER_TTL = "1h"
 _BUCKET_BYTES_MAX = 512 * 2**20
 _VALUE_BYTES_MAX = 64 * 2**10
+# A server hangs up on who sends a longer line than 4,096, which has an inbox in it as well.
+_SUBJECT_BYTES_MAX = 3_072
 
 
 class WasChanged(DistributaryError):
@@ -170,7 +172,10 @@ class Bucket:
         OSError
             When the server does not answer.
         """
-        entry = await self._ask({"last_by_subj": self._subjects.entry(self.name, *key)})
+        subject = self._subjects.entry(self.name, *key)
+        if len(subject) > _SUBJECT_BYTES_MAX:
+            return None
+        entry = await self._ask({"last_by_subj": subject})
         return None if entry is None or entry.value is None else entry
 
     async def put(
@@ -189,6 +194,8 @@ class Bucket:
         ------
         WasChanged
             When another one is there.
+        BadInput
+            When the key is too long for the server.
         OSError
             When the server does not answer; whether it is written is not known then.
         """
@@ -227,6 +234,8 @@ class Bucket:
         self, key: tuple[str, ...], value: bytes, headers: dict[str, str], revision: int | None
     ) -> int:
         subject = self._subjects.entry(self.name, *key)
+        if len(subject) > _SUBJECT_BYTES_MAX:
+            raise BadInput(f"{quoted(key[-1])} of {self.name}", "has a name that is too long")
         if revision == 0:
             # Of one that was deleted there is still something.
             last = await self._ask({"last_by_subj": subject})

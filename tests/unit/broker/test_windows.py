@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from tests.broker_subscribers import Subscriber
 from tests.content_worlds import SETTINGS, ContentWorld
 
-from distributary.broker.client import Acknowledge, Delivery
+from distributary.broker.addresses import HOST
+from distributary.broker.client import Acknowledge, Delivery, Received
 from distributary.broker.deliveries.queue import Queue, Queued
+from distributary.broker.host import ClientBack, ClientGone
 
 
 def windowed(items: int, size_bytes: int = 2**30) -> tuple[ContentWorld, Subscriber]:
@@ -149,3 +151,61 @@ def test_a_queue_sends_what_its_slow_twin_does(
         assert sent == len(sizes) or len(under_way) > items or sum(under_way) > size_bytes
         assert queue.under_way == sent - acknowledged
         assert queue.size_bytes == sum(sizes[acknowledged:])
+
+
+def test_what_was_received_makes_room_and_is_kept_until_it_is_acknowledged() -> None:
+    world, client = windowed(3)
+    publish(world, 8)
+    assert numbers(client) == {1, 2, 3}
+    client.tell(Received("s", 2))
+    world.run_s(1)
+    assert numbers(client) == {1, 2, 3, 4, 5}
+    # Nobody has received what was not sent.
+    client.tell(Received("s", 1_000))
+    world.run_s(1)
+    assert numbers(client) == set(range(1, 9))
+    client.tell(Received("s", 8))
+    client.received.clear()
+    world.run_s(60)
+    assert client.answers(Delivery) == []
+    client.tell(Acknowledge("s", 4))
+    world.run_s(1)
+    for message in (ClientGone("@a"), ClientBack("@a")):
+        world.world.tell(world.members[0], message, sender=HOST)
+    world.run_s(1)
+    assert numbers(client) == {5, 6, 7}
+
+
+@given(st.data())
+def test_a_window_counts_what_is_neither_received_nor_acknowledged(data: st.DataObject) -> None:
+    """Against sets of numbers, whatever is said in which order."""
+    queue = Queue("@a")
+    sent: set[int] = set()
+    received = acknowledged = 0
+    for _ in range(data.draw(st.integers(0, 30))):
+        step = data.draw(st.sampled_from(("put", "send", "receive", "acknowledge", "begin")))
+        number = data.draw(st.integers(0, queue.last + 2))
+        if step == "put":
+            queue.put(Queued("@a", "s", queue.last + 1, "/s", "i", "e", None, "", None))
+        elif step == "send":
+            entry = queue.next_within(10**9, 10**9)
+            if entry is not None:
+                queue.sent(entry)
+                sent.add(entry.number)
+        elif step == "receive":
+            queue.receive(number)
+            run = [one for one in range(acknowledged + 1, number + 1) if one not in sent]
+            received = max(received, min([number, queue.last, *(one - 1 for one in run)]))
+        elif step == "acknowledge":
+            number = min(number, queue.last)
+            queue.acknowledge(number)
+            acknowledged = max(acknowledged, number)
+        else:
+            queue.begin()
+            sent, received = set(), 0
+        waiting = list(range(acknowledged + 1, queue.last + 1))
+        assert list(queue.waiting) == waiting
+        under_way = [one for one in waiting if one in sent and one > received]
+        assert queue.under_way == len(under_way)
+        kept = queue.size_bytes - queue.unsent_bytes - queue.received_bytes
+        assert kept == len(under_way)

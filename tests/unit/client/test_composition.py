@@ -57,6 +57,8 @@ def test_the_media_type_follows_from_the_data(
         (b"", None, {"source": "a b"}, "source"),
         ("\ud800", None, {}, "data"),
         (b"", None, {"id": ""}, "id"),
+        (b"", None, {"data_base64": "x"}, "'data_base64'"),
+        (b"", None, {"specversion": "0.3"}, "specversion"),
     ],
 )
 def test_what_is_wrong_is_named(
@@ -103,6 +105,11 @@ def test_a_whole_event_stands_for_itself(publication: Publication) -> None:
     same, file = compose(publication, {"type": None})
     assert same == publication
     assert file is None
+
+
+def test_data_is_no_attribute() -> None:
+    with pytest.raises(BadInput, match="data: is not an attribute"):
+        compose(b"", {"type": "t", "data": "x"})
 
 
 def test_an_event_without_a_type_or_with_two_is_refused() -> None:

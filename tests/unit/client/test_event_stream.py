@@ -58,6 +58,12 @@ def test_a_message_without_a_number_does_not_have_that_of_the_one_before() -> No
     assert messages == [Message("a", "4"), Message("b", None)]
 
 
+def test_an_identifier_alone_is_no_message_and_is_remembered() -> None:
+    stream = EventStream()
+    assert stream.feed(b"id: 4\ndata: a\n\nid: ousted\n\n") == [Message("a", "4")]
+    assert stream.last_id == "ousted"
+
+
 def test_the_time_to_wait_is_remembered() -> None:
     stream = EventStream()
     stream.feed(b"retry: 1500\nretry: soon\n\n")

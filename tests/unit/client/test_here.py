@@ -26,10 +26,22 @@ def test_the_overlay_of_this_machine_is_found(state: Path) -> None:
 
 def test_what_is_given_counts_most(state: Path) -> None:
     environment = {"DISTRIBUTARY_URL": "https://b.example/x/", "DISTRIBUTARY_TOKEN": "b"}
-    assert find_gateway("https://a.example", "a", state=state, environment=environment) == Address(
-        "https://a.example", "a"
-    )
-    assert find_gateway(state=state, environment=environment) == Address("https://b.example/x", "b")
+    given = find_gateway("https://a.example", "a", state=state, environment=environment)
+    assert given == Address("https://a.example", "a")
+    assert find_gateway(environment=environment) == Address("https://b.example/x", "b")
+    # A folder that is named has a gateway and a token of its own.
+    assert find_gateway(state=state, environment=environment) == Address(HERE, "of-here")
+
+
+def test_a_token_of_the_environment_goes_to_the_overlay_here(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = state / "distributary"
+    home.mkdir()
+    (state / "operator.json").rename(home / "operator.json")
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    assert find_gateway(environment={"DISTRIBUTARY_TOKEN": "mine"}) == Address(HERE, "mine")
+    assert find_gateway(environment={}) == Address(HERE, "of-here")
 
 
 def test_the_token_of_this_machine_goes_nowhere_else(state: Path) -> None:

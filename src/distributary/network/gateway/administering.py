@@ -13,7 +13,7 @@ from litestar.params import Parameter
 from distributary.errors import BadInput
 from distributary.network.gateway.authentication import Asked, Here, needs
 from distributary.network.gateway.erasure import Erased, erase
-from distributary.network.gateway.problems import ANSWERS, Problem
+from distributary.network.gateway.problems import ANSWERS, DOCUMENT_BYTES_MAX, Problem
 from distributary.network.gateway.protection import DETAIL
 from distributary.network.gateway.tokens import Access, Scope
 
@@ -88,7 +88,13 @@ def _administered(access: Access, tenant: str | None) -> str:
     return meant
 
 
-@post("/tokens", guards=[needs("admin")], responses=ANSWERS, summary="Make a token")
+@post(
+    "/tokens",
+    guards=[needs("admin")],
+    responses=ANSWERS,
+    request_max_body_size=DOCUMENT_BYTES_MAX,
+    summary="Make a token",
+)
 async def create_token(request: Asked, gateway: Here, data: TokenAsked) -> TokenTold:
     """Make a token, which is told this once."""
     tenant = _administered(request.user, data.tenant)

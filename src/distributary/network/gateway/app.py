@@ -89,9 +89,9 @@ def application(gateway: Gateway, pages: Pages = NO_PAGES) -> Litestar:
         openapi_config=OpenAPIConfig(
             title="distributary",
             version=distributary.__version__,
-            # All of it is served here: nothing is asked of anybody else's machines.
+            # `watching` serves it, with what cannot be told from the routes.
             openapi_router=Router(
-                "/docs", route_handlers=[], opt={PUBLIC: True}, include_in_schema=False
+                "/schema", route_handlers=[], opt={PUBLIC: True}, include_in_schema=False
             ),
             render_plugins=[JsonRenderPlugin(path="/openapi.json")],
         ),

@@ -24,7 +24,17 @@ from distributary.network.gateway.protection import AUTHENTICATED, FOREIGN
 from distributary.network.gateway.sessions import cookie_of, csrf_of
 from distributary.network.gateway.tokens import Access, Scope
 
-__all__ = ["PUBLIC", "SESSION", "Asked", "Authentication", "Here", "Socket", "needs", "owner_of"]
+__all__ = [
+    "PUBLIC",
+    "SESSION",
+    "Asked",
+    "Authentication",
+    "Here",
+    "Socket",
+    "check_operator",
+    "needs",
+    "owner_of",
+]
 
 Asked: TypeAlias = Request[Access, str, Any]
 """A request, with what its token permits."""
@@ -109,6 +119,12 @@ def needs(
             raise Problem(HTTPStatus.FORBIDDEN, f"the token does not have the scope {scope}")
 
     return guard
+
+
+def check_operator(access: Access) -> None:
+    """Raise a problem unless somebody may see and change what is everybody's."""
+    if not access.is_operator:
+        raise Problem(HTTPStatus.FORBIDDEN, "needs the scope admin of the first tenant")
 
 
 def owner_of(access: Access) -> Owner:

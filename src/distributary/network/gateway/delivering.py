@@ -7,6 +7,7 @@ from http import HTTPStatus
 
 import msgspec
 from litestar import Response, get, post
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.response import Stream
 
 from distributary.broker.client import Ended, Updated
@@ -21,7 +22,7 @@ from distributary.network.gateway.deliveries import (
 )
 from distributary.network.gateway.feeds import Connection, Ousted
 from distributary.network.gateway.gateway import Gateway
-from distributary.network.gateway.problems import ANSWERS, Problem
+from distributary.network.gateway.problems import ANSWERS, DOCUMENT_BYTES_MAX, Problem
 from distributary.network.gateway.subscribing import Name, held_of
 
 __all__ = ["DELIVERY_ROUTES"]
@@ -42,7 +43,7 @@ class Acknowledgement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @get(
     "/subscriptions/{name:str}/events",
     guards=[needs("subscribe")],
-    responses=ANSWERS,
+    responses={**ANSWERS, 204: ResponseSpec(None, description="Another connection took over")},
     summary="Get events",
     description=(
         "Server-sent events; `id:` is the number of a delivery, `data:` a structured CloudEvent. "
@@ -109,6 +110,7 @@ async def _server_sent(gateway: Gateway, connection: Connection) -> AsyncIterato
     status_code=HTTPStatus.NO_CONTENT,
     guards=[needs("subscribe")],
     responses=ANSWERS,
+    request_max_body_size=DOCUMENT_BYTES_MAX,
     summary="Acknowledge events",
 )
 async def acknowledge(request: Asked, gateway: Here, name: Name, data: Acknowledgement) -> None:

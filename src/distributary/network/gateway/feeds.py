@@ -88,6 +88,7 @@ class Connection:
         """Note that something was written."""
         if isinstance(message, Delivery | Undeliverable):
             self.written = message.number
+            self.feed.delivered()
             self.feed.client.take(self.feed.name, message.number)
             if not self._explicit:
                 now = asyncio.get_running_loop().time()
@@ -201,6 +202,10 @@ class Feed:
         self.client.come_back()
         self.connection = Connection(self, first, explicit=explicit, peer=peer)
         return self.connection
+
+    def delivered(self) -> None:
+        """Count something that was written."""
+        self._feeds.gateway.metrics.delivered.inc()
 
     async def acknowledge(self, number: int) -> None:
         """Take word that everything up to a number has arrived, whoever is connected."""

@@ -21,6 +21,7 @@ from distributary.network.gateway.directory import Directory, Owner
 from distributary.network.gateway.feeds import Feeds
 from distributary.network.gateway.limits import Limits
 from distributary.network.gateway.members import Members
+from distributary.network.gateway.metrics import Metrics
 from distributary.network.gateway.objects import Objects
 from distributary.network.gateway.publishers import Publishers
 from distributary.network.gateway.pulse import Pulse
@@ -81,6 +82,7 @@ class Gateway:
         self.objects = Objects(self)
         self.feeds = Feeds(self)
         self.pulse = Pulse(self)
+        self.metrics = Metrics(self)
         self._tasks: set[asyncio.Task[Any]] = set()
         self.spawn(self._look())
 

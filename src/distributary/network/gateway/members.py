@@ -6,9 +6,11 @@ import asyncio
 import random
 from collections.abc import Sequence
 from contextlib import suppress
+from http import HTTPStatus
 from typing import Any
 
 from distributary.network.client import ClientGate
+from distributary.network.gateway.problems import Problem
 from distributary.network.requests import GetStatus, StatusTold
 from distributary.network.transfers import TransferFailed, ask
 
@@ -43,8 +45,14 @@ class Members:
         await self._looked.wait()
 
     def choose(self) -> str:
-        """Return a broker to be at home with; one that answers, if there is any."""
-        return random.choice(self.alive or list(self.status))
+        """Return a broker to be at home with, or raise a problem if nobody answers."""
+        if not self.alive:
+            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "no broker answers", retry_s=1.0)
+        return random.choice(self.alive)
+
+    def is_away(self, broker: str) -> bool:
+        """Whether a broker has not answered lately."""
+        return self.status.get(broker) is None
 
     async def ask_all(self) -> dict[str, dict[str, Any] | None]:
         """Return how everybody is now."""

@@ -13,7 +13,7 @@ from litestar import get, post
 from litestar.params import Parameter
 from litestar.response import Stream
 
-from distributary.network.gateway.authentication import Asked, Here, needs
+from distributary.network.gateway.authentication import Asked, Here, check_operator, needs
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.problems import ANSWERS, Problem
 from distributary.network.gateway.tokens import Access
@@ -104,15 +104,10 @@ async def get_streams(request: Asked, gateway: Here) -> dict[str, Any]:
     return {"streams": await _rows(gateway, "streams", _tenant(request.user))}
 
 
-def _check_operator(access: Access) -> None:
-    if not access.is_operator:
-        raise Problem(HTTPStatus.FORBIDDEN, "needs the scope admin of the first tenant")
-
-
 @get("/brokers", guards=[needs("admin")], responses=ANSWERS, summary="How brokers are")
 async def get_brokers(request: Asked, gateway: Here) -> dict[str, Any]:
     """Return how each broker is; null of those who do not answer."""
-    _check_operator(request.user)
+    check_operator(request.user)
     await gateway.members.ask_all()
     rows = {row["broker"]: row for row in await _rows(gateway, "broker", None)}
     return {"brokers": {name: rows.get(name) for name in gateway.members.status}}
@@ -126,7 +121,7 @@ async def get_brokers(request: Asked, gateway: Here) -> dict[str, Any]:
 )
 async def get_broker(request: Asked, gateway: Here, broker: Broker) -> dict[str, Any]:
     """Return how a broker is, with its members and what it has measured."""
-    _check_operator(request.user)
+    check_operator(request.user)
     subject = _subject(gateway, broker)
     connection = gateway.gate.connection
     (row,) = await look(connection, subject, "broker")
@@ -150,7 +145,7 @@ def _subject(gateway: Gateway, broker: str) -> str:
 )
 async def drain_broker(request: Asked, gateway: Here, broker: Broker) -> dict[str, Any]:
     """Have a broker leave in good order."""
-    _check_operator(request.user)
+    check_operator(request.user)
     answer = await ask(gateway.gate.connection, _subject(gateway, broker), Drain())
     if isinstance(answer, NotGiven):
         raise TransferFailed(answer.reason, lasting=answer.lasting)

@@ -18,11 +18,22 @@ from distributary.network.client import WasRefused
 from distributary.network.outgoing import ContentGone
 from distributary.network.transfers import TransferFailed
 
-__all__ = ["ANSWERS", "MEDIA_TYPE", "Problem", "ProblemDetail", "answer", "documented"]
+__all__ = [
+    "ANSWERS",
+    "DOCUMENT_BYTES_MAX",
+    "MEDIA_TYPE",
+    "Problem",
+    "ProblemDetail",
+    "answer",
+    "documented",
+]
 
 _log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+
+DOCUMENT_BYTES_MAX = 64 * 2**10
+"""How large a document may be that is read at once."""
 
 
 class ProblemDetail(msgspec.Struct, frozen=True):
@@ -77,6 +88,8 @@ def of(error: BaseException) -> Problem:
         return Problem(
             HTTPStatus.SERVICE_UNAVAILABLE, "no broker has answered in time", retry_s=1.0
         )
+    if isinstance(error, RecursionError):
+        return Problem(HTTPStatus.BAD_REQUEST, "the body: is nested too deeply")
     if isinstance(error, DistributaryError):
         return Problem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), retry_s=1.0)
     _log.error("something is wrong with the gateway itself", exc_info=error)

@@ -75,7 +75,9 @@ async def publish_events(request: Asked, gateway: Here) -> AcceptedEvents:
         check_sizes(events, gateway.content_bytes_max)
         check_sources(request.user, events)
         take(gateway, request.user, len(events), body.size_bytes)
-        accepted = await gateway.publishers.publish(owner_of(request.user), events)
+        with gateway.metrics.publishing.time():
+            accepted = await gateway.publishers.publish(owner_of(request.user), events)
+        gateway.metrics.accepted.inc(len(accepted))
         gateway.audit.published(request.user, len(accepted))
     finally:
         body.close()

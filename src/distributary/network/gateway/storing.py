@@ -8,7 +8,8 @@ from http import HTTPStatus
 from typing import Annotated
 
 import msgspec
-from litestar import MediaType, Response, get, put
+from litestar import Response, get, put
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import Parameter
 from litestar.response import Stream
 
@@ -53,7 +54,7 @@ def _checked(digest: str) -> str:
     "/content/{digest:str}",
     status_code=HTTPStatus.CREATED,
     guards=[needs("publish")],
-    responses=ANSWERS,
+    responses={**ANSWERS, 202: ResponseSpec(Stored, description="A part of it is there")},
     summary="Put content",
     description=(
         "Published later by an event whose `dataref` is `/content/DIGEST`; forgotten after ten "
@@ -106,10 +107,15 @@ def _part(header: str | None, body: Spool, bytes_max: int) -> tuple[int, int]:
 
 @get(
     "/content/{digest:str}",
-    responses=ANSWERS,
+    responses={
+        **ANSWERS,
+        206: ResponseSpec(bytes, description="The range that was asked for"),
+        304: ResponseSpec(None, description="You have it"),
+        416: ResponseSpec(None, description="Nothing is in that range"),
+    },
     summary="Get content",
     description="For who has put it or was sent it, until some time after it is acknowledged.",
-    media_type=MediaType.TEXT,
+    media_type=_OCTETS,
 )
 async def get_content(
     request: Asked, gateway: Here, digest: Digest

@@ -149,8 +149,10 @@ async def _told(gateway: Gateway, owner: Owner, name: str, held: Held) -> Subscr
     document = {**held.document, "filters": held.document.get("filters", [])}
     if held.ended:
         return SubscriptionTold(name, "ended", reason=held.ended, **document)
+    # One that is away is not asked for long: a list may have many of its subscriptions.
+    wait_s = 1.0 if gateway.members.is_away(held.home) else STATUS_S
     try:
-        async with gateway.feeds.using(owner, name, held.home) as feed, asyncio.timeout(STATUS_S):
+        async with gateway.feeds.using(owner, name, held.home) as feed, asyncio.timeout(wait_s):
             status = await feed.client.status(name)
     except TimeoutError:
         return SubscriptionTold(name, "unknown", **document)

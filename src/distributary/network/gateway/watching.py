@@ -6,12 +6,15 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
-from litestar import Request, get
+from litestar import MediaType, Request, Response, get
 
-from distributary.network.gateway.authentication import PUBLIC, Here
-from distributary.network.gateway.problems import Problem, documented
+from distributary.network.gateway.authentication import PUBLIC, Asked, Here, check_operator, needs
+from distributary.network.gateway.documentation import completed, page
+from distributary.network.gateway.problems import ANSWERS, Problem, documented
 
 __all__ = ["WATCHING_ROUTES"]
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -44,8 +47,28 @@ async def ready(gateway: Here) -> Health:
 @get("/openapi.json", opt={PUBLIC: True}, include_in_schema=False)
 async def document(request: Request[Any, Any, Any]) -> dict[str, Any]:
     """Return the document that describes all of this."""
-    return request.app.openapi_schema.to_schema()
+    return completed(request.app.openapi_schema.to_schema())
 
 
-WATCHING_ROUTES = [health, ready, document]
+@get("/docs", opt={PUBLIC: True}, include_in_schema=False, media_type=MediaType.HTML)
+async def documentation(request: Request[Any, Any, Any]) -> Response[str]:
+    """Return the same for people."""
+    text = page(completed(request.app.openapi_schema.to_schema()))
+    return Response(text, media_type=MediaType.HTML, headers={"Content-Security-Policy": _POLICY})
+
+
+@get(
+    "/metrics",
+    guards=[needs("admin")],
+    responses=ANSWERS,
+    summary="Figures for Prometheus",
+    media_type="text/plain; version=0.0.4; charset=utf-8",
+)
+async def metrics(request: Asked, gateway: Here) -> bytes:
+    """Return what is counted."""
+    check_operator(request.user)
+    return gateway.metrics.text()
+
+
+WATCHING_ROUTES = [health, ready, document, documentation, metrics]
 """All of these routes."""

@@ -1,0 +1,290 @@
+"""Connections: where publishing and subscribing begin."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import ssl
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+from distributary.arguments import check_number, check_type
+from distributary.client.composition import compose
+from distributary.client.content import by_reference
+from distributary.client.gateway import Gateway, Observe
+from distributary.client.here import Address, find_gateway
+from distributary.client.publisher import Publisher
+from distributary.client.subscription import Subscription
+from distributary.content.attributes import AttributeValue
+from distributary.content.profile import DeviceProfile
+from distributary.errors import BadInput, LocalMisuse
+
+__all__ = ["PATIENCE_S", "Connection", "Filters", "connect"]
+
+Filters: TypeAlias = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
+"""One filter or several, all of which must hold; a text is an expression of CESQL."""
+
+PATIENCE_S = 60.0
+_FIRST_S = 5.0
+_UNDER_WAY = 256
+
+
+def connect(
+    url: str | None = None,
+    token: str | None = None,
+    *,
+    patience_s: float = PATIENCE_S,
+    clear_text: bool = False,
+    tls: ssl.SSLContext | None = None,
+) -> Connection:
+    """Return a connection to a gateway, for `async with`.
+
+    Parameters
+    ----------
+    url, token
+        The gateway, and who we are to it. Unless given, `DISTRIBUTARY_URL` and
+        `DISTRIBUTARY_TOKEN` say it, or it is what `distributary up` runs on this machine.
+    patience_s
+        How long to try again what fails for now, `math.inf` for ever.
+    clear_text
+        Whether a token may go to another machine in clear text.
+    tls
+        Whom to believe, if not those whom this machine believes.
+    """
+    check_number("patience_s", patience_s, positive=True, most=math.inf)
+    address = find_gateway(url, token, clear_text=clear_text)
+    return Connection(address, patience_s=patience_s, tls=tls)
+
+
+class Connection:
+    """A connection to a gateway; made by `connect`."""
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        patience_s: float,
+        tls: ssl.SSLContext | None = None,
+        observe: Observe | None = None,
+    ) -> None:
+        self._address = address
+        self._patience_s = patience_s
+        self._tls = tls
+        self._observe = observe
+        self._open: tuple[Gateway, Publisher] | None = None
+        self._subscriptions: set[Subscription] = set()
+
+    @property
+    def url(self) -> str:
+        """Where the gateway is."""
+        return self._address.url
+
+    async def __aenter__(self) -> Connection:
+        gateway = Gateway(
+            self._address, patience_s=self._patience_s, tls=self._tls, observe=self._observe
+        )
+        try:
+            # A wrong address is noticed now, not after a minute of patience.
+            await gateway.ask("GET", "/health", patience_s=min(_FIRST_S, self._patience_s))
+        except BaseException:
+            await gateway.close()
+            raise
+        self._open = gateway, Publisher(gateway)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        gateway, publisher = self._opened
+        self._open = None
+        for subscription in list(self._subscriptions):
+            await subscription.close()
+        await publisher.close()
+        await gateway.close()
+
+    @property
+    def _opened(self) -> tuple[Gateway, Publisher]:
+        if self._open is None:
+            raise LocalMisuse("the connection is not open; hint: use it inside of `async with`")
+        return self._open
+
+    # Publishing.
+
+    async def publish(
+        self,
+        data: object = None,
+        /,
+        *,
+        type: str | None = None,
+        source: str | None = None,
+        media_type: str | None = None,
+        **attributes: AttributeValue | None,
+    ) -> tuple[str, str]:
+        """Publish an event; return its `source` and `id` when it is stored.
+
+        Several at once go over one connection without waiting for each other, in the order in
+        which they were called.
+
+        Parameters
+        ----------
+        data
+            Bytes, a text, the `Path` of a file, or any other JSON value; or a `Publication`,
+            which has its attributes already.
+        type
+            What kind of event it is.
+        source
+            Where it comes from, `/client` unless given.
+        media_type
+            The format of the data, if it does not follow from what it is.
+        attributes
+            `id`, `subject`, `time` and extensions. The same `source` and `id` again is the same
+            event, and delivered once.
+        """
+        gateway, publisher = self._opened
+        said = {"type": type, "source": source, "datacontenttype": media_type, **attributes}
+        publication = await by_reference(gateway, *compose(data, said))
+        await publisher.publish(publication)
+        return publication.identity
+
+    async def publish_all(
+        self,
+        items: Iterable[object] | AsyncIterable[object],
+        /,
+        *,
+        type: str | None = None,
+        source: str | None = None,
+        media_type: str | None = None,
+        **attributes: AttributeValue | None,
+    ) -> int:
+        """Publish an event for every item, in order and many at once; return how many.
+
+        Each item goes as soon as it is there. The first that is refused ends it.
+
+        Parameters
+        ----------
+        items
+            The data of each event; see `publish` for this and the rest.
+        """
+        gateway, publisher = self._opened
+        said = {"type": type, "source": source, "datacontenttype": media_type, **attributes}
+        room = asyncio.Semaphore(_UNDER_WAY)
+        count = 0
+
+        async def send(publication: Any) -> None:
+            try:
+                await publisher.publish(publication)
+            finally:
+                room.release()
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                async for item in _each(items):
+                    publication = await by_reference(gateway, *compose(item, said))
+                    await room.acquire()
+                    group.create_task(send(publication))
+                    count += 1
+        except BaseExceptionGroup as group_of:
+            raise group_of.exceptions[0] from None
+        return count
+
+    # Subscribing.
+
+    def subscribe(
+        self,
+        filters: Filters = (),
+        *,
+        accept: Sequence[str] | str | None = None,
+        screen: str | None = None,
+        bandwidth_kbps: float | None = None,
+        tolerance: Mapping[str, Any] | None = None,
+        config: Mapping[str, Any] | None = None,
+        id: str | None = None,
+        keep: bool = False,
+    ) -> Subscription:
+        """Return a subscription, for `async for` and perhaps `async with` around it.
+
+        Parameters
+        ----------
+        filters
+            What to get: expressions of CESQL as texts, or filters of any dialect, all of which
+            must hold. Without any, everything.
+        accept, screen, bandwidth_kbps
+            What the device can use: media types, best first or with q-values; `390x844`; the
+            bandwidth of its connection. Without any, events come as they were published.
+        tolerance
+            How far a copy of a stream may be off, as in
+            `{"value": "/price", "divergence": "absolute", "amount": 0.5}`.
+        config
+            `expires`, `queue_bytes`, `queue_s`.
+        id
+            A subscription that there is, to go on with; nothing else may be said then.
+        keep
+            Whether the subscription stays when it is left, so that `id` can go on with it. One
+            that is not kept ends, and what it has not acknowledged ends with it.
+        """
+        gateway, _ = self._opened
+        profile = _profile(accept, screen, bandwidth_kbps)
+        request: dict[str, Any] = {"filters": _filters(filters)}
+        for name, value in (("profile", profile), ("tolerance", tolerance), ("config", config)):
+            if value is not None:
+                request[name] = dict(value)
+        if id is not None:
+            if request != {"filters": []}:
+                raise BadInput("id", "names a subscription that says already what it wants")
+            made = Subscription(gateway, None, id=id, keep=True)
+        else:
+            made = Subscription(gateway, request, keep=keep)
+        self._subscriptions.add(made)
+        return made
+
+    async def subscriptions(self) -> list[dict[str, Any]]:
+        """Return the subscriptions that there are of ours, with how far they are."""
+        answer = json.loads((await self._opened[0].ask("GET", "/subscriptions")).content)
+        return list(answer["subscriptions"])
+
+    async def brokers(self) -> dict[str, dict[str, Any] | None]:
+        """Return how each broker is, None of those who do not answer; for operators."""
+        answer = json.loads((await self._opened[0].ask("GET", "/brokers")).content)
+        return dict(answer["brokers"])
+
+    async def unsubscribe(self, id: str) -> None:
+        """End a subscription, and forget what waits for it."""
+        await self._opened[0].ask("DELETE", f"/subscriptions/{quote(id, safe='')}")
+
+
+async def _each(items: Iterable[object] | AsyncIterable[object]) -> AsyncIterator[object]:
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item
+
+
+def _filters(filters: Filters) -> list[Mapping[str, Any]]:
+    several = [filters] if isinstance(filters, str | Mapping) else filters
+    check_type("filters", several, Sequence)
+    made: list[Mapping[str, Any]] = []
+    for at, one in enumerate(several):
+        check_type(f"filters[{at}]", one, str, Mapping)
+        made.append({"sql": one} if isinstance(one, str) else one)
+    return made
+
+
+def _profile(
+    accept: Sequence[str] | str | None, screen: str | None, bandwidth_kbps: float | None
+) -> dict[str, Any] | None:
+    if accept is None and screen is None and bandwidth_kbps is None:
+        return None
+    said = {
+        "accept": "*/*" if accept is None else accept if isinstance(accept, str) else list(accept),
+        "screen": screen,
+        "bandwidth_kbps": bandwidth_kbps,
+    }
+    return DeviceProfile.parse({k: v for k, v in said.items() if v is not None}).document()
