@@ -28,10 +28,11 @@ def gateway(
     Every setting can be given by the environment too: DISTRIBUTARY_GATEWAY_PORT is `port` in
     the table [gateway].
     """
+    from distributary.console.pages import PAGES
     from distributary.network.gateway.config import read_gateway_config
     from distributary.network.gateway.process import run_gateway
     from distributary.network.process import log_to_stderr
 
     read = read_gateway_config(config, os.environ)
     log_to_stderr(read.gateway.name)
-    return run_gateway(read)
+    return run_gateway(read, pages=PAGES)

@@ -117,7 +117,7 @@ export function doing(work) {
     try {
       await work(event);
     } catch (error) {
-      toast(error.message, true);
+      if (error.name !== "AbortError") toast(error.message, true);
     } finally {
       if (button instanceof HTMLButtonElement) button.disabled = false;
     }

@@ -16,6 +16,17 @@ export const isOperator = () => may("admin") && session.tenant === "";
 
 /** Asks for something; returns the response, or raises what the gateway says is wrong. */
 export async function ask(path, options = {}) {
+  try {
+    return await asked(path, options);
+  } catch (error) {
+    if (error.status !== 403 || !error.message.startsWith("X-CSRF-Token")) throw error;
+    // Somebody has logged in anew in another tab.
+    await logIn();
+    return asked(path, options);
+  }
+}
+
+async function asked(path, options) {
   const headers = { ...options.headers };
   if (options.method && options.method !== "GET" && session?.csrf) headers["X-CSRF-Token"] = session.csrf;
   let response;
@@ -36,7 +47,8 @@ export async function ask(path, options = {}) {
   throw new Problem(response.status, detail);
 }
 
-export const get = async (path, options) => (await ask(path, options)).json();
+/** Returns what JSON says; `leaving`, if given, is the controller that ends it. */
+export const get = async (path, leaving) => (await ask(path, leaving ? { signal: leaving.signal } : {})).json();
 
 export function send(method, path, body, options = {}) {
   const type = options.type ?? "application/json";
@@ -48,6 +60,7 @@ export async function logIn() {
 }
 
 const RECENT_MAX = 10_000;
+const PLANNED_MS = 8000;
 
 /** What happens now, for all views: they listen, and see what came before they did. */
 class Live extends EventTarget {
@@ -56,14 +69,28 @@ class Live extends EventTarget {
   moves = [];
   history = [];
   connected = false;
+  #source = null;
 
   start() {
+    // Browsers have few connections for all tabs together: nobody looks at what is hidden.
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.#stop() : this.#listen()));
+    if (!document.hidden) this.#listen();
+  }
+
+  #stop() {
+    this.#source?.close();
+    this.#source = null;
+  }
+
+  #listen() {
+    this.#stop();
     const source = new EventSource("/live");
+    this.#source = source;
     source.onopen = () => this.#connect(true);
     source.onerror = () => {
       this.#connect(false);
       // Browsers give up when they are refused, as while a gateway starts.
-      if (source.readyState === EventSource.CLOSED) setTimeout(() => this.start(), 2000);
+      if (source.readyState === EventSource.CLOSED) setTimeout(() => source === this.#source && this.#listen(), 2000);
     };
     source.addEventListener("state", (event) => {
       this.state = JSON.parse(event.data);
@@ -86,6 +113,23 @@ class Live extends EventTarget {
     if (!fresh.length) return;
     this.publications = [...fresh, ...this.publications].sort((a, b) => b.at_ns - a.at_ns).slice(0, RECENT_MAX);
     this.#tell("publications", fresh);
+  }
+
+  /** Waits until a publication is planned; returns false if that does not happen. */
+  planned({ source, id }, signal) {
+    const is = (one) => one.source === source && one.id === id;
+    if (this.publications.some(is)) return Promise.resolve(true);
+    return new Promise((done) => {
+      const end = (found) => {
+        clearTimeout(timer);
+        this.removeEventListener("publications", look);
+        done(found);
+      };
+      const look = (event) => event.detail.some(is) && end(true);
+      const timer = setTimeout(() => end(false), PLANNED_MS);
+      this.addEventListener("publications", look);
+      signal.addEventListener("abort", () => end(false));
+    });
   }
 
   #connect(connected) {

@@ -26,7 +26,7 @@ function line(name, row, load, chosen, drain) {
     h("td", {}, h("span", { class: "meter" }, h("i", { style: { width: percent(Math.min(1, load)).replace(" ", ""), "--load": load } })), percent(load)),
     h("td", { class: "right" }, count(row.queued), h("span", { class: "soft small" }, ` ${bytes(row.queued_bytes)}`)), h("td", { class: "right" }, count(row.outbox)), h("td", { class: "right" }, count(row.owed)),
     h("td", { class: "right" }, count(row.converting)), h("td", { class: "right" }, bytes(row.journal_bytes)), h("td", { class: "right" }, bytes(row.room_bytes)), h("td", {}, errors(row)),
-    h("td", {}, h("span", { class: "soft small" }, `${row.version} · ${duration(row.up_s)} · ${bytes(row.memory_bytes)}`))];
+    h("td", {}, h("span", { class: "soft small" }, `${row.version} · ${duration(row.up_s)} · ${bytes(row.memory_bytes)} · ${row.pid}`))];
   return h("tr", { class: name === chosen ? "new" : null }, h("th", { scope: "row", class: "mono" }, name), h("td", {}, h("span", { class: `badge ${state[0]}` }, state[1])), cells,
     h("td", { class: "right" }, row && !row.draining ? h("button", { type: "button", class: "plain", "data-key": name, "aria-label": `Drain broker ${name}`, onclick: doing(() => drain(name)) }, "Drain") : null));
 }
@@ -65,7 +65,7 @@ function tokens() {
 
 export function enter(main, query) {
   const body = h("tbody");
-  const heads = ["Broker", "State", "Load", "Waiting", "Outbox", "Owed", "Converting", "Journal", "Disk left", "Errors", "Version, up, memory"];
+  const heads = ["Broker", "State", "Load", "Waiting", "Outbox", "Owed", "Converting", "Journal", "Disk left", "Errors", "Version, up, memory, process"];
   const right = new Set(["Waiting", "Outbox", "Owed", "Converting", "Journal", "Disk left"]);
   show(main, h("h1", {}, "Operations"), h("p", { class: "lead" }, "Brokers keep what they accepted in a journal until it is acknowledged. A drained broker gives its clients to others, then leaves; nothing is lost."),
     isOperator() ? h("section", { class: "card", "aria-labelledby": "brokers" }, h("h2", { id: "brokers" }, "Brokers"),

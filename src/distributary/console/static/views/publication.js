@@ -100,16 +100,16 @@ export function enter(main, query) {
   show(main, h("h1", { class: "wrap" }, `${query.get("source")} `, h("span", { class: "soft" }, query.get("id"))), place);
   const leaving = new AbortController();
   (async () => {
-    for (let turn = 0; ; turn += 1) {
-      try {
-        const plan = await get(`/plans?${query}`, { signal: leaving.signal });
-        return show(place, details(plan));
-      } catch (error) {
-        if (error.name === "AbortError") return undefined;
-        // It may be on its way to its root.
-        if (error.status !== 404 || turn >= 10) return show(place, h("p", { class: "empty" }, error.status === 404 ? "No broker remembers a plan of this publication: nobody's filter matched, or it was long ago." : error.message));
-      }
-      await new Promise((done) => setTimeout(done, 500));
+    const look = () => get(`/plans?${query}`, leaving);
+    try {
+      // It may be on its way to its root.
+      show(place, details(await look().catch(async (error) => {
+        if (error.status === 404 && (await live.planned(Object.fromEntries(query), leaving.signal))) return look();
+        throw error;
+      })));
+    } catch (error) {
+      if (leaving.signal.aborted) return;
+      show(place, h("p", { class: "empty" }, error.status === 404 ? "No broker remembers a plan of this publication: nobody's filter matched, or it was long ago." : error.message));
     }
   })();
   return () => leaving.abort();

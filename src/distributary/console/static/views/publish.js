@@ -1,11 +1,10 @@
 // Publish: a file that is dropped, or an event that is written; and its way through the overlay.
 
 import { bytes, doing, h, publicationLink, show } from "../dom.js";
-import { ask, get } from "../gateway.js";
+import { ask, get, live } from "../gateway.js";
 import { details } from "./publication.js";
 
 const TYPES = { pdf: "application/pdf", txt: "text/plain;charset=utf-8", md: "text/markdown", html: "text/html", svg: "image/svg+xml", json: "application/json", wav: "audio/wav", mp4: "video/mp4", jpg: "image/jpeg", jpeg: "image/jpeg", png: "image/png" };
-const TRIES = 40;
 
 function guessed(file) {
   return file.type || TYPES[file.name.split(".").at(-1).toLowerCase()] || "application/octet-stream";
@@ -16,7 +15,7 @@ const header = (text) => text.replace(/[^\x21\x23\x24\x26-\x7e]/gu, (one) => enc
 
 export function enter(main) {
   let file = null;
-  let over = false;
+  const leaving = new AbortController();
   const field = (id, label, value, more) => {
     const input = h("input", { id, value, ...more });
     return { input, element: h("div", { class: "field" }, h("label", { for: id }, label), input) };
@@ -51,17 +50,12 @@ export function enter(main) {
     await ask("/events", { method: "POST", body: file ?? text.value, headers: { ...headers, "Content-Type": format.input.value } });
     const took = Math.round(performance.now() - began);
     show(outcome, h("section", { class: "card" }, h("div", { class: "row spread" }, h("h2", {}, "Published"), h("a", { href: publicationLink(name) }, "Link to this publication")), h("p", { role: "status" }, `Stored by a broker after ${took} ms; now on its way…`)));
-    for (let turn = 0; turn < TRIES && !over; turn += 1) {
-      try {
-        const plan = await get(`/plans?${new URLSearchParams(name)}`);
-        if (!over) show(outcome, h("section", { class: "card" }, h("div", { class: "row spread" }, h("h2", {}, "Published and sent"), h("a", { href: publicationLink(name) }, "Link to this publication"))), details(plan));
-        return;
-      } catch (error) {
-        if (error.status !== 404) throw error;
-      }
-      await new Promise((done) => setTimeout(done, 250));
+    if (await live.planned(name, leaving.signal)) {
+      const plan = await get(`/plans?${new URLSearchParams(name)}`, leaving);
+      show(outcome, h("section", { class: "card" }, h("div", { class: "row spread" }, h("h2", {}, "Published and sent"), h("a", { href: publicationLink(name) }, "Link to this publication"))), details(plan));
+    } else if (!leaving.signal.aborted) {
+      show(outcome, h("section", { class: "card" }, h("h2", {}, "Published"), h("p", {}, "It is stored. Nobody's filter matched, so that there was nothing to send. ", h("a", { href: "#/subscriptions" }, "Subscribe"), " and publish again.")));
     }
-    if (!over) show(outcome, h("section", { class: "card" }, h("h2", {}, "Published"), h("p", {}, "It is stored. Nobody's filter matched, so that there was nothing to send. ", h("a", { href: "#/subscriptions" }, "Subscribe"), " and publish again.")));
   }
 
   show(main, h("h1", {}, "Publish"), h("p", { class: "lead" }, "Once, in one format. Whoever has a filter that matches gets it, each in a format of its own."),
@@ -70,7 +64,5 @@ export function enter(main) {
         h("div", {}, drop, h("p", { class: "soft", style: { "text-align": "center", margin: ".6rem 0" } }, "or write"), h("div", { class: "field" }, h("label", { for: "text" }, "Content"), text)),
         h("div", {}, h("div", { class: "fields" }, type.element, source.element, id.element, subject.element), format.element, h("button", { type: "submit" }, "Publish")))),
     h("div", { style: { "margin-top": "1rem" } }, outcome));
-  return () => {
-    over = true;
-  };
+  return () => leaving.abort();
 }

@@ -56,7 +56,7 @@ function form(made) {
     const own = ++turn;
     let problem = null;
     try {
-      await send("POST", "/subscriptions/check", wanted());
+      ({ problem } = await (await send("POST", "/subscriptions/check", wanted())).json());
     } catch (error) {
       problem = error.message;
     }
@@ -82,36 +82,58 @@ function form(made) {
   return element;
 }
 
-/** Events of one subscription for as long as it is looked at. */
+const OUSTED = 4000;
+const ENDED = 4001;
+const AGAIN_MS = 1000;
+
+/** Events of one subscription for as long as it is looked at; what was shown is acknowledged. */
 class Feed {
   constructor(id, place, told) {
     this.id = id;
     this.place = place;
     this.told = told;
-    this.last = null;
+    for (const one of received.filter((each) => each.subscription === id).reverse()) this.show(one);
     this.resume();
   }
 
   resume() {
-    if (this.source) return;
-    this.source = new EventSource(`/subscriptions/${encodeURIComponent(this.id)}/events`);
-    this.source.onopen = () => this.told("delivering");
-    this.source.onerror = () => this.told(this.source?.readyState === EventSource.CLOSED ? "taken over by another connection, or over" : "reconnecting");
-    this.source.onmessage = (message) => this.take(JSON.parse(message.data), message.lastEventId);
-    this.source.addEventListener("ended", () => this.told("ended"));
+    const address = new URL(`/subscriptions/${encodeURIComponent(this.id)}/events`, location.href);
+    address.protocol = address.protocol.replace("http", "ws");
+    // A WebSocket, as browsers have only six connections for all server-sent events of all tabs.
+    const socket = new WebSocket(address, "cloudevents.json");
+    this.socket = socket;
+    socket.onopen = () => this.told("delivering");
+    socket.onmessage = (message) => this.take(JSON.parse(message.data));
+    socket.onclose = ({ code, reason }) => {
+      if (this.socket !== socket) return;
+      if (code === OUSTED || code === ENDED) this.told(reason);
+      else {
+        this.told("reconnecting");
+        setTimeout(() => this.socket === socket && this.resume(), AGAIN_MS);
+      }
+    };
   }
 
-  take(event, number) {
-    received.unshift({ event, number });
+  take(event) {
+    // Versions of stream objects have numbers of their own, as texts, and need no answer.
+    const number = typeof event.sequence === "number" ? event.sequence : null;
+    const one = { subscription: this.id, event, number };
+    received.unshift(one);
     received.length = Math.min(received.length, 500);
+    this.show({ ...one, fresh: true });
+    if (number !== null) this.socket.send(JSON.stringify({ ack: number }));
+  }
+
+  show(one) {
     this.place.querySelector(".empty")?.remove();
-    this.place.prepend(delivery(event, { number, fresh: true }));
+    this.place.prepend(delivery(one.event, one));
     while (this.place.children.length > CARDS) this.place.lastChild.remove();
   }
 
   pause() {
-    this.source?.close();
-    this.source = null;
+    const socket = this.socket;
+    this.socket = null;
+    socket?.close();
     this.told("paused: what comes is kept for you");
   }
 }
