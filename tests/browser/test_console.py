@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from tests.browser.browsers import Tab, opened_browser
-from tests.live.gateways import Http, event
+from tests.live.gateways import Http, Stream, event
 from tests.live.overlays import RunningOverlay, running_overlay
 
 pytestmark = pytest.mark.slow
@@ -143,6 +144,53 @@ def test_a_document_is_published_and_arrives_as_picture_and_as_text(
     assert other.violations() == []
     other.page.goto(f"{other.http.url}/console#/")
     other.page.wait_for_selector(".feed .title:has-text('number one')")
+
+
+def watched(http: Http, kind: str, path: str = "/live") -> dict[str, Any]:
+    """The first event of a kind among what happens now."""
+    headers = {"authorization": f"Bearer {http.token}"}
+    with httpx.stream("GET", f"{http.url}{path}", headers=headers, timeout=30) as response:
+        stream = Stream(response)
+        while True:
+            (sent,) = stream.take(1)
+            if sent.kind == kind:
+                return sent.event
+
+
+def test_what_happens_is_summed_up_for_operators_alone(http: Http, overlay: RunningOverlay) -> None:
+    """Follows the document above, which was converted and planned."""
+    state = watched(http, "state")
+    assert {one["broker"] for one in state["brokers"]} == {*overlay.brokers}
+    assert {one["state"] for one in state["brokers"]} == {"up"}
+    assert len(state["links"]) == 3
+    assert all(one["delay_ms"] > 0 for one in state["links"])
+    assert state["subscriptions"] >= 2
+    saved = state["saved"]
+    assert saved["plans"] >= 1
+    assert 0 < saved["cost"] <= min(saved["all-in-root"], saved["all-in-leaves"])
+    tenant = {"name": "north", "tenant": "north", "scopes": ["publish", "subscribe", "admin"]}
+    token = http.post("/tokens", json=tenant).json()["token"]
+    headers = {"authorization": f"Bearer {token}"}
+    with httpx.stream("GET", f"{http.url}/live", headers=headers, timeout=30) as response:
+        # A comment a second, and nothing else: what others publish is not for it.
+        lines = [line for line, _ in zip(response.iter_lines(), range(6), strict=False)]
+    assert {*lines} == {":", ""}
+
+
+def test_a_subscription_is_checked_without_being_made(http: Http) -> None:
+    before = http.get("/subscriptions").json()
+    for document, place in (
+        ({"filters": [{"sql": "type = 'a' AND"}]}, "filters[0]"),
+        ({"filters": [{"exactly": {"type": "a"}}]}, "exactly"),
+        ({"filters": [], "tolerance": {"amount": -1}}, "tolerance"),
+        ({}, "filters"),
+    ):
+        assert place in http.post("/subscriptions/check", json=document).json()["problem"]
+    good = http.post("/subscriptions/check", json={"filters": [{"sql": "type = 'a'"}]})
+    assert (good.status_code, good.json()) == (200, {"problem": None})
+    assert [one["id"] for one in http.get("/subscriptions").json()["subscriptions"]] == [
+        one["id"] for one in before["subscriptions"]
+    ]
 
 
 def test_filters_are_checked_while_they_are_typed(new_tab: NewTab) -> None:
