@@ -86,7 +86,8 @@ class Mutations:
         if hint is float:
             return self._rng.choice(_AMOUNTS)
         if hint is str:
-            near = (value[:-1], value + "x", value.replace('"', "'")) if value else ()
+            text = value if isinstance(value, str) else ""
+            near = (text[:-1], text + "x", text.replace('"', "'")) if text else ()
             return self._rng.choice((*_WORDS, *self._names, *near))
         if hint is bytes:
             return self._rng.choice((b"", b"\x01\x00", b"\xff" * 9, *self._datas))

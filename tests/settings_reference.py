@@ -1,4 +1,4 @@
-"""Every setting of a broker process, generated from where it is defined.
+"""Every setting of a broker process and of a gateway, generated from where it is defined.
 
 `python -m tests.settings_reference docs/live.md` rewrites what stands in the document between
 `<!-- generated: settings -->` and `<!-- end -->`.
@@ -17,6 +17,8 @@ from typing import Any
 from distributary.broker.settings import Settings
 from distributary.broker.settings_file import setting_groups
 from distributary.network.config import TABLES
+from distributary.network.gateway.config import GatewayTable
+from distributary.network.gateway.limits import LimitsTable
 
 _MARKED = re.compile(r"(<!-- generated: settings -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -25,6 +27,7 @@ def reference() -> str:
     """Return the tables of all settings, a section each."""
     tables: dict[str, Any] = dict(TABLES)
     tables |= {f"settings.{name}": type(one) for name, one in setting_groups(Settings()).items()}
+    tables |= {"gateway": GatewayTable, "limits": LimitsTable}
     return "\n".join(_section(name, cls) for name, cls in tables.items())
 
 

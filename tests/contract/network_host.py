@@ -310,12 +310,12 @@ class HostOnNats:
         await self._host.connection.wait()
         await self._host.start()
 
-    async def _convert(self, blob: Blob, target: str, data: bytes | None) -> Blob:
+    async def _convert(self, blob: Blob, target: str, data: bytes | None) -> tuple[Blob, float]:
         await self._clock.sleep(2.0)
         if target != "b/b":
             a, b = MediaType.parse(blob.media_type), MediaType.parse(target)
             raise ConversionFailed(a, b, kind="impossible", reason="no", limits=Limits())
-        return Blob.imagined(target, 1, blob.digest)
+        return Blob.imagined(target, 1, blob.digest), 2.0
 
     def damage(self, key: str, data: bytes) -> None:
         if self._journal is not None:

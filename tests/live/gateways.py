@@ -12,7 +12,7 @@ import httpx
 
 __all__ = ["Http", "Sent", "Stream", "event"]
 
-_WAIT_S = 60.0
+_WAIT_S = 20.0
 
 
 def event(source: str, number: int, kind: str, **more: Any) -> dict[str, Any]:

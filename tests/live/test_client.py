@@ -236,8 +236,13 @@ def test_subscriptions_of_one_process_do_not_mix_and_end_with_it(overlay: Runnin
             assert len(await d.subscriptions()) == 2
         async with connection(overlay) as d:
             assert await d.subscriptions() == []
+            late = asyncio.create_task(d.publish(0, type="late"))
+            await asyncio.sleep(0)
+        await asyncio.wait([late])
         with pytest.raises(LocalMisuse, match="not open"):
             await d.publish(1, type="late")
+        # It was stored in time, or somebody is told that it was not.
+        assert late.exception() is None or isinstance(late.exception(), LocalMisuse)
 
     asyncio.run(run())
 
@@ -312,6 +317,33 @@ def test_a_large_file_goes_from_disk_to_disk(overlay: RunningOverlay, tmp_path: 
     assert saved.name == "large-2.bin"
     assert saved.read_bytes() == given.read_bytes()
     assert most < 8 * 2**20
+
+
+def test_versions_of_a_stream_come_as_the_tolerance_asks(overlay: RunningOverlay) -> None:
+    tolerance = {"value": "/price", "divergence": "absolute", "amount": 0.5}
+
+    async def run() -> None:
+        async with (
+            connection(overlay) as d,
+            d.subscribe(of("price"), tolerance=tolerance) as events,
+        ):
+            await d.announce("ACME", type="price", source="/market")
+            prices = [10.0, 10.1, 10.2, 11.0]
+            for number, price in enumerate(prices):
+                version = {"price": price}
+                said = {"subject": "ACME", "sequence": str(number)}
+                await d.publish(version, type="price", source="/market", **said)
+            found = []
+            async with asyncio.timeout(SOME_S):
+                async for event in events:
+                    assert event.number is None
+                    assert event.attributes["subject"] == "ACME"
+                    found.append(event.data)
+                    if event.data == {"price": 11.0}:
+                        break
+            assert found in ([{"price": 10.0}, {"price": 11.0}], [{"price": 11.0}])
+
+    asyncio.run(run())
 
 
 HOSTILE = ["../../evil", "/etc/passwd", "CON", "..", "a\u202egpj.exe", "x" * 300, "-rf", ".profile"]

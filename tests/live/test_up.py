@@ -116,7 +116,10 @@ def test_what_dies_is_started_again_and_soon_not_at_once(tmp_path: Path) -> None
         assert "was killed by signal 9" in again[0]
 
 
-def test_everything_ends_with_an_overlay_that_is_killed(tmp_path: Path) -> None:
+def test_everything_ends_with_an_overlay_that_is_killed_and_it_starts_again_at_once(
+    tmp_path: Path,
+) -> None:
+    """Whoever is left of the first has its journal until it has ended."""
     command = [sys.executable, "-m", "distributary", "up", "--json", "--brokers", "2"]
     process = subprocess.Popen(
         [*command, "--state", str(tmp_path / "state")], stdout=subprocess.PIPE, text=True
@@ -127,7 +130,18 @@ def test_everything_ends_with_an_overlay_that_is_killed(tmp_path: Path) -> None:
     process.wait()
     process.stdout.close()
     pids = [*line["brokers"].values(), line["server"]]
-    wait_until(lambda: not any(is_there(pid) for pid in pids))
+    with running_overlay(tmp_path / "state", brokers=2) as overlay:
+        assert overlay.brokers == [*line["brokers"]]
+        wait_until(lambda: not any(is_there(pid) for pid in pids))
+
+
+def test_a_folder_whose_path_is_too_long_is_one_sentence(tmp_path: Path) -> None:
+    state = tmp_path.joinpath(*(["x" * 100] * 5))
+    result = distributary("up", "--state", str(state), "--brokers", "1", "--json")
+    assert result.returncode == 2
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert "shorter" in line
 
 
 def test_secrets_are_for_their_owner_and_in_no_log(tmp_path: Path) -> None:

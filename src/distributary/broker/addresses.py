@@ -64,6 +64,10 @@ def client_address(name: str, tenant: str = "") -> Address:
             f"must have 1 to {_NAME_CHARACTERS_MAX} characters in its name, "
             f"none of them {CLIENT_SIGN}",
         )
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise BadInput(f"client {quoted(name)}", "must have a name in Unicode") from None
     if not is_tenant(tenant):
         raise BadInput(
             f"tenant {quoted(tenant)}",

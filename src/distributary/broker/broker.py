@@ -173,7 +173,12 @@ class Broker:
         self.core.timers.at(turn.now_ns + ns(self.core.settings.telemetry_s), self._measured)
 
     def _measured(self, turn: Turn) -> None:
-        turn.report(self.core.measured.end_window(turn.now_ns))
+        streams = self.core.streams
+        turn.report(
+            self.core.measured.end_window(
+                turn.now_ns, rates=streams.all_rates(), service=streams.service_times()
+            )
+        )
         self._measure_later(turn)
 
     def receive(self, message: object, *, sender: Address, now_ns: int) -> list[Effect]:

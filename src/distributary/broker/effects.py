@@ -193,10 +193,17 @@ class Turn:
 @wire(1, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A conversion is done, and its result in the host's content store, durably."""
+    """A conversion is done, and its result in the host's content store, durably.
+
+    Attributes
+    ----------
+    seconds
+        How long the converter was at work, without what the conversion waited for.
+    """
 
     ticket: int
     blob: Blob
+    seconds: float = since(2, 0.0)
 
 
 @wire(2, Speaker.HOST)
@@ -219,10 +226,19 @@ class ConversionRefused:
 @wire(370, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Content is in the host's store, durably: what was asked for by a ticket."""
+    """Content is in the host's store, durably: what was asked for by a ticket.
+
+    Attributes
+    ----------
+    came_bytes, seconds
+        How many bytes have come from the holder for it, and how long that took; 0 where they
+        were there, or came for another ticket.
+    """
 
     ticket: int
     blob: Blob
+    came_bytes: int = since(2, 0)
+    seconds: float = since(2, 0.0)
 
 
 @wire(371, Speaker.HOST)

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from distributary.broker.telemetry import ConversionTime, HopTime, Measured, PublishedShare
+from distributary.broker.telemetry import (
+    ConversionTime,
+    HopTime,
+    Measured,
+    PublishedShare,
+    StreamRate,
+    TransferTime,
+)
 
 __all__ = ["Measurements"]
 
@@ -27,7 +34,8 @@ class Measurements:
         """Begin a window."""
         self._since_ns = now_ns
         self._hops: dict[str, tuple[int, int]] = {}
-        self._conversions: dict[tuple[str, str], tuple[int, int, int]] = {}
+        self._conversions: dict[tuple[str, str], ConversionTime] = {}
+        self._transfers: dict[str, TransferTime] = {}
         self._published: dict[tuple[str, int], tuple[int, int]] = {}
         self._delivered: Counter[str] = Counter()
         self._members: Counter[str] = Counter()
@@ -37,10 +45,17 @@ class Measurements:
         count, sum_ns = self._hops.get(peer, (0, 0))
         self._hops[peer] = (count + 1, sum_ns + took_ns)
 
-    def conversion(self, origin: str, target: str, took_ns: int, size_bytes: int) -> None:
-        """Note how long a conversion took, from when it was asked for, and what came of it."""
-        count, sum_ns, sum_bytes = self._conversions.get((origin, target), (0, 0, 0))
-        self._conversions[origin, target] = (count + 1, sum_ns + took_ns, sum_bytes + size_bytes)
+    def conversion(self, one: ConversionTime) -> None:
+        """Note a conversion."""
+        sums = self._conversions.get((one.origin, one.target))
+        self._conversions[one.origin, one.target] = one if sums is None else _added(sums, one)
+
+    def transfer(self, peer: str, seconds: float, size_bytes: int) -> None:
+        """Note that content has come from a peer."""
+        sums = self._transfers.get(peer, TransferTime(peer, 0, 0.0, 0))
+        self._transfers[peer] = TransferTime(
+            peer, sums.transfers + 1, sums.seconds + seconds, sums.bytes + size_bytes
+        )
 
     def published(self, client: str, cell: int, size_bytes: int) -> None:
         """Note that a client has published something."""
@@ -55,24 +70,36 @@ class Measurements:
         """Note that brokers have come or gone."""
         self._members.update(came=came, down=down, gone=gone)
 
-    def end_window(self, now_ns: int) -> Measured:
-        """Return what was measured since the last time."""
+    def end_window(
+        self,
+        now_ns: int,
+        *,
+        rates: tuple[StreamRate, ...] = (),
+        service: tuple[tuple[str, float], ...] = (),
+    ) -> Measured:
+        """Return what was measured since the last time.
+
+        Parameters
+        ----------
+        rates, service
+            As in `Measured`; others measure these.
+        """
         measured = Measured(
             (now_ns - self._since_ns) / _NS_PER_SECOND,
             tuple(
                 HopTime(peer, count, sum_ns / count / _NS_PER_SECOND)
                 for peer, (count, sum_ns) in sorted(self._hops.items())
             ),
-            tuple(
-                ConversionTime(*pair, count, sum_ns / _NS_PER_SECOND, sum_bytes)
-                for pair, (count, sum_ns, sum_bytes) in sorted(self._conversions.items())
-            ),
+            tuple(one for _, one in sorted(self._conversions.items())),
             tuple(
                 PublishedShare(*place, count, sum_bytes)
                 for place, (count, sum_bytes) in sorted(self._published.items())
             ),
             tuple(sorted(self._delivered.items())),
             tuple(sorted((what, n) for what, n in self._members.items() if n)),
+            tuple(one for _, one in sorted(self._transfers.items())),
+            rates,
+            service,
         )
         self.start(now_ns)
         self._last = measured
@@ -90,4 +117,19 @@ class Measurements:
             "published": [one._asdict() for one in last.published],
             "delivered": dict(last.delivered),
             "members": dict(last.members),
+            "transfers": [one._asdict() for one in last.transfers],
+            "rates": [one._asdict() for one in last.rates],
+            "service": dict(last.service),
         }
+
+
+def _added(one: ConversionTime, other: ConversionTime) -> ConversionTime:
+    return ConversionTime(
+        one.origin,
+        one.target,
+        one.conversions + other.conversions,
+        one.seconds + other.seconds,
+        one.bytes + other.bytes,
+        one.origin_bytes + other.origin_bytes,
+        one.work_s + other.work_s,
+    )

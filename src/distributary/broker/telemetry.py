@@ -20,6 +20,8 @@ __all__ = [
     "Refined",
     "SetAsideMessage",
     "SettingsDiffer",
+    "StreamRate",
+    "TransferTime",
     "TreeLinked",
     "TreeOrdered",
     "Worth",
@@ -196,13 +198,46 @@ class HopTime(NamedTuple):
 
 
 class ConversionTime(NamedTuple):
-    """How long conversions took altogether, from when they were asked for, and what came of it."""
+    """How long conversions took altogether, and what came of it.
+
+    Attributes
+    ----------
+    seconds
+        From when they were asked for.
+    bytes
+        Of what was made.
+    origin_bytes
+        Of what it was made from.
+    work_s
+        How long converters were at it, as the host has measured.
+    """
 
     origin: str
     target: str
     conversions: int
     seconds: float
     bytes: int
+    origin_bytes: int
+    work_s: float
+
+
+class TransferTime(NamedTuple):
+    """How much content has come from a peer, and how long it was on its way, by the host."""
+
+    peer: str
+    transfers: int
+    seconds: float
+    bytes: int
+
+
+class StreamRate(NamedTuple):
+    """How many versions of an object a child was sent in a second, in the last window of rates."""
+
+    tenant: str
+    source: str
+    subject: str
+    child: str
+    rate: float
 
 
 class PublishedShare(NamedTuple):
@@ -226,6 +261,9 @@ class Measured:
         (format, count) of what was queued for clients.
     members
         (`came`, `down` or `gone`, count) of brokers.
+    service
+        (`filter` or `send`, seconds): how long the processor takes over a version for one
+        child, as its host has measured; none before that.
     """
 
     window_s: float
@@ -234,3 +272,6 @@ class Measured:
     published: tuple[PublishedShare, ...]
     delivered: tuple[tuple[str, int], ...]
     members: tuple[tuple[str, int], ...]
+    transfers: tuple[TransferTime, ...]
+    rates: tuple[StreamRate, ...]
+    service: tuple[tuple[str, float], ...]

@@ -21,10 +21,12 @@ from distributary.cli import (
     match,
     pipeline,
     place,
+    publish,
     restore,
     samples,
     simulate,
     status,
+    subscribe,
     token,
     tree,
     up,
@@ -99,6 +101,12 @@ app.command("calibrate", epilog=calibrate.EXAMPLES, short_help="Measure what con
     calibrate.calibrate
 )
 app.command("samples", epilog=samples.EXAMPLES, short_help="Write sample content.")(samples.samples)
+app.command("publish", epilog=publish.EXAMPLES, short_help="Publish files or lines.")(
+    publish.publish
+)
+app.command("subscribe", epilog=subscribe.EXAMPLES, short_help="Get events as they come.")(
+    subscribe.subscribe
+)
 app.command("up", epilog=up.EXAMPLES, short_help="Run an overlay on this machine.")(up.up)
 app.command("broker", epilog=broker.EXAMPLES, short_help="Run one broker.")(broker.broker)
 app.command("gateway", epilog=gateway.EXAMPLES, short_help="Run one gateway.")(gateway.gateway)

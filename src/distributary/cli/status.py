@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +19,7 @@ EXAMPLES = """\
 Examples:
   distributary status
   distributary status --state overlay --json
+  distributary status --url https://gateway.example
 """
 
 _COLUMNS = (
@@ -32,6 +34,7 @@ _COLUMNS = (
     ("cpu s", "cpu_s"),
 )
 _SOME_AWAY = 1
+_PATIENCE_S = 10.0
 
 
 def status(
@@ -44,18 +47,36 @@ def status(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="All that is known, as JSON.")] = False,
 ) -> int:
-    """Ask every broker of the overlay on this machine how it is.
+    """Ask every broker of an overlay how it is: that on this machine, or that of a gateway.
 
-    Exits with 1 when one does not answer.
+    A gateway wants a token with the scope admin, in DISTRIBUTARY_TOKEN. Exits with 1 when a
+    broker does not answer.
     """
+    if url is not None:
+        asked, brokers = url, asyncio.run(_ask_gateway(url, state))
+    else:
+        asked, brokers = _ask_brokers(default_state() if state is None else state)
+    if as_json:
+        print(json.dumps({"gateway" if url else "nats": asked, "brokers": brokers}))
+    else:
+        _print_table(brokers)
+    return _SOME_AWAY if None in brokers.values() else 0
+
+
+async def _ask_gateway(url: str, state: Path | None) -> dict[str, dict[str, Any] | None]:
+    from distributary.cli.gateway_options import gateway_connection
+
+    async with gateway_connection(url, state, patience_s=_PATIENCE_S) as gateway:
+        return await gateway.brokers()
+
+
+def _ask_brokers(state: Path) -> tuple[str, dict[str, dict[str, Any] | None]]:
     from distributary.network.connection import Server
     from distributary.network.status import ask
     from distributary.network.subjects import Subjects
     from distributary.network.supervisor import read_operator
 
-    if url is not None:
-        raise BadInput("--url", "there is no gateway yet", hint="--state names an overlay here")
-    operator = read_operator(default_state() if state is None else state)
+    operator = read_operator(state)
     server = Server((operator.url,), operator.user, operator.password)
     try:
         brokers = asyncio.run(
@@ -63,11 +84,7 @@ def status(
         )
     except TimeoutError:
         raise BadInput(operator.url, "does not answer", hint="distributary doctor") from None
-    if as_json:
-        print(json.dumps({"nats": operator.url, "brokers": brokers}))
-    else:
-        _print_table(brokers)
-    return _SOME_AWAY if None in brokers.values() else 0
+    return operator.url, brokers
 
 
 def _print_table(brokers: dict[str, dict[str, Any] | None]) -> None:

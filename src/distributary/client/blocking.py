@@ -150,6 +150,10 @@ class SyncConnection:
             publishing.cancel()
             raise
 
+    def announce(self, *subjects: str, **said: Any) -> None:
+        """Announce stream objects: what is published under their names are versions of them."""
+        self._opened.run(self._connection.announce(*subjects, **said))
+
     def subscribe(self, filters: Any = (), **wanted: Any) -> SyncSubscription:
         """Return a subscription, for `for` and perhaps `with` around it."""
         loop = self._opened
@@ -162,6 +166,10 @@ class SyncConnection:
     def subscriptions(self) -> list[dict[str, Any]]:
         """Return the subscriptions that there are of ours, with how far they are."""
         return self._opened.run(self._connection.subscriptions())
+
+    def brokers(self) -> dict[str, dict[str, Any] | None]:
+        """Return how each broker is, None of those who do not answer; for operators."""
+        return self._opened.run(self._connection.brokers())
 
     def unsubscribe(self, id: str) -> None:
         """End a subscription, and forget what waits for it."""

@@ -28,6 +28,7 @@ for _ending, _type in (
     (".md", "text/markdown"),
     (".mkv", "video/x-matroska"),
     (".opus", "audio/opus"),
+    (".txt", _TEXT),
     (".wav", "audio/wav"),
     (".webp", "image/webp"),
 ):

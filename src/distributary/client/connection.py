@@ -7,19 +7,22 @@ import json
 import math
 import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from distributary.arguments import check_number, check_type
-from distributary.client.composition import compose
+from distributary.client.composition import SOURCE, compose
 from distributary.client.content import by_reference
+from distributary.client.failure import RequestRefused
 from distributary.client.gateway import Gateway, Observe
 from distributary.client.here import Address, find_gateway
 from distributary.client.publisher import Publisher
 from distributary.client.subscription import Subscription
 from distributary.content.attributes import AttributeValue
 from distributary.content.profile import DeviceProfile
+from distributary.content.publication import Publication
 from distributary.errors import BadInput, LocalMisuse
 
 __all__ = ["PATIENCE_S", "Connection", "Filters", "connect"]
@@ -30,6 +33,8 @@ Filters: TypeAlias = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
 PATIENCE_S = 60.0
 _FIRST_S = 5.0
 _UNDER_WAY = 256
+_PUTS_MAX = 5
+_CONFLICT = 409
 
 
 def connect(
@@ -146,10 +151,9 @@ class Connection:
             `id`, `subject`, `time` and extensions. The same `source` and `id` again is the same
             event, and delivered once.
         """
-        gateway, publisher = self._opened
         said = {"type": type, "source": source, "datacontenttype": media_type, **attributes}
-        publication = await by_reference(gateway, *compose(data, said))
-        await publisher.publish(publication)
+        publication, file = compose(data, said)
+        await self._publish(publication, file, await self._put(publication, file))
         return publication.identity
 
     async def publish_all(
@@ -171,27 +175,71 @@ class Connection:
         items
             The data of each event; see `publish` for this and the rest.
         """
-        gateway, publisher = self._opened
         said = {"type": type, "source": source, "datacontenttype": media_type, **attributes}
         room = asyncio.Semaphore(_UNDER_WAY)
-        count = 0
+        published = 0
 
-        async def send(publication: Any) -> None:
+        async def send(publication: Publication, file: Path | None, sent: Publication) -> None:
             try:
-                await publisher.publish(publication)
+                await self._publish(publication, file, sent)
             finally:
                 room.release()
 
         try:
             async with asyncio.TaskGroup() as group:
                 async for item in _each(items):
-                    publication = await by_reference(gateway, *compose(item, said))
+                    publication, file = compose(item, said)
+                    sent = await self._put(publication, file)
                     await room.acquire()
-                    group.create_task(send(publication))
-                    count += 1
+                    group.create_task(send(publication, file, sent))
+                    published += 1
         except BaseExceptionGroup as group_of:
             raise group_of.exceptions[0] from None
-        return count
+        return published
+
+    async def _put(self, publication: Publication, file: Path | None) -> Publication:
+        """Return an event as it is sent: large content is put to the gateway first."""
+        return await by_reference(self._opened[0], publication, file)
+
+    async def _publish(
+        self, publication: Publication, file: Path | None, sent: Publication
+    ) -> None:
+        """Publish an event whose content was put, and put that again if it is gone.
+
+        It is kept by one broker until it is published, and that one may be away by then.
+        """
+        for left in reversed(range(_PUTS_MAX)):
+            try:
+                await self._opened[1].publish(sent)
+                return
+            except RequestRefused as refusal:
+                is_gone = refusal.status == _CONFLICT and sent is not publication
+                if not is_gone or not left:
+                    raise
+            sent = await self._put(publication, file)
+
+    async def announce(
+        self,
+        *subjects: str,
+        type: str,
+        source: str = SOURCE,
+        **attributes: AttributeValue | None,
+    ) -> None:
+        """Announce stream objects: what is published under their names are versions of them.
+
+        A version is an event with this `source`, one of these subjects and a `sequence` that
+        grows; whoever follows an object gets as many of them as its tolerance asks for.
+
+        Parameters
+        ----------
+        subjects
+            The names of the objects.
+        type, source, attributes
+            What versions say of themselves, and filters look at.
+        """
+        said = {"type": type, "source": source, **attributes}
+        objects = [compose(None, {**said, "subject": one})[0].attributes for one in subjects]
+        await self._opened[0].ask("PUT", "/objects", json=[dict(one) for one in objects])
 
     # Subscribing.
 

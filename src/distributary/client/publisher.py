@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager, suppress
 from distributary.client.failure import problem_sentence
 from distributary.client.gateway import Gateway, Patience, Trouble, problem_of, refusal_of
 from distributary.content.publication import Publication
-from distributary.errors import DistributaryError, MissingPackage, PeerMisbehaved
+from distributary.errors import DistributaryError, LocalMisuse, MissingPackage, PeerMisbehaved
 
 try:
     from websockets.asyncio.client import ClientConnection, connect
@@ -86,12 +86,15 @@ class Publisher:
         try:
             await self._gateway.persist(self._run_once)
         except DistributaryError as error:
-            for pending in self._pending:
-                pending.fail(error)
-            self._pending.clear()
-        finally:
-            for pending in self._pending:
-                pending.answer.cancel()
+            self._give_up(error)
+        except asyncio.CancelledError:
+            self._give_up(LocalMisuse("the connection was closed before this was stored"))
+            raise
+
+    def _give_up(self, error: Exception) -> None:
+        for pending in self._pending:
+            pending.fail(error)
+        self._pending.clear()
 
     async def _run_once(self, patience: Patience) -> None:
         async with _websocket(self._gateway) as socket:

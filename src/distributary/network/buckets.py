@@ -16,13 +16,16 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 from distributary.errors import BadInput, DistributaryError, PeerMisbehaved, quoted
 from distributary.network.connection import Connection, Server
 from distributary.network.subjects import BUCKETS, Subjects
+
+if TYPE_CHECKING:
+    from nats.aio.msg import Msg
 
 __all__ = ["Bucket", "Buckets", "Changed", "Entry", "Following", "WasChanged", "make_buckets"]
 
@@ -146,7 +149,11 @@ class Buckets:
             await following.close()
         await self.connection.close()
 
-    def _heard(self, bucket: str, _: object) -> None:
+    def _heard(self, bucket: str, message: Msg) -> None:
+        for listener in self._buckets[bucket].listeners:
+            with contextlib.suppress(PeerMisbehaved):
+                begin = self.subjects.changes(bucket)
+                listener(self.subjects.key(bucket, message.subject, begin=begin))
         for following in self._followings:
             if following.bucket.name == bucket:
                 following.look()
@@ -161,6 +168,8 @@ class Bucket:
 
     def __init__(self, buckets: Buckets, name: str) -> None:
         self.name = name
+        self.listeners: list[Callable[[tuple[str, ...]], None]] = []
+        """Who is told the key of whatever changes; now and then it is not."""
         self._buckets = buckets
         self._subjects = buckets.subjects
 

@@ -108,7 +108,9 @@ class ClientGate:
 
     def forget(self, client: Client) -> None:
         """Take a client out; what still comes for it is dropped."""
-        self._clients.pop(self.subjects.to_client(client.address, ""), None)
+        subject = self.subjects.to_client(client.address, "")
+        if self._clients.get(subject) is client:
+            del self._clients[subject]
 
     async def close(self) -> None:
         """End all clients, and the connection."""
@@ -324,12 +326,19 @@ class Client:
         """Be sent nothing until it comes back."""
         self._present(False)
 
-    async def close(self) -> None:
-        """Say goodbye: what comes for it waits until it is back."""
+    async def close(self, *, goodbye: bool = True) -> None:
+        """End, and say goodbye: what comes for it waits until it is back.
+
+        Parameters
+        ----------
+        goodbye
+            Not to be said for a client that speaks from elsewhere by now.
+        """
         self._gate.forget(self)
         await self._outgoing.close()
         self._send_acknowledgements()
-        self._present(False)
+        if goodbye:
+            self._present(False)
 
     # What it says, and says again.
 

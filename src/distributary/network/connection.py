@@ -38,6 +38,8 @@ _RETRY_S_MAX = 1.0
 _WATCH_S = 0.2
 _CONNECT_S = 5
 _CLOSES_S = 1.0
+# How long an end waits for a server to take what was sent; it may have ended too.
+_FLUSHES_S = 3.0
 # A server that does not answer for so long is gone, even if nobody says so.
 _PING_S = 5
 _PINGS_MAX = 2
@@ -184,7 +186,9 @@ class Connection:
     async def close(self) -> None:
         """End the connection, when all that was sent has left."""
         if self._client is not None:
-            await self.flush()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_FLUSHES_S):
+                    await self.flush()
         self._closing = True
         for task in self._tasks:
             task.cancel()

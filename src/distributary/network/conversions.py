@@ -24,11 +24,11 @@ class PoolConversions:
         self._pool = pool
         self._transfers = transfers
 
-    async def __call__(self, blob: Blob, target: str, data: bytes | None) -> Blob:
-        """Return what refers to content in another format, or raise `ConversionFailed`."""
+    async def __call__(self, blob: Blob, target: str, data: bytes | None) -> tuple[Blob, float]:
+        """Return content in another format, or raise `ConversionFailed`, and the time it took."""
         store, do = self._transfers.store, self._transfers.do
         if data is None:
             data = await do(store.read, blob.digest)
         result = await self._pool.convert_async(data, blob.media_type, target)
         await do(store.put, result.content)
-        return Blob.of(target, result.content)
+        return Blob.of(target, result.content), result.seconds

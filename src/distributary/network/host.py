@@ -51,7 +51,7 @@ from distributary.broker.planning import PlanningProblem
 from distributary.broker.settings import Settings, ns
 from distributary.broker.streams import messages as stream_messages
 from distributary.broker.telemetry import Misbehaved, SetAsideMessage, SettingsDiffer
-from distributary.errors import PeerMisbehaved
+from distributary.errors import PeerMisbehaved, quoted
 from distributary.media.failure import ConversionFailed
 from distributary.network.answers import answer
 from distributary.network.clock import Alarm, Clock, WallClock
@@ -75,8 +75,9 @@ __all__ = ["Convert", "NetworkHost"]
 
 _log = logging.getLogger(__name__)
 
-Convert = Callable[[Blob, str, bytes | None], Awaitable[Blob]]
-"""Returns content in another format when it is in the store, or raises `ConversionFailed`.
+Convert = Callable[[Blob, str, bytes | None], Awaitable[tuple[Blob, float]]]
+"""Returns content in another format when it is in the store, or raises `ConversionFailed`; and
+for how many seconds a processor was at work.
 
 Given the content, the format, and the bytes if they are not in the store.
 """
@@ -90,6 +91,8 @@ _SENDERS_MAX = 1 << 16
 _STREAMS = frozenset(
     kind for kind in kinds().values() if kind.__module__ == stream_messages.__name__
 ) | {Changed, Updated}
+# So many clients that have gone are known to be, those who went last.
+_ABSENT_MAX = 1 << 16
 # What others can cause to be written down is written no more often than this.
 _WARN_S = 10.0
 # How many requests a host is at work on.
@@ -162,7 +165,7 @@ class NetworkHost:
         self._started = False
         self._closed = False
         self._tasks: dict[object, asyncio.Future[Any]] = {}
-        self._absent: set[Address] = set()
+        self._absent: dict[Address, None] = {}
         self._told_detached = True
         self._senders: dict[str, tuple[str, Address]] = {}
         self._times = ServiceClock()
@@ -238,7 +241,7 @@ class NetworkHost:
             self.report(Misbehaved(sender, f"a message of {len(data):,} bytes"))
         else:
             if self._absent and kind == "c":
-                self._absent.discard(sender)
+                self._absent.pop(sender, None)
             self.inbox.put(sender, data)
             self._schedule()
 
@@ -257,10 +260,12 @@ class NetworkHost:
         self._task("drain", drain(self))
 
     def _presence(self, client: Address, *, present: bool) -> None:
-        if present:
-            self._absent.discard(client)
-        else:
-            self._absent.add(client)
+        self._absent.pop(client, None)
+        if not present:
+            self._absent[client] = None
+            if len(self._absent) > _ABSENT_MAX:
+                # It is sent what comes for it, if anything does, and does not answer.
+                self._presence(next(iter(self._absent)), present=True)
         self.tell(ClientBack(client) if present else ClientGone(client))
 
     def _connection_changed(self, connected: bool) -> None:
@@ -272,6 +277,10 @@ class NetworkHost:
     def _asked(self, message: Msg, sender: str) -> None:
         """Answer a request to the host itself."""
         if not message.reply or len(self._tasks) > _REQUESTS_MAX:
+            return
+        if not message.reply.startswith(f"{self.subjects.inbox(sender)}."):
+            # The server lets a broker answer wherever it is asked to, also in others' names.
+            self.report(Misbehaved(sender, f"a request to be answered at {quoted(message.reply)}"))
             return
 
         async def respond() -> None:
@@ -401,7 +410,7 @@ class NetworkHost:
         async def convert() -> None:
             answer: object
             try:
-                answer = Converted(ticket, await self._convert(blob, target, data))
+                answer = Converted(ticket, *await self._convert(blob, target, data))
             except ConversionFailed as failure:
                 answer = ConversionRefused(ticket, str(failure), failure.lasting)
             except Exception as error:
@@ -421,14 +430,18 @@ class NetworkHost:
 
         async def fetch() -> None:
             failure: TransferFailed | None = None
+            began, came = time.monotonic(), 0
             try:
                 subject = self.subjects.to_host(holder, self.identity)
-                await self.transfers.fetch(self.connection, subject, blob)
+                came = await self.transfers.fetch(self.connection, subject, blob)
             except TransferFailed as failed:
                 failure = failed
+            took_s = time.monotonic() - began
             for one in sorted(self._fetching.pop(blob.digest)):
                 if failure is None:
-                    self.tell(Fetched(one, blob))
+                    # The holder of the first is who was asked.
+                    mine = (came, took_s) if one == ticket else (0, 0.0)
+                    self.tell(Fetched(one, blob, *mine))
                 else:
                     self.tell(FetchFailed(one, str(failure), failure.lasting))
 

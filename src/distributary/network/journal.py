@@ -10,6 +10,7 @@ checksums, and a record that a disk has changed may still be a record; so each h
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,12 +19,30 @@ from zlib import crc32
 
 from distributary.errors import BadInput, JournalDamaged, quoted
 
-__all__ = ["Journal", "SqliteJournal", "is_full"]
+__all__ = ["Journal", "JournalInUse", "SqliteJournal", "check_path", "is_full"]
 
 _APPLICATION = int.from_bytes(b"dstr", "big")
 _VERSION = 1
 # How many pages the log has before they go to the file itself, with two further syncs.
 _LOG_PAGES = 4_000
+
+
+# SQLite takes no longer paths than 512 bytes, and adds to the name for its log.
+_PATH_BYTES_MAX = 500
+
+
+class JournalInUse(BadInput):
+    """Another process has a journal open."""
+
+
+def check_path(path: Path) -> None:
+    """See that a journal can be at a path."""
+    if len(os.fsencode(path.resolve())) > _PATH_BYTES_MAX:
+        raise BadInput(
+            str(path),
+            f"is a path of more than {_PATH_BYTES_MAX} bytes, which SQLite does not take",
+            hint="give a folder with a shorter one",
+        )
 
 
 class Journal(Protocol):
@@ -75,6 +94,7 @@ class SqliteJournal:
     def __init__(self, path: Path, broker: str, *, vfs: str | None = None) -> None:
         self._path = path
         self._broker = broker
+        check_path(path)
         uri = f"{path.absolute().as_uri()}{f'?vfs={vfs}' if vfs else ''}"
         try:
             # Transactions are begun and ended here, by the thread that commits.
@@ -163,7 +183,7 @@ class SqliteJournal:
     def _described(self, error: sqlite3.Error) -> JournalDamaged | BadInput:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return BadInput(
+            return JournalInUse(
                 str(self._path),
                 "is in use",
                 hint=f"broker {self._broker} runs already; look for its process",

@@ -7,8 +7,10 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from distributary.errors import DistributaryError
@@ -17,7 +19,8 @@ from distributary.network.config import Config
 from distributary.network.content import ContentStore
 from distributary.network.conversions import PoolConversions
 from distributary.network.host import NetworkHost
-from distributary.network.journal import SqliteJournal
+from distributary.network.journal import JournalInUse, SqliteJournal
+from distributary.network.snapshot import JOURNAL
 from distributary.network.subjects import Subjects
 from distributary.network.transfers import Transfers
 
@@ -28,6 +31,10 @@ STOPPED = 4
 
 It has left the overlay, as it was told, or somebody has to look at it.
 """
+
+# How long a process that is ending may still have the journal, and how often one looks.
+_ENDS_S = 20.0
+_LOOK_S = 0.1
 
 _log = logging.getLogger(__name__)
 
@@ -63,7 +70,7 @@ async def _run(config: Config, ready: Callable[[], None]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ending.set)
     config.folder.mkdir(parents=True, exist_ok=True)
-    journal = SqliteJournal(config.folder / "journal.db", config.broker.identity)
+    journal = await _open(config.folder / JOURNAL, config.broker.identity)
     bytes_max = config.settings.content.content_bytes_max
     pool = Pool(config.converters.workers, limits=config.converters.limits(bytes_max))
     transfers = Transfers(ContentStore(config.folder / "content"), bytes_max=bytes_max)
@@ -96,6 +103,18 @@ async def _run(config: Config, ready: Callable[[], None]) -> int:
         await host.close()
         pool.close()
     return STOPPED if ended else os.EX_OK
+
+
+async def _open(path: Path, broker: str) -> SqliteJournal:
+    """Open a journal; whoever had it before may be about to end, as after a kill of `up`."""
+    end = time.monotonic() + _ENDS_S
+    while True:
+        try:
+            return SqliteJournal(path, broker)
+        except JournalInUse:
+            if time.monotonic() > end:
+                raise
+            await asyncio.sleep(_LOOK_S)
 
 
 async def _tell(host: NetworkHost, ready: Callable[[], None]) -> None:

@@ -55,7 +55,7 @@ def check_name(place: str, name: str) -> str:
 
 def _token(text: str) -> str:
     """Return a text as one token: what is no letter or digit by its bytes, as in `=2e`."""
-    data = text.encode("utf-8", "surrogatepass")
+    data = text.encode()
     parts = [chr(byte) if _PLAIN.match(bytes([byte])) else f"={byte:02x}" for byte in data]
     return "".join(parts) or "="
 
@@ -67,7 +67,7 @@ def _text(token: str) -> str:
         return ""
     data = re.sub(rb"=(..)", lambda found: bytes.fromhex(found[1].decode()), token.encode())
     try:
-        text = data.decode("utf-8", "surrogatepass")
+        text = data.decode()
     except UnicodeDecodeError:
         raise PeerMisbehaved(f"a subject with the token {quoted(token)}") from None
     if _token(text) != token:
@@ -146,9 +146,9 @@ class Subjects:
         """Return the subject of one entry of a bucket, or what those of several begin with."""
         return ".".join((f"$KV.{self.bucket(bucket)}", *map(_token, key)))
 
-    def key(self, bucket: str, subject: str) -> tuple[str, ...]:
-        """Return the key of an entry by its subject."""
-        begin = self.entry(bucket)
+    def key(self, bucket: str, subject: str, *, begin: str = "") -> tuple[str, ...]:
+        """Return the key of an entry by its subject, or by that of a change."""
+        begin = begin or self.entry(bucket)
         return tuple(_text(token) for token in subject.removeprefix(f"{begin}.").split("."))
 
     def changes(self, bucket: str) -> str:

@@ -30,6 +30,7 @@ from distributary.network.children import Children
 from distributary.network.config import read_config
 from distributary.network.connection import Server
 from distributary.network.gateway.tokens import new_secret
+from distributary.network.journal import check_path
 from distributary.network.process import STOPPED, log_to_stderr, run_broker
 from distributary.network.rehearsal import rehearse
 from distributary.network.server import (
@@ -39,7 +40,7 @@ from distributary.network.server import (
     server_program,
     users_of,
 )
-from distributary.network.snapshot import take_snapshot
+from distributary.network.snapshot import JOURNAL, take_snapshot
 from distributary.network.subjects import Subjects
 from distributary.topology.identifiers import random_identifiers
 
@@ -181,6 +182,7 @@ def supervise(
         state.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(str(state), f"cannot be made: {error.strerror}") from None
+    check_path(_Places(state).broker("0" * 8) / JOURNAL)
     with locked(state):
         places = _Places(state)
         # Of one that was killed.

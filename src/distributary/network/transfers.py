@@ -187,8 +187,8 @@ class Transfers:
         """Do something with files beside the loop."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
 
-    async def fetch(self, connection: Connection, subject: str, blob: Blob) -> None:
-        """Get content from the host that has this subject.
+    async def fetch(self, connection: Connection, subject: str, blob: Blob) -> int:
+        """Get content from the host that has this subject; return how many bytes have come.
 
         Raises
         ------
@@ -198,7 +198,7 @@ class Transfers:
         if blob.size_bytes > self._bytes_max:
             raise TransferFailed(f"it has {blob.size_bytes:,} bytes", lasting=True)
         if await self.do(self.store.size, blob.digest) is not None:
-            return
+            return 0
         draft = await self.do(self.store.draft, blob.digest, blob.size_bytes, "fetched")
         try:
             async for data in chunks(connection, subject, blob, draft.there):
@@ -211,6 +211,7 @@ class Transfers:
             raise TransferFailed(f"it cannot be kept: {error}", lasting=False) from None
         finally:
             await self.do(draft.close)
+        return blob.size_bytes - draft.resumed
 
     async def give(self, request: GetChunk) -> Answer | None:
         """Return bytes that somebody asks for; None if they are not there."""

@@ -111,7 +111,7 @@ def _measured(broker: Broker, request: GetRows) -> _Rows:
     """Yield the last window of telemetry, a row for each figure."""
     for what, figures in broker.snapshot(parts=())["measured"].items():
         if isinstance(figures, Mapping):
-            figures = [{"name": name, "count": count} for name, count in figures.items()]
+            figures = [{"name": name, "value": value} for name, value in figures.items()]
         if isinstance(figures, list):
             for number, figure in enumerate(figures):
                 yield f"{what} {number:09d}", {"what": what, **figure}

@@ -359,7 +359,7 @@ class Node(Processor):
         answer = (
             ConversionRefused(ticket, outcome.reason, outcome.lasting)
             if outcome.blob is None
-            else Converted(ticket, outcome.blob)
+            else Converted(ticket, outcome.blob, seconds)
         )
         self.world.at(at_ns, self._converted, answer)
 

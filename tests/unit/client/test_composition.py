@@ -80,7 +80,7 @@ def test_every_event_has_an_identity_of_its_own() -> None:
     [
         ("map.pdf", "application/pdf"),
         ("a.JPG", "image/jpeg"),
-        ("notes.txt", "text/plain"),
+        ("notes.txt", "text/plain;charset=utf-8"),
         ("a.wav", "audio/wav"),
         ("a.tar.gz", "application/octet-stream"),
         ("unknown", "application/octet-stream"),

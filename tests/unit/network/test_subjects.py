@@ -48,6 +48,14 @@ def test_what_is_no_client_is_refused_and_what_is_has_one_subject(rest: str) -> 
     assert SUBJECTS.to_home(HOME, client) == subject
 
 
+def test_what_no_text_can_be_written_with_is_in_no_name() -> None:
+    """Half a surrogate pair can be in a string of Python, and in nothing that is sent or kept."""
+    with pytest.raises(BadInput, match="Unicode"):
+        client_address("a\ud800")
+    with pytest.raises(PeerMisbehaved):
+        SUBJECTS.sender(f"d.main.c.{HOME}.=.gateway.a=ed=a0=80")
+
+
 def test_a_gateway_speaks_for_its_own() -> None:
     assert SUBJECTS.may_speak_for("gateway", "@gateway/me")
     assert SUBJECTS.may_speak_for("gateway", "@tenant@gateway/me/too")

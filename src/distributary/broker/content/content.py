@@ -292,6 +292,9 @@ class Content(Part):
             known.used_ns = turn.now_ns
 
     def _fetched(self, message: Fetched, sender: Address, turn: Turn) -> None:
+        holder = self._fetches.asked(message.blob.digest, message.ticket)
+        if holder is not None and message.came_bytes:
+            self.core.measured.transfer(holder, message.seconds, message.came_bytes)
         # Also if another life of the broker has asked: then it is here, and may have to be freed.
         self._store(message.blob.digest, message.blob.size_bytes, turn)
         self.core.tickets.answer(message.ticket, message, turn=turn)

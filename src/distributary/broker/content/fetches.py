@@ -173,6 +173,13 @@ class Fetches:
             if fetch.kept:
                 turn.erase(_key(digest))
 
+    def asked(self, digest: str, ticket: int) -> str | None:
+        """Return the broker that was asked for content by a ticket of this life."""
+        fetch = self._fetches.get(digest)
+        if fetch is None or fetch.ticket is None or fetch.ticket != ticket:
+            return None
+        return fetch.holders[0]
+
     def arrived(self, digest: str, turn: Turn) -> None:
         """Tell those who wait that content is there, wherever it came from."""
         self._end(digest, "", turn)

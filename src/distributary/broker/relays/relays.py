@@ -41,13 +41,15 @@ from distributary.broker.relays.job import (
     refined,
 )
 from distributary.broker.settings import ns
-from distributary.broker.telemetry import Refined
+from distributary.broker.telemetry import ConversionTime, Refined
 from distributary.broker.timers import Retention
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
 
 __all__ = ["Relays"]
+
+_NS_PER_SECOND = 1e9
 
 
 class Relays(Part):
@@ -313,8 +315,8 @@ class Relays(Part):
         self._making[key] = [job]
         work = job.seconds[origin, target]
         self._load += work
-        asked_ns = turn.now_ns
-        self.core.convert(turn, blob, target, self._converted, key, work, asked_ns, data=data)
+        asked = (origin, blob.size_bytes, turn.now_ns)
+        self.core.convert(turn, blob, target, self._converted, key, work, asked, data=data)
 
     def _converted(
         self,
@@ -322,13 +324,17 @@ class Relays(Part):
         answer: Converted | ConversionRefused,
         key: tuple[str, str, str],
         work: float,
-        asked_ns: int,
+        asked: tuple[str, int, int],
     ) -> None:
         self._load -= work
-        _, origin, target = key
+        target = key[-1]
         if isinstance(answer, Converted):
-            took_ns = turn.now_ns - asked_ns
-            self.core.measured.conversion(origin, target, took_ns, answer.blob.size_bytes)
+            origin, origin_bytes, asked_ns = asked
+            took_s = (turn.now_ns - asked_ns) / _NS_PER_SECOND
+            made = answer.blob.size_bytes
+            self.core.measured.conversion(
+                ConversionTime(origin, target, 1, took_s, made, origin_bytes, answer.seconds)
+            )
         jobs = self._making.pop(key)
         if not self._making:
             # What is left of a sum of floats would be work for ever.

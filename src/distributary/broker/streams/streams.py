@@ -45,6 +45,7 @@ from distributary.broker.streams.objects import Objects
 from distributary.broker.streams.stream import ObjectName
 from distributary.broker.streams.tree import Tree
 from distributary.broker.streams.uplinks import Uplinks
+from distributary.broker.telemetry import StreamRate
 from distributary.errors import BadInput
 
 if TYPE_CHECKING:
@@ -162,6 +163,20 @@ class Streams(Part):
         if link is None:
             return {}
         return {branch.stream.name: branch.rate for branch in link.branches.values()}
+
+    def all_rates(self) -> tuple[StreamRate, ...]:
+        """Return the updates per second that each child was sent of each object."""
+        return tuple(
+            StreamRate(tree.tenant, *branch.stream.name, link.peer, branch.rate)
+            for _, tree in sorted(self._forest.trees.items())
+            for _, link in sorted(tree.children.items())
+            for _, branch in sorted(link.branches.items())
+        )
+
+    def service_times(self) -> tuple[tuple[str, float], ...]:
+        """Return how long the processor takes over a version, once its host has measured it."""
+        times = (("filter", self.filter_time_s), ("send", self.send_time_s))
+        return tuple((work, seconds) for work, seconds in times if seconds)
 
     def own_rates(self, tree: str) -> dict[ObjectName, float]:
         """Return the updates per second that own followers needed, in the last window."""

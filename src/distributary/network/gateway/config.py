@@ -36,6 +36,8 @@ class GatewayTable:
         The folder of bodies of requests while they come; relative to the configuration.
     content_bytes_max
         How large content may be; as brokers have it.
+    acknowledged_s
+        After how long what was written as a server-sent event counts as arrived.
     hosts
         Further names under which it may be asked, with their port unless it is that of the scheme.
     origins
@@ -49,6 +51,7 @@ class GatewayTable:
     port: int = bounded(8480, 1, 65_535)
     state: str = "."
     content_bytes_max: int = bounded(ContentSettings().content_bytes_max, 1, 4 * 2**30)
+    acknowledged_s: float = bounded(300.0, 0.1, 86_400.0)
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
 

@@ -7,12 +7,12 @@ before the home hears of the client, so that nothing is ever forgotten there.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Container
 from typing import Any
 
 import msgspec
 
-from distributary.network.buckets import Buckets, Entry
+from distributary.network.buckets import Buckets, Entry, WasChanged
 
 __all__ = ["Directory", "Held", "Owner"]
 
@@ -20,6 +20,8 @@ _BUCKET = "clients"
 _SUBSCRIPTION = "s"
 _PUBLISHER = "p"
 _OBJECT = "o"
+_CONNECTION = "c"
+_CONNECTION_PARTS = 4
 
 
 class Owner(msgspec.Struct, frozen=True):
@@ -80,7 +82,8 @@ class Directory:
 
     async def forget_subscription(self, owner: Owner, name: str) -> None:
         """Delete a subscription."""
-        await self._bucket.delete(_SUBSCRIPTION, owner.tenant, owner.name, name)
+        for kind in (_SUBSCRIPTION, _CONNECTION):
+            await self._bucket.delete(kind, owner.tenant, owner.name, name)
 
     async def of_tenant(self, tenant: str) -> AsyncIterator[tuple[Owner, str, str]]:
         """Return whose, which and where all subscriptions of a tenant are."""
@@ -95,6 +98,41 @@ class Directory:
         for kind in (_PUBLISHER, _OBJECT):
             async for entry in self._bucket.entries(kind, tenant):
                 await self._bucket.delete(*entry.key)
+
+    # Connections.
+
+    async def connected(self, owner: Owner, name: str, connection: str) -> None:
+        """Write down which connection for a subscription is the newest."""
+        key = (_CONNECTION, owner.tenant, owner.name, name)
+        await self._bucket.put(*key, value=connection.encode())
+
+    async def connection(self, owner: Owner, name: str) -> str:
+        """Return which connection for a subscription is the newest."""
+        entry = await self._bucket.get(_CONNECTION, owner.tenant, owner.name, name)
+        return "" if entry is None or entry.value is None else entry.value.decode()
+
+    async def leave(self, owner: Owner, name: str, connections: Container[str]) -> bool:
+        """Write down that some connections have ended; return whether there is no other one."""
+        key = (_CONNECTION, owner.tenant, owner.name, name)
+        entry = await self._bucket.get(*key)
+        if entry is None or not entry.value:
+            return True
+        if entry.value.decode() not in connections:
+            return False
+        try:
+            await self._bucket.put(*key, value=b"", revision=entry.revision)
+        except WasChanged:
+            return False
+        return True
+
+    def when_connected(self, call: Callable[[Owner, str], None]) -> None:
+        """Have something called when there is a newer connection, perhaps at another gateway."""
+
+        def changed(key: tuple[str, ...]) -> None:
+            if len(key) == _CONNECTION_PARTS and key[0] == _CONNECTION:
+                call(Owner(key[1], key[2]), key[3])
+
+        self._bucket.listeners.append(changed)
 
     # Publishers and what they have announced.
 

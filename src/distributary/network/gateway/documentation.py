@@ -9,6 +9,7 @@ __all__ = ["completed", "page"]
 
 _SECURITY = {"token": {"type": "http", "scheme": "bearer"}}
 _PUBLIC = ("/health", "/ready", "/login")
+_WITHOUT_BODY = frozenset(("204", "303"))
 _ANY = {"schema": {"type": "string", "format": "binary"}}
 _EVENT = {
     "type": "object",
@@ -82,6 +83,8 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
                 operation["requestBody"] = {"required": True, "content": body}
             if not path.startswith(_PUBLIC):
                 operation["security"] = [{"token": []}]
+            for status in _WITHOUT_BODY & operation["responses"].keys():
+                operation["responses"][status].pop("content", None)
     return document
 
 

@@ -8,6 +8,7 @@ goes on, by a message, or five minutes after it was written to somebody who does
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,9 +27,6 @@ __all__ = ["Connection", "Feed", "Feeds", "Incoming", "Ousted"]
 
 Incoming: TypeAlias = Numbered | Updated | Ended
 """What a connection gets; after `Ended` nothing more."""
-
-ACKNOWLEDGED_S = 300.0
-"""How long what was written can be resumed, unless it is acknowledged before."""
 
 STATUS_S = 10.0
 """How long a home has to say how a subscription stands."""
@@ -57,6 +55,7 @@ class Connection:
 
     def __init__(self, feed: Feed, first: int, *, explicit: bool, peer: str) -> None:
         self.feed = feed
+        self.id = secrets.token_hex(8)
         self.first = self.written = first
         self.peer = peer
         self.ousted = False
@@ -97,7 +96,7 @@ class Connection:
 
     def look(self) -> None:
         """Acknowledge what was written long ago."""
-        old = asyncio.get_running_loop().time() - ACKNOWLEDGED_S
+        old = asyncio.get_running_loop().time() - self.feed.acknowledged_s
         number = 0
         while self._unacknowledged and self._unacknowledged[0][0] <= old:
             number = self._unacknowledged.popleft()[1]
@@ -125,8 +124,12 @@ class Feed:
     ----------
     waiting, versions, news
         What has come and was not written yet; of a stream object only the latest version.
+    connections
+        The names of all that there were here.
     users
         How many have to do with it besides who is connected.
+    acknowledged_s
+        How long what was written can be resumed, unless it is acknowledged before.
     """
 
     def __init__(self, feeds: Feeds, owner: Owner, name: str, home: str) -> None:
@@ -136,7 +139,9 @@ class Feed:
         self.versions: dict[tuple[str, str], Updated] = {}
         self.news = asyncio.Event()
         self.connection: Connection | None = None
+        self.connections: set[str] = set()
         self.users = 0
+        self.acknowledged_s = feeds.gateway.acknowledged_s
         self._feeds = feeds
         self._ousted: tuple[float, Connection] | None = None
         self.client = feeds.gateway.gate.client(
@@ -200,8 +205,14 @@ class Feed:
         if first > status.acknowledged:
             self.client.acknowledge(self.name, first)
         self.client.come_back()
-        self.connection = Connection(self, first, explicit=explicit, peer=peer)
-        return self.connection
+        connection = self.connection = Connection(self, first, explicit=explicit, peer=peer)
+        self.connections.add(connection.id)
+        try:
+            await self._feeds.gateway.directory.connected(self.owner, self.name, connection.id)
+        except BaseException:
+            await self.disconnected(connection)
+            raise
+        return connection
 
     def delivered(self) -> None:
         """Count something that was written."""
@@ -230,6 +241,7 @@ class Feeds:
     def __init__(self, gateway: Gateway) -> None:
         self.gateway = gateway
         self._feeds: dict[tuple[Owner, str], Feed] = {}
+        gateway.directory.when_connected(self._connected_somewhere)
 
     def __len__(self) -> int:
         return len(self._feeds)
@@ -249,9 +261,27 @@ class Feeds:
 
     async def drop(self, feed: Feed) -> None:
         """Close a feed that nobody has to do with any more."""
-        if feed.connection is None and not feed.users:
-            self._feeds.pop((feed.owner, feed.name), None)
-            await feed.client.close()
+        key = (feed.owner, feed.name)
+        if feed.connection is not None or feed.users or self._feeds.get(key) is not feed:
+            return
+        del self._feeds[key]
+        try:
+            alone = await self.gateway.directory.leave(*key, feed.connections)
+        except OSError:
+            alone = True
+        # By now somebody may be connected again, here or at another gateway.
+        await feed.client.close(goodbye=alone and key not in self._feeds)
+
+    def _connected_somewhere(self, owner: Owner, name: str) -> None:
+        feed = self._feeds.get((owner, name))
+        if feed is not None and feed.connection is not None:
+            self.gateway.spawn(self._compare(feed, feed.connection))
+
+    async def _compare(self, feed: Feed, connection: Connection) -> None:
+        """End a connection if there is a newer one at another gateway."""
+        newest = await self.gateway.directory.connection(feed.owner, feed.name)
+        if newest != connection.id and feed.connection is connection:
+            connection.oust()
 
     async def wake_those_at(self, home: str) -> None:
         """Have clients of a home take part in its leaving that nobody is connected for."""

@@ -49,6 +49,8 @@ class Gateway:
         Where bodies of requests are while they come.
     content_bytes_max
         How large content may be.
+    acknowledged_s
+        After how long what was written to somebody who says nothing counts as arrived.
     limits
         What each tenant may take.
     audit
@@ -64,11 +66,13 @@ class Gateway:
         brokers: Sequence[str],
         folder: Path,
         content_bytes_max: int,
+        acknowledged_s: float,
         limits: Limits,
         audit: Audit,
     ) -> None:
         self.folder = folder
         self.content_bytes_max = content_bytes_max
+        self.acknowledged_s = acknowledged_s
         self.gate = ClientGate(subjects, server, name, brokers)
         self.buckets = Buckets(subjects, server, name)
         self.tokens = Tokens(self.buckets)

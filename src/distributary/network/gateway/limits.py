@@ -5,6 +5,7 @@ Each gateway counts for itself: with several of them a tenant may have as many t
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections import deque
@@ -144,6 +145,14 @@ class Limits:
                 f"events_per_s: the limit of {per_s:g} events a second is reached",
                 retry_s=wait_s,
             )
+
+    async def wait_for_events(self, tenant: str, count: int) -> None:
+        """Count events of somebody who need not be told to come again, as it can be kept waiting.
+
+        Whoever sends many in a row would otherwise have those behind a refused one overtake it.
+        """
+        while wait_s := self._tenant(tenant).events.wait_s(count, self._clock()):
+            await asyncio.sleep(wait_s)
 
     def take_bytes(self, tenant: str, count: int) -> None:
         """Count bytes to be stored, or raise a problem that says when to come again."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import uvicorn
 
@@ -73,6 +75,14 @@ class _Server(uvicorn.Server):
         if self.started:
             self._ready()
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop when told to; the library would then die of the signal, with all that is open."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        yield
+
 
 async def _run(
     config: GatewayConfig,
@@ -91,6 +101,7 @@ async def _run(
         brokers=table.brokers,
         folder=config.folder,
         content_bytes_max=table.content_bytes_max,
+        acknowledged_s=table.acknowledged_s,
         limits=Limits(config.limits),
         audit=Audit(config.folder / _AUDIT),
     )
@@ -113,6 +124,7 @@ async def _run(
                 host=table.host,
                 port=table.port,
                 log_config=None,
+                log_level="warning",
                 access_log=False,
                 server_header=False,
                 lifespan="off",

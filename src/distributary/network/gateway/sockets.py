@@ -28,7 +28,7 @@ from distributary.network.gateway.feeds import Connection, Ousted
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.messages import outbound
 from distributary.network.gateway.problems import Problem, of
-from distributary.network.gateway.publishing import check_sizes, check_sources, take
+from distributary.network.gateway.publishing import check_sizes, check_sources
 from distributary.network.gateway.subscribing import Name, held_of
 
 __all__ = ["SOCKET_ROUTES"]
@@ -160,7 +160,9 @@ async def _read_events(
             event = outbound(publication, host)
             check_sources(socket.user, [event])
             check_sizes([event], gateway.content_bytes_max)
-            take(gateway, socket.user, 1, len(data))
+            await gateway.limits.wait_for_events(owner.tenant, 1)
+            gateway.limits.take_bytes(owner.tenant, len(data))
+            gateway.audit.published(socket.user, 1)
             version = await gateway.objects.version(owner, publication)
             if version is not None:
                 client.change(version)

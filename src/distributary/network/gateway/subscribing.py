@@ -96,6 +96,11 @@ async def document_of(request: Asked, gateway: Gateway) -> dict[str, Any]:
         body.close()
     if not isinstance(document, dict):
         raise BadInput("subscription", "must be an object")
+    try:
+        # It is kept as it came, also what nobody looks at.
+        msgspec.json.encode(document)
+    except UnicodeEncodeError:
+        raise BadInput("subscription", "has half of a surrogate pair, which is not text") from None
     return document
 
 

@@ -1,0 +1,158 @@
+"""What a gateway is told by its configuration: limits of tenants, its names, pages that may ask."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+import websockets
+from tests.live.gateways import Http, event
+from tests.live.overlays import RunningOverlay, running_overlay, wait_until
+
+from distributary.network.server import free_port
+
+pytestmark = pytest.mark.slow
+
+EVENTS_PER_S = 4.0
+PAGE = "https://pages.example"
+
+
+@pytest.fixture(scope="module")
+def overlay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningOverlay]:
+    with running_overlay(tmp_path_factory.mktemp("limits") / "state", brokers=1) as overlay:
+        yield overlay
+
+
+@pytest.fixture(scope="module")
+def http(overlay: RunningOverlay, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
+    """A gateway with few of everything."""
+    folder: Path = tmp_path_factory.mktemp("limited")
+    port = free_port()
+    (folder / "gateway.toml").write_text(
+        f'[gateway]\nbrokers = {json.dumps(overlay.brokers)}\noverlay = "up"\nport = {port}\n'
+        f'hosts = ["gateway.example"]\norigins = ["{PAGE}"]\n'
+        f"[limits]\nsubscriptions = 2\nstored_mib = 1\nevents_per_s = {EVENTS_PER_S}\n"
+        f'[nats]\nurls = ["{overlay.line["nats"]}"]\nuser = "gateway"\n'
+    )
+    password = (overlay.state / "gateway" / "password").read_text()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "distributary", "gateway", "--config", str(folder / "gateway.toml")],
+        env={**os.environ, "DISTRIBUTARY_NATS_PASSWORD": password},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    def is_ready() -> bool:
+        try:
+            return limited.get("/ready").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    with Http(f"http://127.0.0.1:{port}", overlay.line["token"]) as limited:
+        wait_until(is_ready)
+        yield limited
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert "Traceback" not in said
+
+
+def made(http: Http, tenant: str) -> Http:
+    asked = {"name": "t", "tenant": tenant, "scopes": ["publish", "subscribe"]}
+    return Http(http.url, http.post("/tokens", json=asked).json()["token"])
+
+
+def refused_by(answer: httpx.Response, name: str) -> int:
+    assert answer.status_code == 429, answer.text
+    assert name in answer.json()["detail"]
+    return int(answer.headers["retry-after"])
+
+
+def test_subscriptions_events_and_bytes_of_a_tenant_have_a_limit(http: Http) -> None:
+    with made(http, "many") as many, made(http, "few") as few:
+        names = [many.subscribe({"types": ["t"]}) for _ in range(2)]
+        assert refused_by(many.post("/subscriptions", json={"types": ["t"]}), "subscriptions") > 0
+        few.subscribe({"types": ["t"]})
+        many.delete(f"/subscriptions/{names[0]}")
+        wait_until(lambda: many.post("/subscriptions", json={"types": ["t"]}).status_code == 201)
+
+        batch = [event("/many", number, "x") for number in range(6)]
+        assert many.publish(batch).status_code == 202
+        assert refused_by(many.publish([event("/many", 9, "x")] * 4), "events_per_s") == 1
+        assert few.publish(event("/few", 1, "x")).status_code == 202
+
+        wait_until(lambda: many.publish(event("/many", 10, "x")).status_code == 202)
+        large = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/many", "ce-type": "x"}
+        wait_until(
+            lambda: (
+                "stored_mib"
+                in many.post("/events", content=bytes(2**20), headers={**large, "ce-id": "2"}).text
+            )
+        )
+        assert few.publish(event("/few", 2, "x")).status_code == 202
+
+
+def test_who_sends_many_in_a_row_is_slowed_and_keeps_their_order(http: Http) -> None:
+    with made(http, "rows") as rows:
+        name = rows.subscribe({"types": ["row"]})
+        url = f"{rows.url.replace('http', 'ws', 1)}/publish"
+        count = 14
+
+        async def run() -> list[str]:
+            async with websockets.connect(
+                url,
+                additional_headers={"authorization": f"Bearer {rows.token}"},
+                subprotocols=[websockets.Subprotocol("cloudevents.json")],
+            ) as socket:
+                for number in range(count):
+                    await socket.send(json.dumps(event("/row", number, "row")))
+                return [json.loads(await socket.recv())["accepted"]["id"] for _ in range(count)]
+
+        began = time.monotonic()
+        ids = [str(number) for number in range(count)]
+        assert asyncio.run(run()) == ids
+        # A second and a half of them may come at once.
+        assert time.monotonic() - began >= count / EVENTS_PER_S - 1.6
+        with rows.events(name) as stream:
+            assert [one.event["id"] for one in stream.take(count)] == ids
+
+
+def test_a_page_that_was_named_may_ask_with_a_token_and_never_with_the_cookie(http: Http) -> None:
+    asked = {
+        "origin": PAGE,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "authorization, ce-id",
+    }
+    preflight = http.request("OPTIONS", "/events", token="", headers=asked)
+    assert preflight.status_code == 204
+    assert preflight.headers["access-control-allow-origin"] == PAGE
+    assert "POST" in preflight.headers["access-control-allow-methods"]
+    assert preflight.headers["access-control-allow-headers"] == "authorization, ce-id"
+    assert "access-control-allow-credentials" not in preflight.headers
+    answer = http.get("/subscriptions", headers={"origin": PAGE})
+    assert answer.status_code == 200
+    assert answer.headers["access-control-allow-origin"] == PAGE
+    assert answer.headers["vary"] == "origin"
+    link = http.post("/login").json()["login"]
+    with httpx.Client(base_url=http.url) as browser:
+        browser.get(link)
+        assert browser.get("/session").status_code == 200
+        refused = browser.get("/session", headers={"origin": PAGE})
+        assert refused.status_code == 403
+    other = http.get("/subscriptions", headers={"origin": "https://other.example"})
+    assert other.status_code == 403
+    assert "access-control-allow-origin" not in other.headers
+
+
+def test_a_name_that_was_given_is_one_under_which_it_may_be_asked(http: Http) -> None:
+    for host, status in {"gateway.example": 200, "GATEWAY.example": 200, "x.example": 400}.items():
+        assert http.get("/session", headers={"host": host}).status_code == status

@@ -1,0 +1,128 @@
+"""Several gateways of one overlay: whoever asks one of them finds what another has made."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.live.gateways import Http, event
+from tests.live.overlays import RunningOverlay, running_overlay, wait_until
+
+from distributary.network.server import free_port
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def overlay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningOverlay]:
+    with running_overlay(tmp_path_factory.mktemp("together") / "state", brokers=2) as overlay:
+        yield overlay
+
+
+@pytest.fixture(scope="module")
+def first(overlay: RunningOverlay) -> Iterator[Http]:
+    with Http(overlay.line["gateway"], overlay.line["token"]) as http:
+        yield http
+
+
+@pytest.fixture(scope="module")
+def second(overlay: RunningOverlay, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
+    """A gateway by the command, which soon takes what it has written for arrived."""
+    folder: Path = tmp_path_factory.mktemp("second")
+    port = free_port()
+    password = (overlay.state / "gateway" / "password").read_text()
+    (folder / "gateway.toml").write_text(
+        f'[gateway]\nbrokers = {json.dumps(overlay.brokers)}\noverlay = "up"\nport = {port}\n'
+        f"acknowledged_s = 1.0\n"
+        f'[nats]\nurls = ["{overlay.line["nats"]}"]\nuser = "gateway"\n'
+    )
+    command = [sys.executable, "-m", "distributary", "gateway", "--config"]
+    process = subprocess.Popen(
+        [*command, str(folder / "gateway.toml")],
+        env={**os.environ, "DISTRIBUTARY_NATS_PASSWORD": password},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    def is_ready() -> bool:
+        try:
+            return http.get("/ready").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    with Http(f"http://127.0.0.1:{port}", overlay.line["token"]) as http:
+        wait_until(is_ready)
+        yield http
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert "Traceback" not in said
+
+
+def test_what_one_gateway_has_made_is_everybodys(first: Http, second: Http) -> None:
+    name = first.subscribe({"types": ["shared"]})
+    assert second.publish(event("/shared", 1, "shared")).status_code == 202
+    assert first.publish(event("/shared", 2, "shared")).status_code == 202
+    with second.events(name) as stream:
+        assert sorted(one.event["id"] for one in stream.take(2)) == ["1", "2"]
+    assert second.delete(f"/subscriptions/{name}").status_code == 204
+    assert first.get(f"/subscriptions/{name}").status_code == 404
+
+
+def test_a_connection_at_another_gateway_takes_over(first: Http, second: Http) -> None:
+    name = first.subscribe({"types": ["over"]})
+    first.publish(event("/over", 1, "over"))
+    with first.events(name) as old:
+        assert old.take(1)[0].id == "1"
+        with second.events(name, last="1") as new:
+            assert old.rest() == []
+            with first.events(name, last=old.last) as again:
+                assert again.response.status_code == 204
+            # Whoever only looks does not disturb it either.
+            for number in range(2, 6):
+                assert first.get(f"/subscriptions/{name}").json()["last"] == number - 1
+                first.publish(event("/over", number, "over"))
+                assert new.take(1)[0].id == str(number)
+
+
+def test_what_was_written_long_ago_counts_as_arrived(first: Http, second: Http) -> None:
+    name = first.subscribe({"types": ["silent"]})
+    first.publish([event("/silent", number, "silent") for number in range(5)])
+
+    def acknowledged() -> int:
+        found: int = first.get(f"/subscriptions/{name}").json()["acknowledged"]
+        return found
+
+    with second.events(name, query="?ack=explicit") as stream:
+        stream.take(5)
+        first.publish(event("/silent", 5, "silent"))
+        stream.take(1)
+    with first.events(name) as stream:
+        assert [one.id for one in stream.take(6)] == ["1", "2", "3", "4", "5", "6"]
+        assert acknowledged() == 0
+    with second.events(name) as stream:
+        stream.take(6)
+        wait_until(lambda: acknowledged() == 6)
+
+
+def test_a_subscription_that_ends_by_itself_says_why(first: Http) -> None:
+    name = first.subscribe({"types": ["bounded"], "config": {"queue_bytes": 2_000}})
+    with first.events(name, query="?ack=explicit") as stream:
+        first.publish(
+            [event("/bounded", number, "bounded", data="x" * 500) for number in range(10)]
+        )
+        *_, last = stream.rest()
+    assert last.kind == "ended"
+    assert last.event["reason"] == "bytes"
+    assert last.event["left"]["count"] > 0
+    wait_until(lambda: first.get(f"/subscriptions/{name}").json()["state"] == "ended")
+    with first.events(name) as stream:
+        assert stream.response.status_code == 404
+    assert first.delete(f"/subscriptions/{name}").status_code == 204
