@@ -62,10 +62,11 @@ class Tab:
         self.page.goto(f"{self.http.url}/console#{path}")
         self.page.wait_for_selector("main h1")
 
-    def violations(self) -> list[str]:
-        """What keeps people from using the page, of what a program can find."""
+    def violations(self, *rules: str) -> list[str]:
+        """What keeps people from using the page, of what a program can find; all, or by rules."""
         self.page.evaluate(_AXE.read_text(encoding="utf-8"))
-        found = self.page.evaluate("axe.run()")["violations"]
+        options = {"runOnly": list(rules)} if rules else {}
+        found = self.page.evaluate("options => axe.run(options)", options)["violations"]
         return [
             f"{one['id']}: {node['html']}: {node['failureSummary']}"
             for one in found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -177,8 +177,13 @@ def test_what_happens_is_summed_up_for_operators_alone(http: Http, overlay: Runn
     assert {*lines} == {":", ""}
 
 
+def held(http: Http) -> list[str]:
+    """The names of all subscriptions."""
+    return re.findall(r'"id":"([^"]+)"', http.get("/subscriptions").text)
+
+
 def test_a_subscription_is_checked_without_being_made(http: Http) -> None:
-    before = http.get("/subscriptions").json()
+    before = held(http)
     for document, place in (
         ({"filters": [{"sql": "type = 'a' AND"}]}, "filters[0]"),
         ({"filters": [{"exactly": {"type": "a"}}]}, "exactly"),
@@ -188,9 +193,7 @@ def test_a_subscription_is_checked_without_being_made(http: Http) -> None:
         assert place in http.post("/subscriptions/check", json=document).json()["problem"]
     good = http.post("/subscriptions/check", json={"filters": [{"sql": "type = 'a'"}]})
     assert (good.status_code, good.json()) == (200, {"problem": None})
-    assert [one["id"] for one in http.get("/subscriptions").json()["subscriptions"]] == [
-        one["id"] for one in before["subscriptions"]
-    ]
+    assert held(http) == before
 
 
 def test_filters_are_checked_while_they_are_typed(new_tab: NewTab) -> None:
@@ -214,8 +217,7 @@ def test_a_subscription_is_paused_resumed_and_ended(new_tab: NewTab, http: Http)
     tab.page.wait_for_selector(".delivery pre:text('while nobody looks')")
     tab.page.click("button:text-is('End')")
     tab.page.wait_for_selector("text=It has ended.")
-    left = http.get("/subscriptions").json()["subscriptions"]
-    assert all("paused" not in json.dumps(one) for one in left)
+    assert "paused" not in http.get("/subscriptions").text
 
 
 def test_a_stream_is_followed(new_tab: NewTab, http: Http) -> None:
@@ -297,8 +299,9 @@ def test_nothing_keeps_people_from_using_it(new_tab: NewTab, scheme: str) -> Non
     tab.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     for view in VIEWS:
         tab.open(view)
-        tab.page.wait_for_load_state("networkidle" if view == "/publish" else "load")
-        assert tab.violations() == [], view
+        # What is not about colours is the same in both.
+        rules = ("color-contrast",) if scheme == "dark" else ()
+        assert tab.violations(*rules) == [], view
         tab.page.set_viewport_size(PHONE)
         width = tab.page.evaluate("document.documentElement.scrollWidth")
         assert width <= PHONE["width"], view

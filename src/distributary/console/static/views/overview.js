@@ -80,8 +80,8 @@ export function enter(main) {
     if (saved.plans && simple.some(([, one]) => one > 0)) {
       const [[better, least], [worse, most]] = simple.sort((a, b) => a[1] - b[1]);
       const share = (one) => (one > 0 ? Math.max(0, 1 - saved.cost / one) : 0);
-      write(tiles.saved.figure, percent(share(most)));
-      write(tiles.saved.note, `of cost against converting all ${worse}; ${percent(share(least))} against all ${better} (${saved.plans} plans)`);
+      write(tiles.saved.figure, percent(share(least)));
+      write(tiles.saved.note, `of the cost of converting all ${better}, the better simple plan; ${percent(share(most))} of that ${worse} (last ${saved.plans} plans)`);
     }
     write(tiles.owed.figure, count(state.owed));
     write(tiles.owed.note, state.queued ? `${count(state.queued)} not yet acknowledged by subscribers` : state.owed ? "on their way" : "everything was delivered");

@@ -70,8 +70,7 @@ function contents(plan) {
   if (plan.digest) {
     cards.unshift(h("article", { class: "delivery" }, stored(plan.media_type, `/content/${plan.digest}`, name),
       h("div", { class: "foot" }, h("div", { class: "row spread" }, "as it was published", chip(plan.media_type)), h("div", { class: "soft" }, bytes(plan.size_bytes)))));
-  }
-  if (plan.event) cards.unshift(delivery(JSON.parse(plan.event)));
+  } else if (plan.event) cards.unshift(delivery(JSON.parse(plan.event)));
   return cards.length ? h("div", { class: "deliveries" }, cards)
     : h("p", { class: "empty" }, "Its content is in the event itself. Subscribe to see what comes.");
 }

@@ -106,7 +106,7 @@ class Feed {
     socket.onmessage = (message) => this.take(JSON.parse(message.data));
     socket.onclose = ({ code, reason }) => {
       if (this.socket !== socket) return;
-      if (code === OUSTED || code === ENDED) this.told(reason);
+      if (code === OUSTED || code === ENDED) this.told(reason, true);
       else {
         this.told("reconnecting");
         setTimeout(() => this.socket === socket && this.resume(), AGAIN_MS);
@@ -179,7 +179,10 @@ export function enter(main, query) {
       await look();
     }) }, "End");
     show(place, h("div", { class: "row spread" }, h("div", {}, h("h2", { class: "wrap" }, summary(one)), h("p", { class: "row" }, (one.profile?.accept ?? []).map((name) => chip(name)), told)), h("div", { class: "row" }, pause, end)), cards);
-    feed = new Feed(one.id, cards, (text) => write(told, text));
+    feed = new Feed(one.id, cards, (text, resting) => {
+      write(told, text);
+      if (resting) write(pause, "Resume");
+    });
     mark();
   }
 
@@ -189,7 +192,8 @@ export function enter(main, query) {
 
   async function look() {
     try {
-      const { subscriptions } = await get("/subscriptions");
+      const answer = await get("/subscriptions");
+      const subscriptions = answer.subscriptions ?? answer;
       if (over) return;
       show(list, subscriptions.length ? subscriptions.map((one) => h("li", {}, h("button", { type: "button", "data-key": one.id, "aria-pressed": String(one.id === chosen), onclick: () => open(one) },
         h("div", { class: "wrap" }, summary(one)),
