@@ -368,3 +368,18 @@ def test_who_logs_in_anew_goes_on_in_other_tabs(new_tab: NewTab) -> None:
     # The browser writes down that it was refused once.
     assert all("403" in one for one in tab.faults)
     tab.faults.clear()
+
+
+def test_a_broker_is_drained_after_a_question(new_tab: NewTab, overlay: RunningOverlay) -> None:
+    """Comes last: there are fewer brokers afterwards."""
+    tab = new_tab()
+    tab.open("/operations")
+    name = overlay.brokers[2]
+    button = f"button[aria-label='Drain broker {name}']"
+    tab.page.click(button)
+    tab.page.click("dialog button:text-is('Cancel')")
+    tab.page.wait_for_selector("dialog", state="detached")
+    assert tab.http.get(f"/brokers/{name}").json()["draining"] is False
+    tab.page.click(button)
+    tab.page.click("dialog button:text-is('Drain')")
+    tab.page.wait_for_selector(f"tr:has(th:text-is('{name}')) .badge:not(:text-is('up'))")

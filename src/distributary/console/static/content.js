@@ -60,6 +60,12 @@ export function stored(type, reference, name) {
   return body;
 }
 
+/** Lets go of the content of a card that is not shown any more. */
+export function forget(card) {
+  for (const one of card.querySelectorAll("[src^='blob:'], [href^='blob:']")) URL.revokeObjectURL(one.src ?? one.href);
+  card.remove();
+}
+
 /** An event that was delivered, as a card. */
 export function delivery(event, { number, fresh } = {}) {
   const type = event.datacontenttype ?? "application/json";

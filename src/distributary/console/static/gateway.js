@@ -99,11 +99,6 @@ class Live extends EventTarget {
       this.#tell("state");
     });
     source.addEventListener("plan", (event) => this.add([JSON.parse(event.data)]));
-    source.addEventListener("adapted", (event) => {
-      this.moves.unshift(JSON.parse(event.data));
-      this.moves.length = Math.min(this.moves.length, 100);
-      this.#tell("moves");
-    });
   }
 
   /** Takes publications, newest first; those that are known are left out. */

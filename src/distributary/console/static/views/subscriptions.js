@@ -1,6 +1,6 @@
 // Subscriptions: made with a filter that is checked while it is typed, and watched as they deliver.
 
-import { delivery, received } from "../content.js";
+import { delivery, forget, received } from "../content.js";
 import { chip, count, doing, h, show, toast, write } from "../dom.js";
 import { ask, get, send } from "../gateway.js";
 
@@ -127,7 +127,7 @@ class Feed {
   show(one) {
     this.place.querySelector(".empty")?.remove();
     this.place.prepend(delivery(one.event, one));
-    while (this.place.children.length > CARDS) this.place.lastChild.remove();
+    while (this.place.children.length > CARDS) forget(this.place.lastChild);
   }
 
   pause() {
@@ -158,6 +158,7 @@ export function enter(main, query) {
 
   function open(one) {
     feed?.pause();
+    for (const card of place.querySelectorAll(".delivery")) forget(card);
     chosen = one.id;
     history.replaceState(null, "", `#/subscriptions?id=${encodeURIComponent(one.id)}`);
     const cards = h("div", { class: "deliveries", "aria-live": "polite", "aria-relevant": "additions" }, h("p", { class: "empty" }, "Nothing has come yet."));
@@ -212,5 +213,6 @@ export function enter(main, query) {
     over = true;
     clearInterval(timer);
     feed?.pause();
+    for (const card of place.querySelectorAll(".delivery")) forget(card);
   };
 }
