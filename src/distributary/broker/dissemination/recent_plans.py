@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from distributary.broker.blob import Blob
 from distributary.broker.dissemination.messages import Item, ItemId
@@ -23,7 +25,8 @@ _SHOWN_MAX = 100
 _EVENT_CHARACTERS_MAX = 4096
 
 
-class _Made(NamedTuple):
+@dataclass(frozen=True)
+class _Made:
     """A plan, when it was made, and for what content.
 
     Attributes
@@ -42,6 +45,25 @@ class _Made(NamedTuple):
     size_bytes: int
     digest: str | None
     event: str | None
+
+    @cached_property
+    def heading(self) -> dict[str, Any]:
+        """What there is to say in a line; made once, as those who watch ask every second."""
+        report, part = self.report, self.part
+        return {
+            "at_ns": self.at_ns,
+            "tenant": report.tenant,
+            "source": report.source,
+            "id": report.id,
+            "brokers": report.broker_count,
+            "chosen": report.chosen,
+            "cost": report.worth._asdict(),
+            "published_ns": self.published_ns,
+            "media_type": self.media_type,
+            "size_bytes": self.size_bytes,
+            "digest": self.digest,
+            "formats": sorted({part.formats[k] for node in part.nodes for k in node.wants}),
+        }
 
 
 class RecentPlans:
@@ -65,11 +87,11 @@ class RecentPlans:
             self._nodes -= len(self._plans.popleft().part.nodes)
 
     def __iter__(self) -> Iterator[tuple[int, Planned, PlanPart]]:
-        return (one[:3] for one in self._plans)
+        return ((one.at_ns, one.report, one.part) for one in self._plans)
 
     def headings(self) -> list[dict[str, Any]]:
         """Return all plans, the newest first, without what each broker does."""
-        return [_heading(one) for one in reversed(self._plans)]
+        return [one.heading for one in reversed(self._plans)]
 
     def newest(self, *, baselines: bool) -> list[dict[str, Any]]:
         """Return some plans, the newest first, beside the simple ones if that is wanted."""
@@ -84,26 +106,8 @@ class RecentPlans:
         return None
 
     def _shown(self, one: _Made, *, baselines: bool) -> dict[str, Any]:
-        shown = {**_heading(one), "event": one.event, "plan": one.part.as_data()}
+        shown = {**one.heading, "event": one.event, "plan": one.part.as_data()}
         if baselines:
             worth = baselines_of(one.part, self._settings)
             shown["baselines"] = {name: cost._asdict() for name, cost in sorted(worth.items())}
         return shown
-
-
-def _heading(one: _Made) -> dict[str, Any]:
-    report = one.report
-    return {
-        "at_ns": one.at_ns,
-        "tenant": report.tenant,
-        "source": report.source,
-        "id": report.id,
-        "brokers": report.broker_count,
-        "chosen": report.chosen,
-        "cost": report.worth._asdict(),
-        "published_ns": one.published_ns,
-        "media_type": one.media_type,
-        "size_bytes": one.size_bytes,
-        "digest": one.digest,
-        "formats": sorted({one.part.formats[k] for node in one.part.nodes for k in node.wants}),
-    }
