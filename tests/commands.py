@@ -2,22 +2,57 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import socket
 import subprocess
 import sys
+import tempfile
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-__all__ = ["check_one_line", "run"]
+__all__ = ["check_one_line", "forked", "run"]
 
+_HERE = Path(__file__).parent
 _PROCESS = "import sys; from distributary.cli import main; sys.exit(main())"
 
 
-def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run `distributary` with `arguments`; `options` are those of `subprocess.run`."""
+@cache
+def forked() -> tuple[str, ...]:
+    """Return what to write before a command to have it run as a fork of one server."""
+    folder = tempfile.mkdtemp()
+    path = f"{folder}/server"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(64)
+        server = subprocess.Popen(
+            [sys.executable, "-m", "tests.fork_server", str(listener.fileno())],
+            cwd=_HERE.parent,
+            stdin=subprocess.PIPE,
+            pass_fds=[listener.fileno()],
+        )
+
+    def end() -> None:
+        server.communicate()
+        shutil.rmtree(folder)
+
+    atexit.register(end)
+    return (sys.executable, "-IS", str(_HERE / "fork_client.py"), path)
+
+
+def run(*arguments: str, fresh: bool = False, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run `distributary` with `arguments`; `options` are those of `subprocess.run`.
+
+    In an environment of its own, or if it is to be `fresh`, it loads everything itself.
+    """
+    alone = fresh or "env" in options
+    program = [sys.executable, "-c", _PROCESS] if alone else [*forked(), "distributary"]
     return subprocess.run(
-        [sys.executable, "-c", _PROCESS, *arguments],
+        [*program, *arguments],
         text=True,
         check=False,
-        **{"capture_output": True, "timeout": 300, **options},
+        **{"capture_output": True, "timeout": 900, **options},
     )
 
 

@@ -38,26 +38,46 @@ SLOW = (
     "unit/test_light_import.py",
     "unit/test_minimal_import.py",
 )
-# Of each property, where slow tests are left out.
+# Overlays in real time, and servers that do not answer.
+WAITING = ("tests/live/", "tests/unit/network/test_doctor.py")
+# Files whose tests share what takes seconds to make.
+SHARING = ("tests/unit/media/test_pool", "tests/unit/media/test_prediction.py")
+# Every process takes up to a gigabyte.
+PROCESSORS_MAX = 16
+# Of each property at most: they are the same in every run, so many more would show little more.
+# Whoever asks to look for others gets as many as the test states.
+EXAMPLES = 50
+# Where slow tests are left out.
 FAST_EXAMPLES = 15
 
 
-class SparkInOneProcess(LoadScopeScheduling):  # type: ignore[misc]
-    """Give tests to processes one by one, but all that need Spark to the same one.
+class Chains(LoadScopeScheduling):  # type: ignore[misc]
+    """Give tests to processes one by one, but those of a chain to the same one.
 
-    A session takes seconds and most of a gigabyte. They are the largest unit of work and so
-    begin first, and the others are done beside them. (The mark `xdist_group` is for this, but
-    pytest 9.2 no longer has the attribute that xdist 3.8 writes it into.)
+    A Spark session takes seconds and most of a gigabyte, so one process has all that need it.
+    Another one has all that wait while time really passes: the others use the processor
+    meanwhile. These two are the largest units of work and so begin first. Whatever shares a
+    costly fixture stays together as well. (The mark `xdist_group` is for this, but pytest 9.2 no
+    longer has the attribute that xdist 3.8 writes it into.)
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        on_spark = nodeid.startswith("tests/unit/pipeline/") or "[pipeline-" in nodeid
-        return "spark" if on_spark else nodeid
+        if nodeid.startswith("tests/unit/pipeline/") or "[pipeline-" in nodeid:
+            return "spark"
+        if nodeid.startswith(WAITING) or "[live-" in nodeid:
+            return "waiting"
+        return nodeid.partition("::")[0] if nodeid.startswith(SHARING) else nodeid
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SparkInOneProcess:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Chains:
     """Return who decides which process runs which test."""
-    return SparkInOneProcess(config, log)
+    return Chains(config, log)
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Have a process more than processors, for tests that wait."""
+    processors = min(os.cpu_count() or 1, PROCESSORS_MAX)
+    return processors if _is_fast(config) else processors + 1
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -72,7 +92,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if _place(item.path):
             item.add_marker(pytest.mark.slow)
         if _is_fast(config):
-            _take_fewer_examples(item)
+            _limit_examples(item, FAST_EXAMPLES)
+        elif "EXPLORE" not in os.environ:
+            _limit_examples(item, EXAMPLES)
 
 
 def _is_fast(config: pytest.Config) -> bool:
@@ -85,10 +107,10 @@ def _place(path: Path) -> int:
     return next(places, 0)
 
 
-def _take_fewer_examples(item: pytest.Item) -> None:
+def _limit_examples(item: pytest.Item, examples_max: int) -> None:
     # Hypothesis has no public way to lower a number that a test states itself.
     test = getattr(item, "obj", None)
     stated = getattr(test, "_hypothesis_internal_use_settings", None)
-    if stated is not None and stated.max_examples > FAST_EXAMPLES:
-        fewer = settings(stated, max_examples=FAST_EXAMPLES)
+    if stated is not None and stated.max_examples > examples_max:
+        fewer = settings(stated, max_examples=examples_max)
         vars(test)["_hypothesis_internal_use_settings"] = fewer

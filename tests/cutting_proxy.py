@@ -49,8 +49,10 @@ class CuttingProxy:
         left = None if self.bytes_max is None else self._rng.randint(1, self.bytes_max)
         self._open |= {writer, back}
         budget = [left]
+        # A gateway is asked under its own name only.
+        ours, theirs = urlsplit(self.url).netloc.encode(), "{}:{}".format(*self._target).encode()
         ways = [
-            asyncio.create_task(self._pass(reader, back, budget)),
+            asyncio.create_task(self._pass(reader, back, budget, (ours, theirs))),
             asyncio.create_task(self._pass(there, writer, budget)),
         ]
         try:
@@ -65,10 +67,16 @@ class CuttingProxy:
                 self._open.discard(end)
 
     async def _pass(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, budget: list[int | None]
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        budget: list[int | None],
+        renamed: tuple[bytes, bytes] | None = None,
     ) -> None:
         with suppress(OSError):
             while data := await reader.read(_CHUNK_BYTES):
+                if renamed is not None:
+                    data = data.replace(*renamed)
                 left = budget[0]
                 if left is not None:
                     if len(data) >= left:

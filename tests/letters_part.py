@@ -32,7 +32,7 @@ class Post:
 
 @wire(60_002)
 @dataclass(frozen=True, slots=True)
-class Received:
+class NoteRecord:
     count: int
 
 
@@ -52,7 +52,7 @@ class Letters(Part):
 
     def load(self, key: str, record: Any) -> None:
         sender, text = key.split("/")
-        assert isinstance(record, Received)
+        assert isinstance(record, NoteRecord)
         self.received[sender, text] = record.count
 
     def undeliverable(self, message: Any, peer: Address, turn: Turn) -> None:
@@ -65,7 +65,7 @@ class Letters(Part):
             self.received.get((sender, message.text), 0) + 1
         )
         self.paths[message.text] = self.core.links.path
-        turn.persist(f"letters/{sender}/{message.text}", Received(count))
+        turn.persist(f"letters/{sender}/{message.text}", NoteRecord(count))
 
     def _post(self, message: Post, sender: Address, turn: Turn) -> None:
         for text in message.texts:

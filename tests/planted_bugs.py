@@ -24,6 +24,7 @@ from distributary.broker.core import Part
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
 from distributary.broker.deliveries.queues import Acknowledged, Queued, QueuedTogether
+from distributary.broker.dissemination.absent import AbsentHomes
 from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.dissemination.messages import Item, Offer, Portion
 from distributary.broker.dissemination.task import ContentRecord, ProgressRecord, Sequence
@@ -83,6 +84,8 @@ class Bug:
         Further parts that are broken in the same way, where one of them would hide the other.
     publisher
         What stands in for clients that publish.
+    seed
+        One with which it was noticed, tried first.
     """
 
     scenario: str
@@ -92,6 +95,7 @@ class Bug:
     rare: bool = False
     also: tuple[type[Part], ...] = ()
     publisher: type[Publisher] = Publisher
+    seed: int = 0
 
     @property
     def name(self) -> str:
@@ -241,11 +245,17 @@ class IgnoresBusy(Publisher):
 # Roots.
 
 
+class _Loyal(AbsentHomes):
+    def _relieve(self, *_: Any) -> None:
+        pass
+
+
 class NeverGivesUp(Dissemination):
     """Keeps everything for homes that are away."""
 
-    def _relieve(self, *_: Any) -> None:
-        pass
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._absent.__class__ = _Loyal
 
 
 class _TakesAny(Sequence):
@@ -687,8 +697,8 @@ BUGS: tuple[Bug, ...] = (
     Bug("migration-torn", ONCE, node=SendsFirst),
     Bug("migration-torn", ONCE, node=KeepsHalf),
     Bug("map-small", ONCE, SendsAstray),
-    Bug("relays", ONCE, AcknowledgesEarly),
-    Bug("converters", "selection", AnswersAnotherLife),
+    Bug("relays", ONCE, AcknowledgesEarly, seed=2),
+    Bug("converters", "selection", AnswersAnotherLife, seed=13),
     Bug("crash-restart", ONCE, forgets(Membership, Known), rare=True),
     Bug("pipeline-crash", ONCE, CountsFromOne),
     Bug("reboot", "content", forgets(Publishing, KeptRecord, SettlementRecord)),
@@ -703,8 +713,8 @@ BUGS: tuple[Bug, ...] = (
     Bug("reboot", ONCE, forgets(Rendezvous, EntryRecord)),
     Bug("lost-root", ONCE, ConfirmsAlone, rare=True),
     Bug("interest", ONCE, ConfirmsUnannounced, rare=True),
-    Bug("lost-replica", ONCE, CountsHomes),
-    Bug("lost-root", ONCE, StoresNoCopies),
+    Bug("lost-replica", ONCE, CountsHomes, seed=2),
+    Bug("lost-root", ONCE, StoresNoCopies, seed=1),
     Bug("reboot", ONCE, forgets(Deliveries, Finished)),
     Bug("reboot", ONCE, forgets(Deliveries, Queued, QueuedTogether)),
     Bug("reboot", ONCE, forgets(Deliveries, Acknowledged)),
@@ -714,8 +724,8 @@ BUGS: tuple[Bug, ...] = (
     Bug("tenants", ONCE, CoversAcrossTenants),
     Bug("lossy", "order", HandsOutAtOnce),
     Bug("reboot", ONCE, forgets(Subscriptions, SubscriptionRecord)),
-    Bug("changes-migration", ONCE, forgets(Subscriptions, VersionRecord)),
-    Bug("churn", ONCE, CoversTooEagerly),
+    Bug("changes-migration", ONCE, forgets(Subscriptions, VersionRecord), seed=1),
+    Bug("churn", ONCE, CoversTooEagerly, seed=1),
     Bug("covering", ONCE, ForgetsCovered),
     Bug("churn", "ends", LivesForEver),
     Bug("changes", ONCE, ForgetsWhatWasBefore),
@@ -723,10 +733,10 @@ BUGS: tuple[Bug, ...] = (
     Bug("changes", "selection", ServesBoth),
     Bug("overload", "stores", NeverBusy),
     Bug("overload", "pressure", publisher=IgnoresBusy),
-    Bug("absent", "delays", NeverGivesUp),
+    Bug("absent", "delays", NeverGivesUp, seed=4),
     Bug("away", "pressure", KeepsToNoWindow),
     Bug("away", "pressure", ignores(Deliveries, ClientGone)),
-    Bug("away", ONCE, WaitsForMore),
+    Bug("away", ONCE, WaitsForMore, seed=1),
     Bug("mass-migration", ONCE, RedirectsNothing),
     Bug("migration-torn", ONCE, PassesOnNothingKept),
     Bug("migration-torn", "order", KnowsNoGhosts, rare=True),
@@ -741,7 +751,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("content-migration", "content", NeverFrees),
     Bug("lossy", "selection", TakesWithoutContent),
     Bug("content-migration", "selection", forgets(Content, FetchRecord)),
-    Bug("content-migration", "selection", LendsNothing),
+    Bug("content-migration", "selection", LendsNothing, seed=3),
     Bug("stream-instant", "tolerances", ComparesWithReceived),
     Bug("stream-instant", "tolerances", IgnoresOwnTolerance),
     Bug("stream-faults", "tolerances", ignores(Streams, Ask)),

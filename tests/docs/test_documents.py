@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
 import pytest
+from tests.commands import forked
+from tests.quick_spark import SETTINGS
 
 from distributary.media.failure import FailureKind
 from distributary.media.limits import Limits
@@ -173,41 +180,62 @@ def tidy(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")
 
 
-def environment() -> dict[str, str]:
-    """Return the environment in which examples run: this installation, no colour."""
-    scripts = str(Path(sys.executable).parent)
+def environment(*, installed: bool) -> dict[str, str]:
+    """Return the environment in which examples run, without colour."""
+    programs = Path(sys.executable).parent if installed else quick_programs()
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    quick = {"SPARK_CONF_DIR": str(programs), "PYTHONPATH": os.pathsep.join(paths)}
     return {
         **{k: v for k, v in os.environ.items() if k not in {"COLUMNS", "FORCE_COLOR"}},
-        "PATH": scripts + os.pathsep + os.environ.get("PATH", os.defpath),
+        "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "NO_COLOR": "1",
         "TERM": "dumb",
+        **({} if installed else quick),
     }
 
 
-def play(text: str, folder: Path) -> list[str]:
-    """Run the examples of a document in `folder` and return what differs from what it says."""
+@cache
+def quick_programs() -> Path:
+    """Make a folder with a `distributary` and with settings that load little each time."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    script = folder / "distributary"
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(forked())} distributary "$@"\n')
+    script.chmod(0o755)
+    settings = "".join(f"{name} {value}\n" for name, value in SETTINGS.items())
+    (folder / "spark-defaults.conf").write_text(settings)
+    return folder
+
+
+def play(text: str, folder: Path, *, installed: bool = False) -> list[str]:
+    """Run the examples of a document in `folder` and return what differs from what it says.
+
+    With the programs that are `installed`, as a reader would, or with forks of one that has
+    loaded everything.
+    """
     differences = []
     found = blocks(text)
+    python = [sys.executable] if installed else [*forked(), "python"]
     for index, block in enumerate(found):
         if block.language == "console":
-            differences += play_console(block, folder)
+            differences += play_console(block, folder, installed=installed)
         elif block.language == "python":
             follower = found[index + 1] if index + 1 < len(found) else None
             expected = follower.text if follower and follower.language == "text" else ""
-            result = run([sys.executable, "-c", block.text], folder)
+            result = run([*python, "-c", block.text], folder, installed=installed)
             if result.returncode != 0 or not matches(expected, result.stdout):
                 differences.append(f"line {block.line}: python printed\n{result.stdout}")
     return differences
 
 
-def play_console(block: Block, folder: Path) -> list[str]:
+def play_console(block: Block, folder: Path, *, installed: bool) -> list[str]:
     """Run one `console` block; a command may fail only if the next one asks for `$?`."""
     differences = []
     script = list(commands(block))
     code = 0
     for index, command in enumerate(script):
         assert RUNNABLE.match(command.text), f"line {command.line}: not runnable: {command.text}"
-        result = run(["bash", "-c", f"(exit {code})\n{command.text}"], folder)
+        result = run(["bash", "-c", f"(exit {code})\n{command.text}"], folder, installed=installed)
         code = result.returncode
         asked = index + 1 < len(script) and script[index + 1].text == "echo $?"
         if code != 0 and not asked:
@@ -217,17 +245,19 @@ def play_console(block: Block, folder: Path) -> list[str]:
     return differences
 
 
-def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command as a reader would, both streams on one screen."""
+def run(
+    command: list[str], folder: Path, *, installed: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Run a command with both streams on one screen."""
     return subprocess.run(
         command,
         cwd=folder,
-        env=environment(),
+        env=environment(installed=installed),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
-        timeout=300,
+        timeout=1800,
         check=False,
     )
 
@@ -245,7 +275,8 @@ def test_no_document_names_a_path_of_somebodys_machine(name: str) -> None:
 
 @pytest.mark.parametrize("name", GUIDES)
 def test_examples_run_and_print_what_the_document_says(name: str, tmp_path: Path) -> None:
-    differences = play((ROOT / name).read_text(encoding="utf-8"), tmp_path)
+    text = (ROOT / name).read_text(encoding="utf-8")
+    differences = play(text, tmp_path, installed=name == "README.md")
     assert not differences, "\n".join(differences)
 
 

@@ -25,6 +25,7 @@ from distributary.network.server import server_program
 from distributary.network.subjects import Subjects
 
 __all__ = [
+    "LOOK_S",
     "RunningOverlay",
     "eventually",
     "is_there",
@@ -32,6 +33,9 @@ __all__ = [
     "running_overlay",
     "wait_until",
 ]
+
+LOOK_S = 0.01
+"""How often is looked whether something has come true."""
 
 _STARTS_S = 120.0
 _STOPS_S = 60.0
@@ -163,15 +167,40 @@ def is_there(pid: int) -> bool:
 
 def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     """Wait for something to come true."""
-    end = time.monotonic() + seconds
+    patience = _Patience(seconds, None)
     while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.01)
+        patience.check()
+        time.sleep(LOOK_S)
 
 
-async def eventually(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait for something to come true while the loop goes on."""
-    end = time.monotonic() + seconds
+async def eventually(
+    condition: Callable[[], object],
+    seconds: float = 60.0,
+    *,
+    progress: Callable[[], object] | None = None,
+) -> None:
+    """Wait for something to come true while the loop goes on.
+
+    It may take as long as it likes where there is `progress`: a value that changes at least once
+    in so many seconds.
+    """
+    patience = _Patience(seconds, progress)
     while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        await asyncio.sleep(0.01)
+        patience.check()
+        await asyncio.sleep(LOOK_S)
+
+
+class _Patience:
+    """How long to wait for progress: a busy machine makes some, an overlay that hangs none."""
+
+    def __init__(self, seconds: float, progress: Callable[[], object] | None) -> None:
+        self._seconds = seconds
+        self._progress = progress
+        self._seen: object = None
+        self._since = time.monotonic()
+
+    def check(self) -> None:
+        now = self._progress() if self._progress is not None else None
+        if now != self._seen:
+            self._seen, self._since = now, time.monotonic()
+        assert time.monotonic() < self._since + self._seconds, "it did not happen in time"

@@ -13,6 +13,8 @@ import pytest
 from tests.live.overlays import RunningOverlay, eventually, running_overlay
 from tests.live.traffic import Traffic
 
+from distributary.broker.client import Delivery
+from distributary.network.client import Numbered
 from distributary.network.status import ask
 
 pytestmark = pytest.mark.slow
@@ -64,9 +66,11 @@ def test_what_was_accepted_before_a_backup_under_load_comes_back(tmp_path: Path)
         async with overlay.gate() as gate:
             got: list[tuple[str, int]] = []
 
-            def deliver(message: object) -> None:
-                read = json.loads(message.event)  # type: ignore[attr-defined]
+            def deliver(message: Numbered) -> None:
+                assert isinstance(message, Delivery)
+                read = json.loads(message.event)
                 got.append((read["source"], int(read["id"])))
+                subscriber.acknowledge(message.subscription, message.number)
 
             subscriber = gate.client("s0", overlay.brokers[0], deliver)
             await subscriber.status("all")
@@ -74,7 +78,8 @@ def test_what_was_accepted_before_a_backup_under_load_comes_back(tmp_path: Path)
                 lambda: all(
                     sum(one == source for one, _ in got) >= count
                     for source, count in before.items()
-                )
+                ),
+                progress=lambda: len(got),
             )
             for source in before:
                 mine = [number for one, number in got if one == source]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections import defaultdict
+from itertools import count
 from pathlib import Path
 
 import pytest
 from tests.live.brokers import Brokers, started_brokers
-from tests.live.overlays import eventually
+from tests.live.overlays import LOOK_S, eventually
 from tests.live.traffic import event
 
 from distributary.broker.client import Delivery
@@ -49,7 +49,7 @@ def _publication(number: int, content: bytes | None) -> tuple[str, bytes | None,
 async def _run(brokers: Brokers, content: bytes | None) -> None:
     await asyncio.wait_for(brokers.wait(), 120)
     sessions: dict[int, str] = {}
-    at: dict[int, float] = {}
+    at: set[int] = set()
     async with brokers.gate(NAMES) as gate:
         subscribers = [Subscriber(f"s{k}") for k in range(3)]
         for one, home in zip(subscribers, NAMES, strict=True):
@@ -60,22 +60,27 @@ async def _run(brokers: Brokers, content: bytes | None) -> None:
         async def publish(number: int) -> None:
             accepted = await publisher.publish(*_publication(number, content))
             sessions[number] = accepted.session
-            at[number] = time.monotonic()
+            at.add(number)
 
-        under_way = [asyncio.ensure_future(publish(number)) for number in range(300)]
+        under_way = [asyncio.ensure_future(publish(number)) for number in range(150)]
         await eventually(lambda: len(at) > 20)
-        killed = time.monotonic()
         brokers.kill(HOME)
-        before = set(at)
-        await eventually(lambda: set(at) - before, GOES_ON_S)
-        assert min(at[number] for number in set(at) - before) - killed < GOES_ON_S
+        under_way += [asyncio.ensure_future(publish(number)) for number in range(150, 300)]
+        looks = count()
+        await eventually(lambda: next(looks) < 0 or max(at) >= 150)
+        # Not in seconds: a machine that is busy with something else is seldom here to look.
+        assert next(looks) < GOES_ON_S / LOOK_S
         await asyncio.gather(*under_way)
         assert publisher.home == HOME
         assert publisher.publishes_at in OTHERS
         waited = len(subscribers[0].got)
         brokers.start(HOME)
         # What only the first home had stored comes when that is back.
-        await eventually(lambda: all(len(one.got) >= 300 for one in subscribers), 120)
+        await eventually(
+            lambda: all(len(one.got) >= 300 for one in subscribers),
+            120,
+            progress=lambda: sum(len(one.got) for one in subscribers),
+        )
         assert waited < 300
         assert publisher.publishes_at in OTHERS
     by_session: defaultdict[str, list[int]] = defaultdict(list)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -15,6 +16,8 @@ from pathlib import Path
 import httpx
 import pytest
 import websockets
+from tests.certificates import Authority
+from tests.commands import check_one_line, run
 from tests.live.gateways import Http, event
 from tests.live.overlays import RunningOverlay, running_overlay, wait_until
 
@@ -23,6 +26,7 @@ from distributary.network.server import free_port
 pytestmark = pytest.mark.slow
 
 EVENTS_PER_S = 4.0
+FIRST = "0123456789abcdef" * 4
 PAGE = "https://pages.example"
 
 
@@ -39,10 +43,11 @@ def http(overlay: RunningOverlay, tmp_path_factory: pytest.TempPathFactory) -> I
     port = free_port()
     (folder / "gateway.toml").write_text(
         f'[gateway]\nbrokers = {json.dumps(overlay.brokers)}\noverlay = "up"\nport = {port}\n'
-        f'hosts = ["gateway.example"]\norigins = ["{PAGE}"]\n'
+        f'hosts = ["gateway.example"]\norigins = ["{PAGE}"]\ntoken_file = "token"\n'
         f"[limits]\nsubscriptions = 2\nstored_mib = 1\nevents_per_s = {EVENTS_PER_S}\n"
         f'[nats]\nurls = ["{overlay.line["nats"]}"]\nuser = "gateway"\n'
     )
+    (folder / "token").write_text(f"{FIRST}\n")
     password = (overlay.state / "gateway" / "password").read_text()
     process = subprocess.Popen(
         [sys.executable, "-m", "distributary", "gateway", "--config", str(folder / "gateway.toml")],
@@ -99,6 +104,54 @@ def test_subscriptions_events_and_bytes_of_a_tenant_have_a_limit(http: Http) -> 
             )
         )
         assert few.publish(event("/few", 2, "x")).status_code == 202
+
+
+def test_the_first_token_of_a_gateway_is_in_a_file(http: Http) -> None:
+    told = http.get("/session", token=FIRST).json()
+    assert (told["name"], told["tenant"]) == ("first", "")
+    assert told["scopes"] == ["publish", "subscribe", "admin"]
+
+
+def test_tokens_come_by_tls_or_from_here(overlay: RunningOverlay, tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "authority")
+    files = authority.server()
+    port = free_port()
+    config = tmp_path / "gateway.toml"
+    begin = (
+        f'[gateway]\nbrokers = {json.dumps(overlay.brokers)}\noverlay = "up"\nport = {port}\n'
+        'host = "0.0.0.0"\n'
+    )
+    nats = f'[nats]\nurls = ["{overlay.line["nats"]}"]\nuser = "gateway"\n'
+    config.write_text(begin + nats)
+    refused = run("gateway", "--config", str(config))
+    check_one_line(refused.returncode, refused.stdout, refused.stderr, "clear text")
+    secure = f'certificate = "{files["cert_file"]}"\nkey = "{files["key_file"]}"\n'
+    config.write_text(begin + secure + nats)
+    password = (overlay.state / "gateway" / "password").read_text()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "distributary", "gateway", "--config", str(config)],
+        env={**os.environ, "DISTRIBUTARY_NATS_PASSWORD": password},
+    )
+    try:
+        context = ssl.create_default_context(cafile=authority.certificate)
+        with httpx.Client(base_url=f"https://127.0.0.1:{port}", verify=context) as client:
+
+            def status() -> int | None:
+                try:
+                    return client.get("/ready").status_code
+                except httpx.TransportError:
+                    return None
+
+            wait_until(lambda: status() == 200)
+            link = client.post(
+                "/login", headers={"authorization": f"Bearer {overlay.line['token']}"}
+            ).json()["login"]
+            assert "secure" in client.get(link).headers["set-cookie"].lower()
+            ours = {"origin": f"https://127.0.0.1:{port}"}
+            assert client.get("/session", headers=ours).status_code == 200
+    finally:
+        process.terminate()
+        assert process.wait(60) == 0
 
 
 def test_who_sends_many_in_a_row_is_slowed_and_keeps_their_order(http: Http) -> None:

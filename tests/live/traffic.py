@@ -83,10 +83,19 @@ class Traffic:
 
         await asyncio.gather(*(one(begin + k) for k in range(count)))
 
+    @property
+    def accepted_count(self) -> int:
+        """How many have been accepted so far, of all publishers."""
+        return sum(map(len, self.accepted.values()))
+
     async def settled(self, seconds: float = 90.0) -> None:
         """Wait until everybody has everything that was accepted, and check order and count."""
-        total = sum(map(len, self.accepted.values()))
-        await eventually(lambda: all(len(got) >= total for got in self.received.values()), seconds)
+        total = self.accepted_count
+        await eventually(
+            lambda: all(len(got) >= total for got in self.received.values()),
+            seconds,
+            progress=lambda: sum(map(len, self.received.values())),
+        )
         self.check()
 
     def check(self) -> None:

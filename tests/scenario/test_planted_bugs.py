@@ -16,13 +16,25 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SEEDS = 20
 
 
+class Suspicious(Simulation):
+    """A run that ends as soon as somebody complains: whatever follows shows nothing new."""
+
+    awaited = ""
+
+    @property
+    def end_ns(self) -> int:
+        said = {violation.checker for one in self._checkers for violation in one.violations}
+        return self.world.now_ns if self.awaited in said else super().end_ns
+
+
 def check(bug: Bug) -> None:
-    """See that somebody complains within the first seeds, and that it is whom the bug names."""
+    """See that somebody complains within a few seeds, and that it is whom the bug names."""
     scenario = read_scenario(SCENARIOS / f"{bug.scenario}.toml")
-    for seed in range(SEEDS):
-        simulation = Simulation(
+    for seed in (bug.seed, *(seed for seed in range(SEEDS) if seed != bug.seed)):
+        simulation = Suspicious(
             scenario, seed=seed, parts=bug.parts, node=bug.node, publisher=bug.publisher
         )
+        simulation.awaited = bug.checker
         simulation.run()
         if simulation.violations:
             assert bug.checker in {violation.checker for violation in simulation.violations}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import __main__ as command
-from benchmarks import pipeline
+from benchmarks import broker, media, pipeline, simulator
 from benchmarks.chart import chart_svg
 from benchmarks.fidelity.tree_objects import least_until_frozen
 from benchmarks.machine import provenance
@@ -44,6 +44,12 @@ STARTING_PROCESSES = {
 
 # These start Spark, for half a minute each.
 ON_SPARK = {study.name for study in pipeline.STUDIES}
+# That brokers, the simulator and converters repeat themselves has tests of its own as well.
+REPEATED_ELSEWHERE = {
+    study.name
+    for study in (*broker.STUDIES, *simulator.STUDIES, *media.STUDIES)
+    if study.name not in ON_SPARK
+}
 CASES = [
     pytest.param(
         study,
@@ -63,7 +69,7 @@ def silent(step: str) -> None:
 def test_a_small_study_runs_and_finds_the_same_again(study: Study) -> None:
     first = study.run("small", silent)
     assert len(first.result_hash) == 12
-    if study.name not in STARTING_PROCESSES | ON_SPARK:
+    if study.name not in STARTING_PROCESSES | ON_SPARK | REPEATED_ELSEWHERE:
         assert study.run("small", silent).result_hash == first.result_hash
     assert first.tables
     assert all(table.rows for table in first.tables)
@@ -71,6 +77,17 @@ def test_a_small_study_runs_and_finds_the_same_again(study: Study) -> None:
     for claim in first.claims:
         assert math.isfinite(claim.measured)
         assert claim.holds or claim.unit in CLOCK_UNITS, claim
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "study",
+    [study for study in STUDIES if study.name in REPEATED_ELSEWHERE],
+    ids=lambda study: study.name,
+)
+def test_a_small_study_of_a_run_finds_the_same_again(study: Study) -> None:
+    first, second = (study.run("small", silent) for _ in range(2))
+    assert first.result_hash == second.result_hash
 
 
 CHART = Chart("curve", "A < curve", "x", "y", (Line("a", ((0.0, 0.0), (3.0, 7.0))),))

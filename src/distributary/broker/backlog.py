@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from distributary.broker.effects import Turn
 from distributary.broker.timers import Timers
@@ -32,15 +32,21 @@ class Backlog:
 
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
-        self._waiting: deque[Callable[[Turn], None]] = deque()
+        self._waiting: deque[tuple[Callable[[Any, Turn], None], deque[Any]]] = deque()
         self._armed = False
 
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
     def __len__(self) -> int:
-        return len(self._waiting)
+        return sum(len(things) for _, things in self._waiting)
 
     def each(self, call: Callable[[_T, Turn], None], things: Iterable[_T], turn: Turn) -> None:
         """Have `call(thing, turn)` called for all things."""
-        self._waiting.extend(_later(call, thing) for thing in things)
+        # As they are: to prepare each of some ten thousand would take longer than a turn may.
+        waiting = deque(things)
+        if waiting:
+            self._waiting.append((call, waiting))
         if not self._armed:
             self._go_on(turn)
 
@@ -50,12 +56,12 @@ class Backlog:
         for _ in range(PORTION):
             if not self._waiting:
                 break
-            self._waiting.popleft()(turn)
+            call, things = self._waiting[0]
+            thing = things.popleft()
+            if not things:
+                self._waiting.popleft()
+            call(thing, turn)
         self._armed = bool(self._waiting)
         if self._armed:
             # Later than now, so that it is in another turn.
             self._timers.at(turn.now_ns + 1, self._go_on)
-
-
-def _later(call: Callable[[_T, Turn], None], thing: _T) -> Callable[[Turn], None]:
-    return lambda turn: call(thing, turn)

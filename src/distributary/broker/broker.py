@@ -189,7 +189,7 @@ class Broker:
             if sender != HOST:
                 raise PeerMisbehaved("only a host makes plans for its broker")
             core.plan_made(message, turn)
-        elif isinstance(message, Converted | ConversionRefused):
+        elif isinstance(message, (Converted, ConversionRefused)):
             if sender != HOST:
                 raise PeerMisbehaved("only a host says what became of a conversion")
             core.converted(message, turn)

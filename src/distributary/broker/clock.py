@@ -54,6 +54,10 @@ class Clock:
 
     def read(self, wall_ns: int) -> int:
         """Return the own time when a wall clock shows another."""
+        if self._since_ns is None and wall_ns >= self._own_ns:
+            # As nearly always: it goes on.
+            self._own_ns = self._wall_ns = wall_ns
+            return wall_ns
         set_back = self._wall_ns is None or wall_ns < self._wall_ns
         if set_back and wall_ns < self._own_ns:
             self._since_ns = (wall_ns, self._own_ns)

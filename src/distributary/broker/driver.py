@@ -26,6 +26,7 @@ from collections import deque
 
 from distributary.broker.addresses import HOST, Address, Speaker, is_client
 from distributary.broker.broker import Broker
+from distributary.broker.compiled import load_compiled
 from distributary.broker.effects import (
     ConversionRefused,
     Convert,
@@ -142,7 +143,9 @@ class Driver:
         """
         if self.broker is not None or self._ended:
             raise LocalMisuse("a driver is started once")
-        self._begin(self._host.restore())
+        broker = self._host.restore()
+        load_compiled(broker.core.settings)
+        self._begin(broker)
 
     def halt(self) -> None:
         """Ask nothing more of the host: its process ends here, or is said to."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+import msgspec
+
 from distributary.broker.addresses import Address, Speaker
 from distributary.broker.blob import Blob
 from distributary.broker.encoding import since, wire
@@ -39,31 +41,27 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(msgspec.Struct, frozen=True):
     """Send a message to a broker or a client; it may be lost, repeated or overtaken."""
 
     to: Address
     message: object
 
 
-@dataclass(frozen=True, slots=True)
-class Persist:
+class Persist(msgspec.Struct, frozen=True):
     """Keep a record under a key, in place of what was there."""
 
     key: str
     record: object
 
 
-@dataclass(frozen=True, slots=True)
-class Erase:
+class Erase(msgspec.Struct, frozen=True):
     """Forget what is kept under a key."""
 
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class Convert:
+class Convert(msgspec.Struct, frozen=True):
     """Convert content; answered by `Converted` or `ConversionRefused`, at least once.
 
     The same ticket comes again while there is no answer. To a host that is at work on it this
@@ -85,8 +83,7 @@ class Convert:
     data: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fetch:
+class Fetch(msgspec.Struct, frozen=True):
     """Get the bytes of content into the host's store; answered by `Fetched` or `FetchFailed`.
 
     As with `Convert`, the same ticket comes again while there is no answer. Bytes go from host
@@ -103,15 +100,13 @@ class Fetch:
     holder: str
 
 
-@dataclass(frozen=True, slots=True)
-class Free:
+class Free(msgspec.Struct, frozen=True):
     """Delete the bytes of content from the host's store: nothing here refers to it any more."""
 
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class MakePlan:
+class MakePlan(msgspec.Struct, frozen=True):
     """Solve a problem beside the broker, in a thread; answered by `PlanMade`.
 
     As with `Convert`, the same ticket comes again while there is no answer.
@@ -121,29 +116,25 @@ class MakePlan:
     problem: PlanningProblem
 
 
-@dataclass(frozen=True, slots=True)
-class Serve:
+class Serve(msgspec.Struct, frozen=True):
     """Call `Broker.serve` with this ticket when the processor gets round to it."""
 
     ticket: int
 
 
-@dataclass(frozen=True, slots=True)
-class Spend:
+class Spend(msgspec.Struct, frozen=True):
     """Take the time that a kind of work needs: `filter` or `send`."""
 
     work: str
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(msgspec.Struct, frozen=True):
     """Tell whoever watches; see `telemetry`. Never needed for the protocol itself."""
 
     record: object
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(msgspec.Struct, frozen=True):
     """Know that the broker has left in good order: nobody waits for anything of it."""
 
 

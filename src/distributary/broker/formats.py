@@ -156,7 +156,7 @@ def publication_of(event: str) -> Publication:
     """
     # Characters are counted first: encoding what is far too long would be work for nothing.
     if len(event) > PUBLICATION_BYTES_MAX or (
-        len(event.encode("utf-8", "surrogatepass")) > PUBLICATION_BYTES_MAX
+        not event.isascii() and len(event.encode("utf-8", "surrogatepass")) > PUBLICATION_BYTES_MAX
     ):
         raise BadInput(
             "event",

@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
-from urllib.parse import urljoin
 
 from distributary.client.gateway import Gateway, Patience
 from distributary.content.attributes import DATA_REFERENCE, attribute_text
@@ -50,13 +49,12 @@ def content_path(gateway: Gateway, publication: Publication) -> str | None:
     reference = publication.attributes.get(DATA_REFERENCE)
     if reference is None or publication.data is not None:
         return None
-    base = f"{gateway.address.url}/"
-    target = urljoin(base, attribute_text(reference))
-    path = target.removeprefix(gateway.address.url)
-    if path == target or _PATH.fullmatch(path) is None:
-        raise BadInput(
-            DATA_REFERENCE, f"{quoted(attribute_text(reference))} is not with this gateway"
-        )
+    # As it stands, or with the address of the gateway before it, and nothing that would have to
+    # be resolved: what one library takes for a path another takes for a host.
+    text = attribute_text(reference)
+    path = text.removeprefix(gateway.address.url)
+    if _PATH.fullmatch(path) is None:
+        raise BadInput(DATA_REFERENCE, f"{quoted(text)} is not with this gateway")
     return path
 
 

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager, suppress
 from distributary.client.failure import problem_sentence
 from distributary.client.gateway import Gateway, Patience, Trouble, problem_of, refusal_of
 from distributary.content.publication import Publication
-from distributary.errors import DistributaryError, LocalMisuse, MissingPackage, PeerMisbehaved
+from distributary.errors import LocalMisuse, MissingPackage, PeerMisbehaved
 
 try:
     from websockets.asyncio.client import ClientConnection, connect
@@ -61,12 +61,15 @@ class Publisher:
         # first answer, as many again would not arrive either.
         self._ahead = _UNDER_WAY
         self._given = asyncio.Event()
+        self._closed = False
         self._task: asyncio.Task[None] | None = None
 
     async def publish(self, publication: Publication) -> None:
         """Publish an event behind those before it; return when it is stored."""
         text = json.dumps(publication.document(), ensure_ascii=False, separators=(",", ":"))
         async with self._room:
+            if self._closed:
+                raise _closed()
             pending = _Pending(text)
             self._pending.append(pending)
             self._given.set()
@@ -76,20 +79,20 @@ class Publisher:
             await asyncio.shield(pending.answer)
 
     async def close(self) -> None:
-        """Stop; what has no answer gets none."""
+        """Stop; whoever waits for an answer is told that there will be none."""
+        self._closed = True
         if self._task is not None:
             self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await asyncio.wait([self._task])
+        # Not in the task itself: one that is cancelled before it begins never does anything.
+        self._give_up(_closed())
 
     async def _run(self) -> None:
         try:
             await self._gateway.persist(self._run_once)
-        except DistributaryError as error:
+        except Exception as error:
+            # Also what is our own fault: nobody shall wait for ever.
             self._give_up(error)
-        except asyncio.CancelledError:
-            self._give_up(LocalMisuse("the connection was closed before this was stored"))
-            raise
 
     def _give_up(self, error: Exception) -> None:
         for pending in self._pending:
@@ -142,6 +145,10 @@ class Publisher:
         self._sent -= 1
         if not first.answer.done():
             first.answer.set_result(None)
+
+
+def _closed() -> LocalMisuse:
+    return LocalMisuse("the connection was closed before this was stored")
 
 
 def _problem_in(frame: str | bytes) -> tuple[int, str] | None:

@@ -22,6 +22,7 @@ from distributary.content.attributes import (
     attribute_text,
     checked_attributes,
     declared_bytes,
+    declared_type,
 )
 from distributary.content.documents import parse_document
 from distributary.content.json_pointer import leaves
@@ -234,7 +235,7 @@ def delivered(publication: Publication, media_type: str, data: object) -> Public
 
 def _declared(attributes: Mapping[str, AttributeValue]) -> MediaType | None:
     text = attributes.get("datacontenttype")
-    return None if text is None else MediaType.parse(text, place="datacontenttype")
+    return None if text is None else declared_type(attribute_text(text))
 
 
 def _decoded(encoded: object) -> bytes:

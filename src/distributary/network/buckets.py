@@ -70,8 +70,13 @@ Changed: TypeAlias = Callable[[Entry | None, Entry | None], None]
 """Takes an entry as it was and as it is; None where there is none."""
 
 
-async def make_buckets(subjects: Subjects, server: Server, name: str) -> None:
+async def make_buckets(subjects: Subjects, server: Server, name: str, *, replicas: int = 1) -> None:
     """Make all buckets of an overlay that are not there yet, as an operator.
+
+    Parameters
+    ----------
+    replicas
+        How many servers of a cluster have a copy of each.
 
     Raises
     ------
@@ -93,7 +98,7 @@ async def make_buckets(subjects: Subjects, server: Server, name: str) -> None:
                 "discard": "new",
                 "storage": "file",
                 "retention": "limits",
-                "num_replicas": 1,
+                "num_replicas": replicas,
                 "deny_delete": True,
                 "allow_rollup_hdrs": True,
                 "allow_msg_ttl": True,
@@ -308,6 +313,7 @@ class Following:
         self._progress = asyncio.Condition()
         self._connected = False
         self._closing = False
+        self._problem = ""
         # What is there, as far as it was read since the connection was made.
         self._begun: dict[tuple[str, ...], Entry] | None = {}
         self._task = asyncio.ensure_future(self._run())
@@ -359,9 +365,16 @@ class Following:
                 await self._catch_up()
             except (OSError, ValueError, KeyError) as error:
                 self._current.clear()
-                _log.warning("bucket %s cannot be read: %s", self.bucket.name, error)
+                self._say(str(error))
                 await asyncio.sleep(_RETRY_S)
                 self._wanted.set()
+
+    def _say(self, problem: str) -> None:
+        """Write down what is wrong, once for as long as it is."""
+        if problem != self._problem:
+            self._problem = problem
+            if problem:
+                _log.warning("bucket %s cannot be read: %s", self.bucket.name, problem)
 
     async def _catch_up(self) -> None:
         while True:
@@ -381,6 +394,7 @@ class Following:
             begun, self._begun = self._begun, None
             for key in {*self.entries, *begun}:
                 self._replace(key, begun.get(key))
+        self._say("")
         self._current.set()
         async with self._progress:
             self._progress.notify_all()

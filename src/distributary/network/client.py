@@ -179,6 +179,7 @@ class Client:
             brokers=gate.brokers,
         )
         self._next: str | None = None
+        self._moved_ns = 0
         self._received: dict[str, int] = {}
         self._early: dict[str, dict[int, Numbered]] = {}
         self._acknowledged: dict[str, int] = {}
@@ -443,15 +444,28 @@ class Client:
         self._send(migration.AcceptMove(message.target, accepted=True))
 
     def _move(self, message: migration.MoveNow) -> None:
-        if message.target not in (self.home, self._next):
-            self._next = message.target
-            self._knock()
+        target = message.target
+        if target != self.home:
+            # By the move of which it has heard last; where it is meant, that is said again.
+            self._moved_ns = message.moved_ns
+            if target != self._next:
+                self._next = target
+                self._knock()
+        elif self._next is not None:
+            # Something old has made it look for another home, which says where it belongs.
+            self._next = None
+        elif message.moved_ns != self._moved_ns:
+            # It came by another move than the one in which its home expects it.
+            self._say_connect(target, message.moved_ns)
 
     def _knock(self) -> None:
         assert self._next is not None
+        self._say_connect(self._next, self._moved_ns)
+
+    def _say_connect(self, target: str, moved_ns: int) -> None:
         # What is not acknowledged may be wanted again.
         received = {name: self._acknowledged.get(name, 0) for name in self._received}
-        self._send(migration.Connect(tuple(sorted(received.items()))), self._next)
+        self._send(migration.Connect(tuple(sorted(received.items())), moved_ns=moved_ns), target)
 
     def _connected(self) -> None:
         assert self._next is not None

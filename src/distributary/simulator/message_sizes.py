@@ -7,18 +7,16 @@ counts as that one; what carries bytes that are no message counts as itself.
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, get_type_hints
 
 from distributary.broker.client import Delivery
-from distributary.broker.encoding import decode, kind_name
+from distributary.broker.encoding import decode, kind_name, kind_of
 from distributary.errors import PeerMisbehaved
 
 __all__ = ["weigh"]
 
 _CARRIED = "message"
-# The same carried message is sent again and again until it is acknowledged.
-_REMEMBERED = 4096
 # A message to be acknowledged carries one to be routed, which carries another. What is wrapped
 # more often than that no broker sends.
 _LAYERS = 2
@@ -39,9 +37,14 @@ def _about(message: object, layers: int) -> str:
     return kind_name(message) if carried is None else carried
 
 
-@lru_cache(maxsize=_REMEMBERED)
 def _about_bytes(encoded: bytes, layers: int) -> str | None:
-    """Return what a message is about that is carried; None when there is none in the bytes."""
+    """Return what a message is about that is carried; None when there is none in the bytes.
+
+    Only what carries another one is read for that: plans are long, and their kind is not.
+    """
+    kind = kind_of(encoded)
+    if kind is None or not (layers and _carries(kind)):
+        return None if kind is None else kind.__name__
     try:
         carried = decode(encoded)
     except PeerMisbehaved:

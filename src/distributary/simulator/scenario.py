@@ -142,6 +142,7 @@ class WorkloadTable:
     subscriptions: int | None = bounded(None, 0, _COUNT_MAX)
     publishers: int = bounded(4, 0, _COUNT_MAX)
     pipeline: int = bounded(1, 1, 1_000)
+    sources: int = bounded(1, 1, 1_000)
     restarts: int = bounded(0, 0, _COUNT_MAX)
     foreign: float = fraction(0.0)
     publications: int = bounded(0, 0, _COUNT_MAX)

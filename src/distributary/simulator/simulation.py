@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import traceback
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -360,6 +360,11 @@ class Simulation:
             broker,
             {client.address for client in self._clients_of(broker)},
             is_kept_elsewhere=self._kept_elsewhere(broker),
+            had=self._found_in(
+                record
+                for key, record in self.world.nodes[broker].journal.items()
+                if key.startswith("publishing/kept/")
+            ),
         )
 
     def _look_at_stores(self) -> None:
@@ -374,9 +379,10 @@ class Simulation:
         return device if isinstance(device, Device) else None
 
     def _may_miss(self, client: str) -> bool:
-        """Whether the home of a client has been down."""
+        """Whether the home of a client has been down, or one from which it has come."""
         device = self._device(client)
-        return device is not None and self.world.nodes[device.home].life > 0
+        homes = () if device is None else (device.home, *device.left)
+        return any(self.world.nodes[home].life > 0 for home in homes)
 
     def _is_concerned(self, client: str, faulty: set[str]) -> bool:
         """Whether something goes wrong with a client, or with its home."""
@@ -406,12 +412,16 @@ class Simulation:
         """
         others = {name: node for name, node in self.world.nodes.items() if name != broker}
         stored = {digest for node in others.values() for digest in node.store}
-        disks = b"\n".join(
+        return self._found_in(
             record
             for _, node in sorted(others.items())
             for key, record in node.journal.items()
             if _can_serve(key, record, node.store.keys(), stored)
         )
+
+    def _found_in(self, records: Iterable[bytes]) -> Callable[[ItemId], bool]:
+        """Return whether a publication is in some records."""
+        disks = b"\n".join(records)
 
         def is_there(identity: ItemId) -> bool:
             if not identity.tenant:

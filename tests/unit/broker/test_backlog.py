@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 from benchmarks.broker.metered import Meter, metered
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from tests.content_worlds import SETTINGS, ContentWorld
 
 from distributary.broker.backlog import PORTION, Backlog
+from distributary.broker.dissemination.messages import Item, in_order
 from distributary.broker.effects import Turn
 from distributary.broker.timers import Retention, Timers
 
@@ -52,6 +54,22 @@ def test_what_is_done_may_leave_more_to_do() -> None:
     while (at_ns := timers.next_ns()) is not None:
         timers.run(Turn(at_ns))
     assert done == list(range(2 * PORTION, -1, -1))
+
+
+class _About(NamedTuple):
+    item: Item
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2), st.integers(1, 9))))
+def test_items_are_in_the_order_of_series_and_numbers(
+    places: list[tuple[str, int, int]],
+) -> None:
+    """The property: it is as sorting all of them together gives."""
+    things = [
+        _About(Item(source, str(k), 0, series, number, "", 0, "", "", 0, inline=False))
+        for k, (source, series, number) in enumerate(places)
+    ]
+    assert in_order(things) == sorted(things, key=lambda one: (one.item.sequence, one.item.number))
 
 
 def test_much_that_is_due_at_once_is_done_in_several_turns() -> None:

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.broker_overlays import SECOND
 from tests.content_worlds import PDF, SETTINGS
+from tests.hosted_brokers import Hosted
 from tests.publishing_homes import numbered
 
-from distributary.broker.addresses import HOST, client_address
+from distributary.broker.addresses import client_address
 from distributary.broker.blob import Blob, is_digest
-from distributary.broker.broker import Broker
 from distributary.broker.client import Accepted, Busy, ContentMissing, Publish, Refused
-from distributary.broker.content.content import Content
 from distributary.broker.content.messages import ContentArrived, FetchRecord, LentRecord, PutRecord
 from distributary.broker.deliveries.finished import Finished
 from distributary.broker.dissemination.messages import Item, Portion
 from distributary.broker.effects import (
-    Effect,
-    Erase,
     Fetch,
     Fetched,
     FetchFailed,
-    Free,
-    Persist,
-    Send,
-    Turn,
 )
 from distributary.broker.encoding import decode, encode
 from distributary.broker.host import (
@@ -40,10 +31,11 @@ from distributary.broker.host import (
     Neighbour,
     Surroundings,
 )
+from distributary.broker.links.outbox import Kept
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.plan_part import NOTHING_BEFORE, PlanNode, PlanPart
 from distributary.broker.relays.job import JobRecord
-from distributary.broker.settings import CONTENT_BYTES_LIMIT, ContentSettings, Settings
+from distributary.broker.settings import CONTENT_BYTES_LIMIT, ContentSettings
 from distributary.errors import BadInput, PeerMisbehaved
 
 OWN, ONE, OTHER = "0000", "4000", "8000"
@@ -57,76 +49,18 @@ QUICK = replace(
 BLOB = Blob.imagined(PDF, 1_000, "a map")
 
 
-class Hosted:
-    """A broker by itself, its journal, and the content store of its host."""
+def hosted() -> Hosted:
+    neighbours = tuple(Neighbour(peer, 1_000_000) for peer in (ONE, OTHER))
+    return Hosted(OWN, QUICK, Surroundings(neighbours, (OWN,)))
 
-    def __init__(self, settings: Settings = QUICK) -> None:
-        self.settings = settings
-        self.journal: dict[str, object] = {}
-        self.store: dict[str, int] = {}
-        self.effects: list[Effect] = []
-        self.now_ns = 1_000 * SECOND
-        self.start()
 
-    def start(self) -> None:
-        journal = {key: encode(record) for key, record in self.journal.items()}
-        self.broker = Broker.restore(OWN, self.settings, journal, rng=random.Random(1))
-        neighbours = tuple(Neighbour(peer, 1_000_000) for peer in (ONE, OTHER))
-        self.tell(Surroundings(neighbours, (OWN,)))
-        self.tell(ContentHeld(tuple(self.store.items())))
-        self.do(self.broker.start(now_ns=self.now_ns))
-
-    def do(self, effects: list[Effect]) -> None:
-        for effect in effects:
-            if isinstance(effect, Persist):
-                self.journal[effect.key] = effect.record
-            elif isinstance(effect, Erase):
-                self.journal.pop(effect.key, None)
-            elif isinstance(effect, Free):
-                self.store.pop(effect.digest, None)
-        self.effects += effects
-
-    def tell(self, message: object, sender: str = HOST) -> list[Any]:
-        """Hand over a message; return what clients are told."""
-        before = len(self.effects)
-        self.do(self.broker.receive(message, sender=sender, now_ns=self.now_ns))
-        sent = [effect for effect in self.effects[before:] if isinstance(effect, Send)]
-        return [effect.message for effect in sent if effect.to.startswith("@")]
-
-    def put(self, blob: Blob = BLOB, client: str = "@c") -> None:
-        self.store[blob.digest] = blob.size_bytes
-        self.tell(ContentPut(client, blob))
-
-    def pass_s(self, seconds: float) -> None:
-        end_ns = self.now_ns + round(seconds * SECOND)
-        while (at_ns := self.broker.wake_at_ns()) is not None and at_ns <= end_ns:
-            self.now_ns = max(self.now_ns, at_ns)
-            self.do(self.broker.wake(now_ns=self.now_ns))
-        self.now_ns = end_ns
-
-    def asked(self) -> list[Fetch]:
-        """What was asked for since the last time."""
-        found = [effect for effect in self.effects if isinstance(effect, Fetch)]
-        self.effects.clear()
-        return found
-
-    def turn(self) -> Turn:
-        return Turn(self.now_ns)
-
-    @property
-    def content(self) -> Content:
-        return self.broker.core.content
-
-    def fetch(self, holder: str | None, told: list[str], name: str = "x") -> None:
-        """Want the content for something that refers to it."""
-        turn = self.turn()
-        if name not in told:
-            self.content.refer("", BLOB)
-        self.content.fetch(BLOB, holder, turn, name, lambda _, failure: told.append(failure))
-        self.do(turn.effects)
-
-    def records(self, kind: type) -> list[Any]:
-        return [record for record in self.journal.values() if isinstance(record, kind)]
+def want(host: Hosted, holder: str | None, told: list[str], name: str = "x") -> None:
+    """Want the content for something that refers to it."""
+    turn = host.turn()
+    if name not in told:
+        host.content.refer("", BLOB)
+    host.content.fetch(BLOB, holder, turn, name, lambda _, failure: told.append(failure))
+    host.do(turn.effects)
 
 
 def publication(number: int = 1, blob: Blob | None = BLOB, first: int = 0) -> Publish:
@@ -162,29 +96,29 @@ def test_a_limit_that_is_none_is_refused(limit: int) -> None:
 
 def test_a_publication_without_its_content_is_answered_by_what_is_missing() -> None:
     """And uses up no number: what follows waits until it has come again."""
-    host = Hosted()
+    host = hosted()
     assert host.tell(publication(1, None), "@c") == [Accepted("/p", "a1", "a", 1)]
     assert host.tell(publication(3, None), "@c") == []
     missing, busy = host.tell(publication(2), "@c")
     assert missing == ContentMissing("/p", "a2", BLOB.digest, "a", 2)
     assert isinstance(busy, Busy)
     assert (busy.session, busy.number) == ("a", 3)
-    host.put()
+    host.put(BLOB)
     assert host.tell(publication(2), "@c") == [Accepted("/p", "a2", "a", 2)]
     assert host.tell(publication(3, None), "@c") == [Accepted("/p", "a3", "a", 3)]
 
 
 def test_a_publication_by_itself_without_its_content_is_not_taken() -> None:
-    host = Hosted()
+    host = hosted()
     (missing,) = host.tell(Publish(publication().event, BLOB), "@c")
     assert missing == ContentMissing("/p", "a1", BLOB.digest)
     assert not any(key.startswith("publishing/kept") for key in host.journal)
 
 
 def test_content_counts_only_for_the_tenant_that_has_put_it() -> None:
-    host = Hosted()
+    host = hosted()
     zeta = client_address("c", "zeta")
-    host.put(client=client_address("c", "acme"))
+    host.put(BLOB, client_address("c", "acme"))
     (missing,) = host.tell(publication(), zeta)
     assert isinstance(missing, ContentMissing)
     (accepted,) = host.tell(publication(), client_address("d", "acme"))
@@ -194,32 +128,32 @@ def test_content_counts_only_for_the_tenant_that_has_put_it() -> None:
 
 
 def test_what_was_put_may_be_published_after_a_restart_and_not_after_its_time() -> None:
-    host = Hosted()
-    host.put()
-    host.pass_s(PUT_S / 2)
+    host = hosted()
+    host.put(BLOB)
+    host.run_s(PUT_S / 2)
     host.start()
     assert isinstance(host.tell(publication(), "@c")[0], Accepted)
     other = Blob.imagined(PDF, 5, "another map")
     host.put(other)
     host.start()
-    host.pass_s(PUT_S + 1)
+    host.run_s(PUT_S + 1)
     assert host.records(PutRecord) == []
     (accepted,) = host.tell(publication(2, other, first=2), "@c")
     assert isinstance(accepted, Accepted), "its bytes are still there"
     host.put(Blob.imagined(PDF, 5, "a third map"))
-    host.pass_s(PUT_S + RETENTION_S + 1)
+    host.run_s(PUT_S + RETENTION_S + 1)
     (missing,) = host.tell(publication(3, Blob.imagined(PDF, 5, "a third map"), first=3), "@c")
     assert isinstance(missing, ContentMissing)
 
 
 def test_content_that_is_put_again_is_kept_from_then_on() -> None:
-    host = Hosted()
-    host.put()
-    host.pass_s(PUT_S - 1)
-    host.put()
-    host.pass_s(PUT_S - 1)
+    host = hosted()
+    host.put(BLOB)
+    host.run_s(PUT_S - 1)
+    host.put(BLOB)
+    host.run_s(PUT_S - 1)
     assert len(host.records(PutRecord)) == 1
-    host.pass_s(2)
+    host.run_s(2)
     assert host.records(PutRecord) == []
 
 
@@ -234,15 +168,15 @@ def test_content_that_is_put_again_is_kept_from_then_on() -> None:
     ],
 )
 def test_what_does_not_refer_to_the_content_is_refused(blob: Blob) -> None:
-    host = Hosted()
-    host.put()
+    host = hosted()
+    host.put(BLOB)
     (refused,) = host.tell(publication(1, blob), "@c")
     assert isinstance(refused, Refused)
     assert (refused.session, refused.number) == ("a", 1)
 
 
 def test_a_host_takes_no_more_than_the_limit() -> None:
-    host = Hosted()
+    host = hosted()
     with pytest.raises(PeerMisbehaved, match="at most"):
         host.tell(ContentPut("@c", replace(BLOB, size_bytes=1_000_001)))
     with pytest.raises(PeerMisbehaved, match="only host"):
@@ -253,48 +187,48 @@ def test_a_host_takes_no_more_than_the_limit() -> None:
 
 
 def test_content_is_freed_when_nothing_has_referred_to_it_for_long_enough() -> None:
-    host = Hosted()
-    host.put()
+    host = hosted()
+    host.put(BLOB)
     host.tell(publication(), "@c")
     # Nobody wants it: it is settled at once, and kept by its home and by its root for a while.
-    host.pass_s(RETENTION_S - 1)
+    host.run_s(RETENTION_S - 1)
     assert host.store
-    host.pass_s(RETENTION_S)
+    host.run_s(RETENTION_S)
     host.tell(ContentUsed(BLOB.digest))
-    host.pass_s(RETENTION_S - 1)
+    host.run_s(RETENTION_S - 1)
     assert host.store, "it was used since"
-    host.pass_s(2)
+    host.run_s(2)
     assert host.store == {}
     assert host.content.snapshot()["held"] == 0
     assert not host.broker.has_content(BLOB.digest)
 
 
 def test_what_the_host_has_and_nothing_refers_to_is_freed_after_a_restart() -> None:
-    host = Hosted()
+    host = hosted()
     host.store[BLOB.digest] = BLOB.size_bytes
     host.start()
-    host.pass_s(RETENTION_S - 1)
+    host.run_s(RETENTION_S - 1)
     assert host.store
-    host.pass_s(2)
+    host.run_s(2)
     assert host.store == {}
 
 
 def test_what_records_refer_to_is_not_freed_after_a_restart() -> None:
-    host = Hosted()
-    host.put()
-    host.pass_s(PUT_S - RETENTION_S + 5)
+    host = hosted()
+    host.put(BLOB)
+    host.run_s(PUT_S - RETENTION_S + 5)
     host.start()
-    host.pass_s(RETENTION_S - 10)
+    host.run_s(RETENTION_S - 10)
     host.tell(publication(), "@c")
     host.start()
-    host.pass_s(RETENTION_S - 1)
+    host.run_s(RETENTION_S - 1)
     assert host.store
 
 
 @given(st.lists(st.tuples(st.sampled_from(["", "acme"]), st.booleans()), max_size=30))
 def test_content_is_kept_as_long_as_anything_refers_to_it(steps: list[tuple[str, bool]]) -> None:
     """The property: as with a plain count of all references."""
-    host = Hosted()
+    host = hosted()
     host.store[BLOB.digest] = BLOB.size_bytes
     host.tell(ContentHeld(((BLOB.digest, BLOB.size_bytes),)))
     counts = {"": 0, "acme": 0}
@@ -307,7 +241,7 @@ def test_content_is_kept_as_long_as_anything_refers_to_it(steps: list[tuple[str,
             host.content.release(tenant, BLOB, turn)
             counts[tenant] -= 1
         assert (host.content.unused_ns(BLOB.digest, host.now_ns) is None) == any(counts.values())
-    host.pass_s(RETENTION_S + 1)
+    host.run_s(RETENTION_S + 1)
     assert bool(host.store) == any(counts.values())
 
 
@@ -315,15 +249,15 @@ def test_content_is_kept_as_long_as_anything_refers_to_it(steps: list[tuple[str,
 
 
 def test_content_is_asked_for_by_the_same_ticket_until_it_is_there() -> None:
-    host, told = Hosted(), []  # type: ignore[var-annotated]
-    host.fetch(ONE, told)
-    (first,) = host.asked()
+    host, told = hosted(), []  # type: ignore[var-annotated]
+    want(host, ONE, told)
+    (first,) = host.asked(Fetch)
     assert (first.blob, first.holder) == (BLOB, ONE)
     assert host.broker.awaits(BLOB.digest)
-    host.pass_s(6)
-    assert host.asked() == [first]
-    host.fetch(ONE, told, "y")
-    assert host.asked() == [], "it is fetched once"
+    host.run_s(6)
+    assert host.asked(Fetch) == [first]
+    want(host, ONE, told, "y")
+    assert host.asked(Fetch) == [], "it is fetched once"
     host.tell(Fetched(first.ticket, BLOB))
     assert told == ["", ""]
     assert host.broker.has_content(BLOB.digest)
@@ -332,106 +266,106 @@ def test_content_is_asked_for_by_the_same_ticket_until_it_is_there() -> None:
 
 
 def test_an_answer_to_another_life_is_no_answer_but_the_bytes_are_there() -> None:
-    host, told = Hosted(), []  # type: ignore[var-annotated]
-    host.fetch(ONE, told)
-    (before,) = host.asked()
+    host, told = hosted(), []  # type: ignore[var-annotated]
+    want(host, ONE, told)
+    (before,) = host.asked(Fetch)
     host.start()
     host.store[BLOB.digest] = BLOB.size_bytes
     host.tell(Fetched(before.ticket, BLOB))
     host.tell(FetchFailed(before.ticket, "late", lasting=True))
     assert told == []
     assert host.broker.has_content(BLOB.digest)
-    host.pass_s(RETENTION_S + 1)
+    host.run_s(RETENTION_S + 1)
     assert host.store == {}, "nothing refers to it"
 
 
 def test_what_fails_for_now_is_tried_again_with_growing_pauses() -> None:
-    host, told = Hosted(), []  # type: ignore[var-annotated]
-    host.fetch(ONE, told)
+    host, told = hosted(), []  # type: ignore[var-annotated]
+    want(host, ONE, told)
     waits = []
     for _ in range(7):
-        (fetch,) = host.asked()
+        (fetch,) = host.asked(Fetch)
         host.tell(FetchFailed(fetch.ticket, "busy", lasting=False))
         since_ns, host.effects = host.now_ns, []
         while not any(isinstance(effect, Fetch) for effect in host.effects):
-            host.pass_s(0.5)
+            host.run_s(0.5)
         waits.append((host.now_ns - since_ns) / SECOND)
     assert waits == [0.5, 1, 2, 4, 8, 16, 16]
     assert told == []
 
 
 def test_every_holder_is_asked_before_whoever_waits_hears_that_it_failed() -> None:
-    host, told = Hosted(), []  # type: ignore[var-annotated]
-    host.fetch(ONE, told)
-    host.fetch(OTHER, told, "y")
-    host.pass_s(0.1)
+    host, told = hosted(), []  # type: ignore[var-annotated]
+    want(host, ONE, told)
+    want(host, OTHER, told, "y")
+    host.run_s(0.1)
     asked = []
     while not told:
-        *_, fetch = host.asked()
+        *_, fetch = host.asked(Fetch)
         asked.append(fetch.holder)
         host.tell(FetchFailed(fetch.ticket, f"{fetch.holder} has something else", lasting=True))
-        host.pass_s(0.1)
+        host.run_s(0.1)
     assert sorted(asked) == [ONE, OTHER]
     assert told == [f"{asked[-1]} has something else"] * 2
     assert not host.broker.awaits(BLOB.digest)
 
 
 def test_a_holder_that_is_named_while_another_does_not_answer_is_asked_at_once() -> None:
-    host, told = Hosted(), []  # type: ignore[var-annotated]
-    host.fetch(ONE, told)
-    (first,) = host.asked()
+    host, told = hosted(), []  # type: ignore[var-annotated]
+    want(host, ONE, told)
+    (first,) = host.asked(Fetch)
     host.tell(FetchFailed(first.ticket, "no answer", lasting=False))
-    host.fetch(OTHER, told, "y")
-    host.pass_s(0.1)
-    (second,) = host.asked()
+    want(host, OTHER, told, "y")
+    host.run_s(0.1)
+    (second,) = host.asked(Fetch)
     assert second.holder == OTHER
 
 
 def test_whoever_waits_is_told_when_every_holder_is_lost() -> None:
-    host, told = Hosted(), []  # type: ignore[var-annotated]
-    host.fetch(ONE, told)
-    host.fetch(OTHER, told, "y")
-    host.asked()
+    host, told = hosted(), []  # type: ignore[var-annotated]
+    want(host, ONE, told)
+    want(host, OTHER, told, "y")
+    host.asked(Fetch)
     for gone, failures in ((ONE, 0), (OTHER, 2)):
         turn = host.turn()
         host.content.members_changed(MembersChanged(gone=(gone,)), turn)
         host.do(turn.effects)
-        host.pass_s(0.1)
+        host.run_s(0.1)
         assert len(told) == failures
     assert "lost" in told[0]
 
 
 @pytest.mark.parametrize("holder", [None, OWN])
 def test_content_that_nobody_can_have_is_lost(holder: str | None) -> None:
-    host, told = Hosted(), []  # type: ignore[var-annotated]
-    host.fetch(holder, told)
+    host, told = hosted(), []  # type: ignore[var-annotated]
+    want(host, holder, told)
     assert told == [], "not before the turn is over"
-    host.pass_s(0.1)
+    host.run_s(0.1)
     assert len(told) == 1
     assert told[0]
 
 
 def test_what_is_larger_than_the_limit_is_not_fetched() -> None:
-    host, told = Hosted(), []
+    host, told = hosted(), []
     large = replace(BLOB, size_bytes=1_000_001)
     turn = host.turn()
     host.content.refer("", large)
     host.content.fetch(large, ONE, turn, "x", lambda _, failure: told.append(failure))
     host.do(turn.effects)
-    host.pass_s(0.1)
-    assert host.asked() == []
+    host.run_s(0.1)
+    assert host.asked(Fetch) == []
     assert "1,000,001 bytes" in told[0]
 
 
 def test_what_nobody_waits_for_any_more_is_not_fetched_for_ever() -> None:
-    host, told = Hosted(), []  # type: ignore[var-annotated]
-    host.fetch(ONE, told)
+    host, told = hosted(), []  # type: ignore[var-annotated]
+    want(host, ONE, told)
     turn = host.turn()
     host.content.release("", BLOB, turn)
-    host.pass_s(RETENTION_S + 1)
-    host.asked()
-    host.pass_s(100)
-    assert host.asked() == []
+    host.run_s(RETENTION_S + 1)
+    host.asked(Fetch)
+    host.run_s(100)
+    assert host.asked(Fetch) == []
     assert not host.broker.awaits(BLOB.digest)
 
 
@@ -439,7 +373,7 @@ def test_what_nobody_waits_for_any_more_is_not_fetched_for_ever() -> None:
 
 
 def test_what_was_lent_is_kept_until_every_message_that_refers_to_it_is_answered() -> None:
-    host = Hosted()
+    host = hosted()
     host.store[BLOB.digest] = BLOB.size_bytes
     host.tell(ContentHeld(((BLOB.digest, BLOB.size_bytes),)))
     turn = host.turn()
@@ -449,29 +383,29 @@ def test_what_was_lent_is_kept_until_every_message_that_refers_to_it_is_answered
     host.start()
     assert not host.content.idle
     for left in (1, 0):
-        host.pass_s(3 * RETENTION_S)
+        host.run_s(3 * RETENTION_S)
         assert host.store
         host.tell(ContentArrived(BLOB.digest), ONE)
         assert [record.count for record in host.records(LentRecord)] == [left][:left]
     host.tell(ContentArrived(BLOB.digest), ONE)
     assert host.content.idle
-    host.pass_s(RETENTION_S + 1)
+    host.run_s(RETENTION_S + 1)
     assert host.store == {}
 
 
 def test_what_was_borrowed_is_fetched_after_a_restart_too_and_answered_once() -> None:
-    host = Hosted()
+    host = hosted()
     turn = host.turn()
     host.content.refer("", BLOB)
     host.content.borrow(BLOB, ONE, turn)
     host.do(turn.effects)
-    host.asked()
+    host.asked(Fetch)
     host.start()
-    (fetch,) = host.asked()
+    (fetch,) = host.asked(Fetch)
     assert (fetch.blob, fetch.holder) == (BLOB, ONE)
     host.tell(Fetched(fetch.ticket, BLOB))
     assert host.records(FetchRecord) == []
-    sent = [decode(one.message) for one in host.journal.values() if hasattr(one, "message")]
+    sent = [decode(kept.message) for kept in host.records(Kept)]
     assert sent == [ContentArrived(BLOB.digest)]
 
 
@@ -488,15 +422,15 @@ def portion(name: str = "1") -> Portion:
 
 
 def test_a_portion_is_a_job_until_its_content_has_come_from_its_sender() -> None:
-    host = Hosted()
+    host = hosted()
     host.tell(portion(), OTHER)
     (record,) = host.records(JobRecord)
     assert record == JobRecord(portion(), OTHER)
-    (before,) = host.asked()
+    (before,) = host.asked(Fetch)
     host.start()
-    (fetch,) = host.asked()
+    (fetch,) = host.asked(Fetch)
     assert (fetch.blob, fetch.holder) == (before.blob, before.holder) == (BLOB, OTHER)
-    host.pass_s(2 * RETENTION_S)
+    host.run_s(2 * RETENTION_S)
     assert host.records(JobRecord), "it refers to its content for as long as it takes"
     host.tell(Fetched(fetch.ticket, BLOB))
     assert host.records(JobRecord) == []
@@ -504,19 +438,19 @@ def test_a_portion_is_a_job_until_its_content_has_come_from_its_sender() -> None
 
 
 def test_a_portion_of_which_everything_is_here_is_no_job() -> None:
-    host = Hosted()
+    host = hosted()
     host.store[BLOB.digest] = BLOB.size_bytes
     host.start()
     host.effects.clear()
     host.tell(portion(), OTHER)
     assert host.records(JobRecord) == []
-    assert host.asked() == []
+    assert host.asked(Fetch) == []
     assert len(host.records(Finished)) == 1
 
 
 def test_a_job_of_the_version_before_fetches_from_the_root() -> None:
-    host = Hosted()
-    host.journal["relays/job/x"] = JobRecord(portion())
+    host = hosted()
+    host.journal["relays/job/x"] = encode(JobRecord(portion()))
     host.start()
-    (fetch,) = host.asked()
+    (fetch,) = host.asked(Fetch)
     assert fetch.holder == ONE

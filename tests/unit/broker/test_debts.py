@@ -117,7 +117,7 @@ def test_who_has_missed_something_begins_anew_by_subscribing() -> None:
     absence.world.run_s(130)
     records = absence.world.world.nodes[absence.root].journal
     assert [key for key in records if "missed" in key] == []
-    assert absence.part._forgone._by_home == {}
+    assert absence.part._absent.forgone._by_home == {}
 
 
 def test_only_subscriptions_that_missed_something_end() -> None:
@@ -162,7 +162,7 @@ def test_nobody_is_given_up_who_would_not_understand_it() -> None:
     absence.go(absence.away)
     absence.publish(6)
     assert absence.kept() == 6
-    assert absence.part._relief is None
+    assert absence.part._absent._relief is None
 
 
 def test_bytes_count_too() -> None:
@@ -187,9 +187,9 @@ def test_a_home_that_is_lost_for_good_is_told_nothing() -> None:
     absence = Absence(settings)
     absence.go(absence.away)
     absence.publish(6)
-    assert absence.part._forgone._by_home
+    assert absence.part._absent.forgone._by_home
     absence.world.run_s(40)
-    assert absence.part._forgone._by_home == {}
+    assert absence.part._absent.forgone._by_home == {}
     root = absence.world.world.nodes[absence.root]
     assert [key for key in root.journal if "missed" in key] == []
 

@@ -294,10 +294,43 @@ def test_what_a_client_said_when_it_came_does_not_bring_it_back(crashed: bool) -
     told = world.sent(MoveNow)
     for message in (Connect(()), asked[0]):
         world.world.tell(world.old, message, sender="@s")
-    assert told == [MoveNow(world.new)] * 2
+    assert [message.target for message in told] == [world.new] * 2
     world.publish_for(2)
     world.run_s(8)
     assert len(world.got("s")) == 16 + 8
+    assert world.violations() == []
+
+
+@pytest.mark.parametrize("crashed", [False, True])
+def test_what_a_client_said_on_its_first_visit_is_not_its_coming_to_the_second(
+    crashed: bool,
+) -> None:
+    """Its last home would leave it alone with what it has: it has not heard where to go."""
+    world = MoveWorld(settings=SETTINGS)
+    device = world.subscribe("s", world.old)
+    said = world.sent(Connect)
+    for target in (world.new, world.old):
+        world.run_s(3)
+        world.world.tell(device.home, OrderMove("@s", target), sender=HOST)
+        world.run_s(15)
+        assert device.home == target
+    deaf = [MoveNow]
+    hear = device._move
+    device.handle(MoveNow, lambda message: None if deaf else hear(message))
+    world.world.tell(world.old, OrderMove("@s", world.new), sender=HOST)
+    world.run_s(3)
+    if crashed:
+        world.crash_for(world.new, 1)
+        world.run_s(5)
+    world.world.tell(world.new, said[0], sender="@s")
+    world.run_s(20)
+    assert world.core(world.old).migration._departures.snapshot()[0]["state"] == "redirecting"
+    world.publish("1", world.far, media_type=None)
+    deaf.clear()
+    world.run_s(15)
+    assert device.home == world.new
+    assert world.core(world.old).migration._departures.snapshot()[0]["state"] == "left"
+    assert [name for name, _ in world.got("s")] == ["1"]
     assert world.violations() == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from hypothesis import given
@@ -132,10 +133,12 @@ class Rivals:
         pending = self.tasks[name].pending.items()
         return [home for home, one in pending if scoped_id("@s", "s") in one.registrations]
 
-    def tell(self, home: str, registration: Registration | None, version: int) -> None:
+    def tell(
+        self, home: str, registration: Registration | None, version: int, *, cells_on: int = 0
+    ) -> None:
         """Have the root hear what a home has registered, by way of another broker."""
         overlay = self.world.overlay
-        cell = overlay.world.settings.space.cell_of(Publication.parse(EVENT))
+        cell = cells_on + overlay.world.settings.space.cell_of(Publication.parse(EVENT))
         held = Held(home, scoped_id("@s", "s"), version, (cell,))
         registry = overlay.broker(self.root).core.rendezvous._registry
         overlay.in_turn(
@@ -172,6 +175,25 @@ def test_a_root_that_hears_late_of_a_last_home_sends_it_nothing_past_the_next_on
     assert rivals.publish("2") == [rivals.new]
     # Its client listens to neither any more.
     rivals.tell(rivals.last, replace(kept, home=rivals.last, claim=kept.claim + 10**9), 1)
+    assert rivals.publish("3") == [rivals.last]
+
+
+def test_a_root_that_hears_of_a_withdrawal_in_another_cell_asks_the_home_that_it_owes() -> None:
+    """The home was sent 1 and says that it has lost the client. By then 2 was at the next home."""
+    rivals = Rivals()
+    kept = rivals.kept
+    assert rivals.publish("1") == [rivals.old]
+    rivals.tell(rivals.new, replace(kept, home=rivals.new, claim=kept.claim - 1), 1)
+    rivals.tell(rivals.old, None, 100, cells_on=1)
+    assert rivals.publish("2") == [rivals.old]
+
+
+def test_what_a_client_asked_for_before_it_began_anew_elsewhere_is_not_served_there() -> None:
+    """Its last home is down, and has registered what it wanted then, by the same name."""
+    rivals = Rivals()
+    anew = replace(rivals.kept, home=rivals.last, claim=rivals.kept.claim + 10**9)
+    rivals.tell(rivals.last, replace(anew, filters=json.dumps([{"exact": {"id": "3"}}])), 1)
+    assert rivals.publish("2") == []
     assert rivals.publish("3") == [rivals.last]
 
 

@@ -329,7 +329,7 @@ def test_a_client_that_moves_goes_on_where_it_was() -> None:
             home.part.adopt_client(moved, "00bb", turn)
         else:
             home.part.drop_client("@c", turn)
-        home._do(turn.effects)
+        home.do(turn.effects)
     assert not [key for key in old.journal if key.startswith("publishing/")]
     assert old.part._intake.sessions.early_bytes == 0
     assert old.part._intake.admission.items == old.part._intake.admission.bytes == 0
@@ -354,7 +354,7 @@ def test_what_a_client_brings_and_another_has_published_here_is_not_lost(arrivin
     second.tell(message, "@c" if second is old else "@d")
     turn = Turn(new.now_ns)
     new.part.adopt_client(old.part.export_client("@c"), "00bb", turn)
-    new._do(turn.effects)
+    new.do(turn.effects)
     on_disk = [record.item.id for record in new.records(KeptRecord)]
     assert on_disk == [kept.item.id for kept in new.part._kept.values()] == ["x"]
     assert new.part._remembered == {}
@@ -369,7 +369,7 @@ def test_of_two_clients_that_share_a_source_one_can_move() -> None:
     home.tell(numbered(1, id="its"), "@d")
     turn = Turn(home.now_ns)
     home.part.drop_client("@c", turn)
-    home._do(turn.effects)
+    home.do(turn.effects)
     home.tell(numbered(2, id="its 2"), "@d")
     home.run_s(Settings().content.retention_s + 5)
     assert home.taken(client="@d") == []

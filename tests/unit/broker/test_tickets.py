@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 
 import pytest
 from tests.broker_overlays import SECOND
 from tests.content_worlds import JPEG, PDF, SETTINGS, TEXT
+from tests.hosted_brokers import Hosted
 
-from distributary.broker.addresses import HOST
 from distributary.broker.blob import Blob
-from distributary.broker.broker import Broker
 from distributary.broker.dissemination.messages import ConversionLost, Item, Portion
 from distributary.broker.effects import (
     ConversionRefused,
     Convert,
     Converted,
-    Effect,
-    Erase,
-    Persist,
 )
 from distributary.broker.encoding import decode, encode
-from distributary.broker.host import ContentHeld, Surroundings
+from distributary.broker.host import Surroundings
+from distributary.broker.links.outbox import Kept
 from distributary.broker.membership.messages import Gossip, News, Status
 from distributary.broker.plan_part import NOTHING_BEFORE, PlanNode, PlanPart
-from distributary.broker.settings import ContentSettings, Settings
+from distributary.broker.settings import ContentSettings
 from distributary.errors import PeerMisbehaved
 from distributary.simulator.conversions import Converter
 
@@ -46,165 +42,128 @@ def portion(target: int = 2, name: str = "1") -> Portion:
     return Portion(item, ROOT, 1, PDF, plan, (blob,))
 
 
-class Hosted:
-    """One broker, its journal, and what it has asked for."""
+def hosted() -> Hosted:
+    """A broker whose host has the content of the first portions already."""
+    host = Hosted(OWN, QUICK, Surroundings((), (OWN, ROOT)))
+    host.store |= {Blob.imagined(PDF, 1, name).digest: 1_000_000 for name in "0123"}
+    host.start()
+    return host
 
-    def __init__(self, settings: Settings = QUICK) -> None:
-        self.settings = settings
-        self.journal: dict[str, object] = {}
-        self.effects: list[Effect] = []
-        self.now_ns = 0
-        self.start()
 
-    def start(self) -> None:
-        journal = {key: encode(record) for key, record in self.journal.items()}
-        self.broker = Broker.restore(OWN, self.settings, journal, rng=random.Random(1))
-        self.do(self.broker.receive(Surroundings((), (OWN, ROOT)), sender=HOST, now_ns=self.now_ns))
-        held = tuple((Blob.imagined(PDF, 1, name).digest, 1_000_000) for name in "0123")
-        self.do(self.broker.receive(ContentHeld(held), sender=HOST, now_ns=self.now_ns))
-        self.do(self.broker.start(now_ns=self.now_ns))
-
-    def do(self, effects: list[Effect]) -> None:
-        for effect in effects:
-            if isinstance(effect, Persist):
-                self.journal[effect.key] = effect.record
-            elif isinstance(effect, Erase):
-                self.journal.pop(effect.key, None)
-        self.effects += effects
-
-    def carry_out(self, given: Portion) -> None:
-        """Give it a portion whose content its host has already."""
-        self.do(self.broker.receive(given, sender=ROOT, now_ns=self.now_ns))
-
-    def answer(self, answer: object) -> None:
-        self.do(self.broker.receive(answer, sender=HOST, now_ns=self.now_ns))
-
-    def pass_s(self, seconds: float) -> None:
-        end_ns = self.now_ns + round(seconds * SECOND)
-        while (at_ns := self.broker.wake_at_ns()) is not None and at_ns <= end_ns:
-            self.now_ns = max(self.now_ns, at_ns)
-            self.do(self.broker.wake(now_ns=self.now_ns))
-        self.now_ns = end_ns
-
-    def asked(self) -> list[Convert]:
-        found = [effect for effect in self.effects if isinstance(effect, Convert)]
-        self.effects.clear()
-        return found
-
-    def lost(self) -> list[ConversionLost]:
-        kept = [r for key, r in self.journal.items() if key.startswith(f"links/out/{ROOT}/")]
-        found = [decode(record.message) for record in kept]  # type: ignore[attr-defined]
-        return [message for message in found if isinstance(message, ConversionLost)]
+def lost(host: Hosted) -> list[ConversionLost]:
+    """What it has to tell the root that nobody can make."""
+    sent = [decode(kept.message) for kept in host.records(Kept)]
+    return [message for message in sent if isinstance(message, ConversionLost)]
 
 
 def test_no_ticket_of_one_life_is_that_of_another() -> None:
-    host = Hosted()
+    host = hosted()
     tickets: list[int] = []
     for life in range(4):
-        host.carry_out(portion(name=f"{life}"))
-        tickets += [convert.ticket for convert in host.asked()]
+        host.tell(portion(name=f"{life}"), ROOT)
+        tickets += [convert.ticket for convert in host.asked(Convert)]
         host.start()
     assert len(tickets) > 4
     assert len(set(tickets)) == len(tickets)
 
 
 def test_an_answer_to_a_life_before_is_ignored() -> None:
-    host = Hosted()
-    host.carry_out(portion())
-    (before,) = host.asked()
+    host = hosted()
+    host.tell(portion(), ROOT)
+    (before,) = host.asked(Convert)
     host.start()
-    (again,) = host.asked()
-    host.answer(Converted(before.ticket, Blob.imagined(JPEG, 10, "another")))
+    (again,) = host.asked(Convert)
+    host.tell(Converted(before.ticket, Blob.imagined(JPEG, 10, "another")))
     assert any(key.startswith("relays/job/") for key in host.journal), "still to be made"
-    host.answer(Converted(again.ticket, Blob.imagined(TEXT, 10, "t")))
+    host.tell(Converted(again.ticket, Blob.imagined(TEXT, 10, "t")))
     assert not any(key.startswith("relays/job/") for key in host.journal)
 
 
 def test_what_is_not_answered_is_asked_again_by_the_same_ticket_ever_more_seldom() -> None:
-    host = Hosted()
-    host.carry_out(portion())
-    (first,) = host.asked()
-    host.pass_s(ASK_S - 0.1)
-    assert host.asked() == []
-    host.pass_s(0.2)
-    assert host.asked() == [first]
-    host.pass_s(ASK_S)
-    assert host.asked() == []
-    host.pass_s(ASK_S)
-    assert host.asked() == [first]
-    host.pass_s(1000)
-    assert len(host.asked()) <= 1000 / (8 * ASK_S) + 2
-    host.answer(Converted(first.ticket, Blob.imagined(TEXT, 10, "t")))
-    host.pass_s(1000)
-    assert host.asked() == []
-    host.answer(Converted(first.ticket, Blob.imagined(TEXT, 10, "t")))
-    assert host.lost() == []
+    host = hosted()
+    host.tell(portion(), ROOT)
+    (first,) = host.asked(Convert)
+    host.run_s(ASK_S - 0.1)
+    assert host.asked(Convert) == []
+    host.run_s(0.2)
+    assert host.asked(Convert) == [first]
+    host.run_s(ASK_S)
+    assert host.asked(Convert) == []
+    host.run_s(ASK_S)
+    assert host.asked(Convert) == [first]
+    host.run_s(1000)
+    assert len(host.asked(Convert)) <= 1000 / (8 * ASK_S) + 2
+    host.tell(Converted(first.ticket, Blob.imagined(TEXT, 10, "t")))
+    host.run_s(1000)
+    assert host.asked(Convert) == []
+    host.tell(Converted(first.ticket, Blob.imagined(TEXT, 10, "t")))
+    assert lost(host) == []
 
 
 def test_a_conversion_that_fails_for_now_is_tried_again_and_given_up_in_the_end() -> None:
-    host = Hosted()
-    host.carry_out(portion())
+    host = hosted()
+    host.tell(portion(), ROOT)
     for _ in range(2):
-        (convert,) = host.asked()
-        host.answer(ConversionRefused(convert.ticket, "killed", lasting=False))
-        assert host.lost() == []
-        assert host.asked() == []
-        host.pass_s(3)
-    (convert,) = host.asked()
-    host.answer(ConversionRefused(convert.ticket, "killed", lasting=False))
-    assert [lost.lost for lost in host.lost()] == [((TEXT, "killed"),)]
-    host.pass_s(100)
-    assert host.asked() == []
+        (convert,) = host.asked(Convert)
+        host.tell(ConversionRefused(convert.ticket, "killed", lasting=False))
+        assert lost(host) == []
+        assert host.asked(Convert) == []
+        host.run_s(3)
+    (convert,) = host.asked(Convert)
+    host.tell(ConversionRefused(convert.ticket, "killed", lasting=False))
+    assert [lost.lost for lost in lost(host)] == [((TEXT, "killed"),)]
+    host.run_s(100)
+    assert host.asked(Convert) == []
 
 
 def test_a_conversion_that_fails_for_now_and_then_does_not_is_as_any_other() -> None:
-    host = Hosted()
-    host.carry_out(portion())
-    (convert,) = host.asked()
-    host.answer(ConversionRefused(convert.ticket, "busy", lasting=False))
-    host.pass_s(3)
-    (again,) = host.asked()
-    host.answer(Converted(again.ticket, Blob.imagined(TEXT, 10, "t")))
-    assert host.lost() == []
+    host = hosted()
+    host.tell(portion(), ROOT)
+    (convert,) = host.asked(Convert)
+    host.tell(ConversionRefused(convert.ticket, "busy", lasting=False))
+    host.run_s(3)
+    (again,) = host.asked(Convert)
+    host.tell(Converted(again.ticket, Blob.imagined(TEXT, 10, "t")))
+    assert lost(host) == []
     assert not any(key.startswith("relays/job/") for key in host.journal)
 
 
 def test_a_conversion_that_fails_for_good_is_not_tried_again() -> None:
-    host = Hosted()
-    host.carry_out(portion())
-    (convert,) = host.asked()
-    host.answer(ConversionRefused(convert.ticket, "broken"))
-    assert [lost.lost for lost in host.lost()] == [((TEXT, "broken"),)]
-    host.pass_s(100)
-    assert host.asked() == []
+    host = hosted()
+    host.tell(portion(), ROOT)
+    (convert,) = host.asked(Convert)
+    host.tell(ConversionRefused(convert.ticket, "broken"))
+    assert [lost.lost for lost in lost(host)] == [((TEXT, "broken"),)]
+    host.run_s(100)
+    assert host.asked(Convert) == []
 
 
 def test_one_lost_answer_does_not_block_what_others_ask_for() -> None:
     """The content is the same, so that the second waits for the conversion of the first."""
-    host = Hosted()
-    host.carry_out(portion())
-    (convert,) = host.asked()
-    host.carry_out(replace(portion(), attempt=2))
-    assert host.asked() == []
-    host.pass_s(ASK_S + 1)
-    (again,) = host.asked()
+    host = hosted()
+    host.tell(portion(), ROOT)
+    (convert,) = host.asked(Convert)
+    host.tell(replace(portion(), attempt=2), ROOT)
+    assert host.asked(Convert) == []
+    host.run_s(ASK_S + 1)
+    (again,) = host.asked(Convert)
     assert again == convert
-    host.answer(Converted(again.ticket, Blob.imagined(TEXT, 10, "t")))
+    host.tell(Converted(again.ticket, Blob.imagined(TEXT, 10, "t")))
     assert not any(key.startswith("relays/job/") for key in host.journal)
 
 
 def test_a_life_that_a_peer_makes_up_does_not_make_tickets_too_long() -> None:
     """Numbers of eight bytes are the longest that can be sent."""
-    host = Hosted()
+    host = hosted()
     for power in range(20, 51):
         news = Gossip((News(OWN, 1 << power, Status.ALIVE),))
-        host.do(host.broker.receive(news, sender=ROOT, now_ns=0))
+        host.tell(news, ROOT)
     news = Gossip((News(OWN, 1 << 51, Status.ALIVE),))
     with pytest.raises(PeerMisbehaved, match="impossible news"):
-        host.broker.receive(news, sender=ROOT, now_ns=0)
+        host.tell(news, ROOT)
     host.start()
-    host.carry_out(portion(name="2"))
-    for convert in host.asked():
+    host.tell(portion(name="2"), ROOT)
+    for convert in host.asked(Convert):
         encode(Converted(convert.ticket, convert.blob))
 
 

@@ -325,7 +325,7 @@ def test_a_terminal_gets_progress_and_a_pipe_gets_clean_data(problem: Path) -> N
 
 
 def test_warm_up_compiles_everything_and_says_how_long_that_took() -> None:
-    done = run("warm-up", timeout=600)
+    done = run("warm-up", fresh=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert re.search(r"^compiled \d+ loops in \d+\.\d s in \d+ processes$", done.stderr, re.M)

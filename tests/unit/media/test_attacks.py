@@ -8,7 +8,9 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import pytest
@@ -103,27 +105,21 @@ def landlock_version(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture(params=["caller", "nobody"])
-def cell(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, landlock_version: int
-) -> Cell:
+def cell(request: pytest.FixtureRequest, landlock_version: int) -> Iterator[Cell]:
     user = os.getuid()
     if request.param == "nobody":
         if user != 0:
             pytest.skip("only root can become somebody else, and everybody else is no root")
         user = _NOBODY
-    folder = tmp_path_factory.mktemp("cell")
-    for name in ("inside", "outside", "outside/empty"):
-        (folder / name).mkdir()
-    (folder / "outside" / "precious").write_text("untouched")
-    for path in (folder, *folder.rglob("*")):
-        os.chown(path, user, user if user != os.getuid() else -1)
-    above = folder
-    while user != os.getuid() and above != above.parent:
-        # pytest keeps others out of its folders.
-        if above.stat().st_uid == os.getuid() and not above.stat().st_mode & 0o001:
-            above.chmod(0o711)
-        above = above.parent
-    return Cell(folder, user, landlock_version)
+    # Not in the folders of pytest, which keep others out, and anew whenever one more is started.
+    with TemporaryDirectory(prefix="cell") as name:
+        folder = Path(name)
+        for part in ("inside", "outside", "outside/empty"):
+            (folder / part).mkdir()
+        (folder / "outside" / "precious").write_text("untouched")
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, user, user if user != os.getuid() else -1)
+        yield Cell(folder, user, landlock_version)
 
 
 def test_nobody_else_is_signalled(cell: Cell) -> None:

@@ -37,11 +37,11 @@ def sample(name: str, content: bytes) -> Sample:
 
 @pytest.fixture(scope="module")
 def calibration() -> Calibration:
-    """Drawn through clips of 2 and 8 seconds, and checked on others, one of another country."""
+    """Drawn through clips of 1 and 4 seconds, and checked on others, one of another country."""
     with Pool(workers=1) as pool:
         return calibrate(
-            [sample(f"{seconds} s", clip_mp4(seconds)) for seconds in (2, 8)],
-            checks=[sample("5 s", clip_mp4(5)), sample("elsewhere", drawn_clip(3, seed=3))],
+            [sample(f"{seconds} s", clip_mp4(seconds)) for seconds in (1, 4)],
+            checks=[sample("2.5 s", clip_mp4(2.5)), sample("elsewhere", drawn_clip(2, seed=3))],
             registry=Registry([FewVideos()]),
             convert=pool.convert,
             repeat=2,

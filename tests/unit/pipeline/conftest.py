@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.quick_spark import SETTINGS
 
 from distributary.pipeline.store import Store
 
@@ -22,20 +23,8 @@ ROOT = Path(__file__).parents[3]
 def spark() -> Iterator[SparkSession]:
     from distributary.pipeline.session import JAVA_OPTIONS, spark_session
 
-    settings = {
-        "spark.sql.shuffle.partitions": "2",
-        # What is cut into tasks by cores is cut into few: most of a small task is overhead.
-        "spark.default.parallelism": "1",
-        # Tests run everything a few times only: compiling it well does not pay.
-        "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        # Nor does compressing a few kilobytes.
-        "spark.shuffle.compress": "false",
-        "spark.broadcast.compress": "false",
-        # Workers are copies of a process that has everything loaded already.
-        "spark.python.daemon.module": "tests.spark_daemon",
-    }
+    options = f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1"
+    settings = {**SETTINGS, "spark.driver.extraJavaOptions": options}
     with pytest.MonkeyPatch.context() as patch:
         # Java looks for the module there, wherever the tests are started from.
         patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)

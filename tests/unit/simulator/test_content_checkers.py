@@ -111,13 +111,25 @@ def test_a_publication_that_nobody_ever_accepts_is_a_fault_but_not_owed() -> Non
     assert checker.owed == 0
 
 
-@pytest.mark.parametrize(("kept", "owed"), [(True, 1), (False, 0)])
-def test_a_lost_broker_takes_only_what_it_alone_had_stored(kept: bool, owed: int) -> None:
+@pytest.mark.parametrize(
+    ("home", "brought", "kept", "owed"),
+    [
+        ("lost", False, True, 1),
+        ("lost", False, False, 0),
+        ("other", False, False, 1),
+        ("other", True, True, 1),
+        ("other", True, False, 0),
+    ],
+)
+def test_a_lost_broker_takes_only_what_it_alone_had_stored(
+    home: str, brought: bool, kept: bool, owed: int
+) -> None:
+    """Also what its publisher has sent to its home before, and then brought here."""
     book = Book()
     checker = ExactlyOnceCheck(book.ledger)
     book.subscribe("s")
-    book.publish("1", home="lost")
-    book.ledger.broker_lost("lost", set(), is_kept_elsewhere=lambda _: kept)
+    book.publish("1", home=home)
+    book.ledger.broker_lost("lost", set(), is_kept_elsewhere=lambda _: kept, had=lambda _: brought)
     checker.finish(book.now_ns)
     assert checker.owed == owed
     assert len(checker.violations) == owed
@@ -234,6 +246,21 @@ def test_events_of_one_session_and_cell_must_keep_their_order() -> None:
     book.deliver("s", "2")
     (violation,) = checker.violations
     assert "number 2 of its session, after number 3" in violation.what
+
+
+def test_what_a_session_publishes_under_two_sources_has_no_order_between_them() -> None:
+    book = Book()
+    checker = OrderCheck(book.ledger)
+    book.subscribe("s")
+    for number, source in enumerate(("/p", "/q", "/p", "/q")):
+        event = {"specversion": "1.0", "id": str(number), "source": source, "type": "t"}
+        book.ledger.sent(Publication.parse(event), 1, "h", number, session="one")
+    deliver = partial(book.ledger.delivered, "s of @s", media_type="a/a", now_ns=9)
+    for source, name in (("/q", "3"), ("/p", "2")):
+        deliver(ItemId("", source, name))
+    assert checker.violations == []
+    deliver(ItemId("", "/p", "0"))
+    assert len(checker.violations) == 1
 
 
 def test_what_two_clients_publish_has_no_place_in_the_order() -> None:

@@ -289,7 +289,7 @@ def test_a_client_that_is_asked_moves_and_says_what_it_has_received() -> None:
     device.receive(migration.RequestToMove("bb"), sender="aa", now_ns=0)
     device.receive(migration.MoveNow("bb"), sender="aa", now_ns=0)
     device.receive(migration.Connected((("s", 1),)), sender="bb", now_ns=0)
-    assert device.home == "bb"
+    assert (device.home, device.left) == ("bb", {"aa"})
     assert migration.AcceptMove("bb", accepted=True) in sent
     assert migration.Connect((("s", 1),)) in sent
 
@@ -328,6 +328,28 @@ def test_a_client_does_not_go_back_to_a_home_that_was_lost() -> None:
     device.reattach("bb")
     device.receive(migration.MoveNow("aa"), sender="bb", now_ns=0)
     assert device.home == "bb"
+
+
+def test_a_client_that_something_old_leads_astray_is_shown_home() -> None:
+    _, _, device, sent = subscriber()
+    device.receive(migration.MoveNow("bb", 7), sender="cc", now_ns=0)
+    assert sent[-1] == migration.Connect((), moved_ns=7)
+    device.receive(migration.MoveNow("aa", 5), sender="bb", now_ns=0)
+    device.receive(migration.Connected(()), sender="bb", now_ns=0)
+    assert device.home == "aa"
+
+
+def test_a_client_that_came_by_another_move_says_that_it_has_come_by_this_one() -> None:
+    _, _, device, sent = subscriber()
+    device.receive(migration.MoveNow("bb", 7), sender="aa", now_ns=0)
+    device.receive(migration.MoveNow("bb", 9), sender="aa", now_ns=0)
+    device.receive(migration.Connected(()), sender="bb", now_ns=0)
+    assert device.home == "bb"
+    sent.clear()
+    device.receive(migration.MoveNow("bb", 9), sender="aa", now_ns=0)
+    assert sent == []
+    device.receive(migration.MoveNow("bb", 11), sender="aa", now_ns=0)
+    assert sent == [migration.Connect((), moved_ns=11)]
 
 
 def test_a_refusal_is_written_down() -> None:

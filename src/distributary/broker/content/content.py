@@ -31,7 +31,6 @@ from distributary.broker.core import Handler, Part
 from distributary.broker.effects import Fetched, FetchFailed, Free, Turn
 from distributary.broker.encoding import journal_key
 from distributary.broker.host import ContentHeld, ContentPut, ContentUsed
-from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
 from distributary.broker.timers import Retention
@@ -305,7 +304,7 @@ class Content(Part):
     def _fetch_ended(self, digest: str, failure: str, owed: Iterable[str], turn: Turn) -> None:
         """Tell those who have lent something that it is here, or that it is not missed."""
         for holder in owed:
-            if self.core.membership.status(holder) not in (Status.LOST, Status.LEFT):
+            if not self.core.membership.is_gone(holder):
                 self.core.links.send(holder, ContentArrived(digest), turn)
 
     # What is known.

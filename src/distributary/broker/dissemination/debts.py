@@ -89,10 +89,15 @@ class Debts:
 
     def clear(self, home: str) -> set[ItemId]:
         """Note that a home is back, or lost for ever; return what it was owed."""
-        owed = set(self._by_home.get(home, {}))
+        owed = self._by_home.pop(home, {})
+        self._owed_bytes.pop(home, None)
         for identity in owed:
-            self.paid(home, identity)
-        return owed
+            homes = self._homes[identity]
+            homes.discard(home)
+            if not homes:
+                del self._homes[identity]
+                self.bytes -= self._sizes.pop(identity)
+        return set(owed)
 
     def first_of(self, home: str, count: int) -> list[ItemId]:
         """Return some of the items that a home is owed, the oldest first."""
@@ -110,6 +115,10 @@ class Forgone:
 
     def __init__(self) -> None:
         self._by_home: dict[str, tuple[int, dict[str, int]]] = {}
+
+    def __bool__(self) -> bool:
+        """Whether any home is to be told that it has missed something."""
+        return bool(self._by_home)
 
     def __contains__(self, home: str) -> bool:
         """Whether a home is to be told that it has missed something."""

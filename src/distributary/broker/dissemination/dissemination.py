@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from distributary.broker.addresses import Address
 from distributary.broker.backlog import Backlog
 from distributary.broker.core import Handler, Part
+from distributary.broker.dissemination.absent import AbsentHomes
 from distributary.broker.dissemination.contents import Contents
-from distributary.broker.dissemination.debts import Debts, Forgone, MissedRecord
+from distributary.broker.dissemination.debts import MissedRecord
 from distributary.broker.dissemination.known_plans import Prepared
 from distributary.broker.dissemination.messages import (
     PRESSURE_SINCE,
@@ -28,6 +29,7 @@ from distributary.broker.dissemination.messages import (
     Deferred,
     Item,
     ItemId,
+    NextHops,
     Offer,
     Owed,
     Portion,
@@ -35,6 +37,7 @@ from distributary.broker.dissemination.messages import (
     Served,
     Settled,
     Taken,
+    in_order,
 )
 from distributary.broker.dissemination.planner import Planner, Probes
 from distributary.broker.dissemination.recent_plans import RecentPlans
@@ -64,7 +67,7 @@ from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.messages import MOVES_MAX
 from distributary.broker.subscriptions.subscription import filter_of
-from distributary.broker.timers import Retention, Timer
+from distributary.broker.timers import Retention
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -77,9 +80,6 @@ _TAKEN_NS_MAX = 1_000_000_000
 
 # So many ways are turned round once.
 _WAYS_MAX = 65_536
-# So many items are given up in one turn, and this long after that the next ones.
-_GIVEN_UP_AT_ONCE = 64
-_GIVE_UP_NS = 1_000_000
 
 
 class Dissemination(Part):
@@ -99,13 +99,9 @@ class Dissemination(Part):
         self._ways: dict[tuple[str, str], tuple[tuple[Step, ...], Route]] = {}
         self._probes = Probes(core, self._found)
         self._planner = Planner(core)
-        self._debts = Debts(settings.content)
-        self._forgone = Forgone()
-        self._room = Room(settings, self._open, self._debts)
+        self._absent = AbsentHomes(core, self._open, self._keep, self._settle)
+        self._room = Room(settings, self._open, self._absent.debts)
         self._early_offers = EarlyOffers(settings)
-        self._given_up: str | None = None
-        """The home that is being given up, which takes some turns."""
-        self._relief: Timer | None = None
         self.recent = RecentPlans(settings.content)
         self._backlog = Backlog(core.timers)
         self._supervision = Supervision(core, self._try_anew)
@@ -116,7 +112,6 @@ class Dissemination(Part):
         # that, which says enough.
         self._taken_ns = min(ns(settings.content.repeat_s) // 4, _TAKEN_NS_MAX)
         self._telling = Retention(core.timers, self._still_open)
-        self._excusing = Retention(core.timers, self._forgone.forget)
         self._contents = Contents(core, self._open, self._content_had, self._send)
 
     def handlers(self) -> Mapping[type, Handler]:
@@ -126,6 +121,7 @@ class Dissemination(Part):
             Served: self._served,
             AskOwed: self._asked_owed,
             ProbeAnswer: self._probes.answered,
+            NextHops: self._planner.told_hops,
             ConversionLost: self._conversion_lost,
             ContentLost: self._contents.lost,
         }
@@ -141,7 +137,7 @@ class Dissemination(Part):
             self._settled_items.load(record)
             return
         if isinstance(record, MissedRecord):
-            self._forgone.load(record)
+            self._absent.load(record)
             return
         assert isinstance(record, ProgressRecord)
         task = self._tasks[record.identity]
@@ -161,10 +157,9 @@ class Dissemination(Part):
     def start(self, turn: Turn) -> None:
         """Go on with what was not settled."""
         self._settled_items.start(turn)
-        settled = (identity for identity, task in self._tasks.items() if task.settled)
+        settled = [identity for identity in self._tasks if self._open.get(identity) is None]
         self._forgetting.keep_all(settled, turn.now_ns + self._kept_ns)
-        for home in self._forgone:
-            self._tell_missed(home, turn)
+        self._absent.start(turn)
 
         def find(task: Task, turn: Turn) -> tuple[set[str], set[str]]:
             if task.settled:
@@ -187,12 +182,11 @@ class Dissemination(Part):
         pending = Counter(home for task in self._open for home in task.pending)
         made = self._planner.plans
         found = {
-            "open": sum(1 for _ in self._open),
+            "open": len(self._open),
             "kept": len(self._tasks),
             "owed": dict(sorted(pending.items())),
             "plans": {"made": made.made, "reused": made.reused},
-            "absent": {"items": self._debts.items, "bytes": self._debts.bytes},
-            "given_up": list(self._forgone),
+            **self._absent.snapshot(),
         }
         return found | ({"recent": self.recent.newest(baselines=baselines)} if plans else {})
 
@@ -216,7 +210,7 @@ class Dissemination(Part):
                 return
             offer = replace(offer, first=min(offer.first, known.following))
         full = self._room.is_full(len(self._settled_items)) and self._is_unknown(item)
-        if full and self._understood:
+        if full and self.core.membership.version >= PRESSURE_SINCE:
             wait_ns = self._room.wait_ns(turn.now_ns, self._forgetting.next_ns)
             self.core.tell(item.home, Deferred(item.identity, wait_ns), turn)
             return
@@ -232,11 +226,6 @@ class Dissemination(Part):
             self._tell_settled(item, (), turn)
             return
         self._offered_again(task, offer, turn)
-
-    @property
-    def _understood(self) -> bool:
-        """Whether all brokers know what it means to be deferred, or to have missed something."""
-        return self.core.membership.version >= PRESSURE_SINCE
 
     def _is_unknown(self, item: Item) -> bool:
         known = self._sequences.get(item.sequence)
@@ -335,6 +324,7 @@ class Dissemination(Part):
         item = task.item
         owed_ns = item.published_ns + self._skew_ns
         homes: set[str] = set()
+        forgone = self._absent.forgone
         publication = publication_of(item.event)
         # A client that has moved is registered from two homes for a while. What one of them
         # was sent it passes on to the other.
@@ -356,18 +346,22 @@ class Dissemination(Part):
             rivals = self.core.rendezvous.rivals(item.cell, registration)
             if rivals is None:
                 home, route = registration.home, self._way_to(registration)
+            elif rivals[0] and rivals[0][0].claim - registration.claim >= MOVES_MAX:
+                # Its client has begun anew elsewhere. What it wants there may be something
+                # else, although it goes by the same name.
+                continue
             else:
                 home, route = self._server(task, registration, *rivals)
             if taken.get(name, home) != home or registration.since_ns > owed_ns:
                 continue
             if (home, name) in task.served or (home, name) in task.unknown:
                 continue
-            if self._forgone.skips(home, name, registration.since_ns):
+            if forgone and forgone.skips(home, name, registration.since_ns):
                 task.unknown.add((home, name))
                 continue
             known = task.pending.get(home)
             if known is None:
-                if self.core.membership.status(home) in (Status.LOST, Status.LEFT):
+                if self.core.membership.is_gone(home):
                     continue
                 known = task.pending[home] = Pending(turn.now_ns)
                 self._open.owe(task, home)
@@ -419,8 +413,7 @@ class Dissemination(Part):
         return first.home, self._way_to(first)
 
     def _can_serve(self, task: Task, home: str, name: str) -> bool:
-        gone = self.core.membership.status(home) in (Status.LOST, Status.LEFT)
-        return not gone and (home, name) not in task.unknown
+        return not self.core.membership.is_gone(home) and (home, name) not in task.unknown
 
     def _way_to(self, registration: Registration) -> Route:
         """Return the way to the home of a registration, turned round once."""
@@ -443,7 +436,9 @@ class Dissemination(Part):
             return set(), set()
 
         self._send(task, homes, turn)
-        self._send_in_order(self._open.later(task, homes), find, turn, behind=homes)
+        later = self._open.later(task, homes)
+        if later:
+            self._send_in_order(later, find, turn, behind=homes)
 
     def _send_in_order(
         self,
@@ -465,10 +460,10 @@ class Dissemination(Part):
         behind
             The homes to which one before all of these is new, which are then of one stream.
         """
-        in_order = self._in_order(tasks)
+        ordered = in_order(tasks)
         news: dict[Stream, set[str]] = {}
-        if behind and in_order:
-            news[in_order[0].stream] = set(behind)
+        if behind and ordered:
+            news[ordered[0].stream] = set(behind)
 
         def send(identity: ItemId, turn: Turn) -> None:
             task = self._tasks.get(identity)
@@ -484,7 +479,7 @@ class Dissemination(Part):
             if homes or not (task.pending or task.settled):
                 self._send(task, homes, turn)
 
-        self._backlog.each(send, [task.identity for task in in_order], turn)
+        self._backlog.each(send, [task.identity for task in ordered], turn)
 
     def _send(self, task: Task, homes: Iterable[str], turn: Turn) -> None:
         """Plan and send an item to some homes, as far as they are there."""
@@ -496,7 +491,8 @@ class Dissemination(Part):
             # They are not sent what is being planned for them: this attempt takes its place.
             homes = {*homes, *(home for home in task.planned_for if home in task.pending)}
         there = tuple(home for home in sorted(homes) if membership.is_alive(home))
-        self._owe(task, turn)
+        if len(there) < len(task.pending):
+            self._absent.owe(task, turn)
         if not there:
             if not any(membership.is_alive(home) for home in task.pending):
                 task.step(Event.ALL_AWAY)
@@ -572,75 +568,13 @@ class Dissemination(Part):
             Portion(task.item, own, task.attempt, original, part, (task.blob,)), turn
         )
 
-    # Homes that are away.
-
-    def _owe(self, task: Task, turn: Turn) -> None:
-        """Note for whom an item is kept because they are away; it may be too much."""
-        for home in task.pending:
-            if not self.core.membership.is_alive(home):
-                self._debts.owe(home, task)
-        too_much = self._relief is None and self._debts.owed_most() is not None
-        if too_much and self._understood:
-            self._relief = self.core.timers.at(turn.now_ns + _GIVE_UP_NS, self._relieve)
-
-    def _relieve(self, turn: Turn) -> None:
-        """Give up some of what the home is owed that is owed most; never all of it in a turn."""
-        self._relief = None
-        home = self._given_up or self._debts.owed_most()
-        if home is None:
-            return
-        for identity in self._debts.first_of(home, _GIVEN_UP_AT_ONCE):
-            task = self._open.get(identity)
-            if task is None or home not in task.pending:
-                self._debts.paid(home, identity)
-                continue
-            names = tuple(task.pending.pop(home).registrations)
-            task.unknown.update((home, name) for name in names)
-            self._forgone.miss(home, names, turn)
-            self._debts.paid(home, identity)
-            if task.pending:
-                self._keep(task, turn)
-            else:
-                self._settle(task, turn)
-        if home in self._forgone:
-            self._forgone.keep(home, turn)
-        self._given_up = home if self._debts.first_of(home, 1) else None
-        self._relief = self.core.timers.at(turn.now_ns + _GIVE_UP_NS, self._relieve)
-
-    def _forgo(self, task: Task, homes: Iterable[str]) -> None:
-        """Leave out of an item who has missed one before it, and is told so."""
-        for home in task.pending.keys() & self._forgone.homes(homes):
-            registrations = task.pending[home].registrations
-            skipped = [name for name in registrations if self._forgone.skips(home, name, 0)]
-            task.confirmed(home, (), skipped)
-
-    def _tell_missed(self, home: str, turn: Turn) -> None:
-        """Tell a home that is back what it has missed, which ends those subscriptions."""
-        if self.core.membership.is_alive(home):
-            self.core.links.send(home, self._forgone.message(home), turn)
-            # By then it has withdrawn them. What it registers anew is in force later.
-            self._excusing.keep(home, turn.now_ns + self._kept_ns)
-
-    def _homes_changed(self, came: set[str], gone: set[str], turn: Turn) -> None:
-        """Note which homes are owed nothing any more for being away."""
-        for home in sorted(came | gone):
-            self._debts.clear(home)
-            if home == self._given_up:
-                self._given_up = None
-            if home not in self._forgone:
-                continue
-            if home in gone:
-                self._forgone.forget(home, turn)
-            else:
-                self._tell_missed(home, turn)
-
     def _try_anew(self, task: Task, turn: Turn) -> None:
         """Send an item again to the homes that have not confirmed.
 
         Not to those for whom it waits in the own outbox: the second would stand in line behind
         the first.
         """
-        carries, identity = self.core.links.carries, task.item.identity
+        carries, identity = self.core.links.carries, task.identity
         homes = tuple(home for home in task.pending if not carries((identity, home)))
         is_alive = self.core.membership.is_alive
         if any(map(is_alive, homes)) or not any(map(is_alive, task.pending)):
@@ -717,30 +651,36 @@ class Dissemination(Part):
         """Serve homes that have come back, find ways around brokers that are away."""
         came, away = set(change.came), {*change.down, *change.gone}
         gone = bool(change.gone)
-        self._homes_changed(came, set(change.gone), turn)
+        self._absent.changed(came, set(change.gone), turn)
 
-        def is_concerned(task: Task) -> bool:
-            return not came.isdisjoint(task.pending) or any(
-                not pending.above.isdisjoint(away) for pending in task.pending.values()
-            )
+        def passes_away(task: Task) -> bool:
+            return any(not one.above.isdisjoint(away) for one in task.pending.values())
 
-        def find(task: Task, turn: Turn) -> tuple[set[str], set[str]]:
-            self._forgo(task, came)
-            new: set[str] = set()
-            if gone and not task.settled:
-                for home in sorted(task.pending):
-                    # By now it may be back, as a new one with the same name.
-                    if self.core.membership.status(home) in (Status.LOST, Status.LEFT):
-                        del task.pending[home]
-                # Their clients may be elsewhere by now.
-                new = self._match(task, turn, anew=True)
-            return new, {
+        def concerned(task: Task) -> set[str]:
+            return {
                 home
                 for home, pending in task.pending.items()
                 if home in came or not pending.above.isdisjoint(away)
             }
 
-        tasks = [task for task in self._open if gone or is_concerned(task)]
+        def find(task: Task, turn: Turn) -> tuple[set[str], set[str]]:
+            self._absent.forgo(task, came)
+            new: set[str] = set()
+            if gone and not task.settled:
+                for home in sorted(task.pending):
+                    # By now it may be back, as a new one with the same name.
+                    if self.core.membership.is_gone(home):
+                        del task.pending[home]
+                # Their clients may be elsewhere by now.
+                new = self._match(task, turn, anew=True)
+            return new, concerned(task)
+
+        # There may be many: no more is done for each of them here than must be.
+        tasks = [
+            task
+            for task in self._open
+            if gone or not came.isdisjoint(task.pending) or (away and passes_away(task))
+        ]
         self._send_in_order(tasks, find, turn)
 
     # Ending.
@@ -750,7 +690,7 @@ class Dissemination(Part):
         task.step(Event.ALL_SERVED)
         self._supervision.end(task)
         self._open.remove(task)
-        self._debts.settled(task)
+        self._absent.debts.settled(task)
         self._room.said(item.identity)
         for identity in self._room.to_say():
             self._tell_taken(self._tasks[identity], turn)
@@ -773,8 +713,8 @@ class Dissemination(Part):
             self._say_taken(task, turn)
 
     def _say_taken(self, task: Task, turn: Turn) -> None:
-        self._room.said(task.item.identity)
-        self.core.links.tell_soon(task.item.home, Taken(task.item.identity), turn)
+        self._room.said(task.identity)
+        self.core.links.tell_soon(task.item.home, Taken(task.identity), turn)
 
     def _tell_settled(self, item: Item, served: tuple[tuple[str, str], ...], turn: Turn) -> None:
         # A home that does not hear of it offers the item again.
@@ -813,9 +753,6 @@ class Dissemination(Part):
 
     def _keep(self, task: Task, turn: Turn) -> None:
         turn.persist(_key("progress", task), task.progress())
-
-    def _in_order(self, tasks: Iterable[Task]) -> list[Task]:
-        return sorted(tasks, key=lambda task: (task.item.sequence, task.item.number))
 
 
 def _key(what: str, task: Task) -> str:

@@ -148,6 +148,10 @@ class KnownPlans:
             self._routes = routes
         return self._plans.get(key)
 
+    def clear(self) -> None:
+        """Forget all plans, as the next ones would be others."""
+        self._plans.clear()
+
     def add(self, prepared: Prepared, routes: object) -> None:
         """Note a plan that was made."""
         self.made += 1

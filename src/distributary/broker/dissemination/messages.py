@@ -7,8 +7,10 @@ have, the root tells the publisher's home that the item is settled.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from operator import attrgetter
+from typing import NamedTuple, Protocol, TypeVar
 
 from distributary.broker.addresses import Speaker
 from distributary.broker.blob import Blob
@@ -16,6 +18,7 @@ from distributary.broker.encoding import wire
 from distributary.broker.plan_part import After, PlanPart
 
 __all__ = [
+    "HOPS_SINCE",
     "PRESSURE_SINCE",
     "AskOwed",
     "AskServed",
@@ -25,6 +28,7 @@ __all__ = [
     "Item",
     "ItemId",
     "Missed",
+    "NextHops",
     "Offer",
     "Owed",
     "Portion",
@@ -33,12 +37,16 @@ __all__ = [
     "Served",
     "Settled",
     "Taken",
+    "in_order",
     "offered",
 ]
 
 
 PRESSURE_SINCE = 2
 """The version with which roots defer items, and tell homes what they have missed."""
+
+HOPS_SINCE = 2
+"""The version with which relays tell roots how they pass messages on."""
 
 
 class ItemId(NamedTuple):
@@ -101,6 +109,28 @@ class Item(NamedTuple):
     def sequence(self) -> tuple[str, str, int, int]:
         """What its number counts in: (`tenant`, `source`, `cell`, `series`)."""
         return self.tenant, self.source, self.cell, self.series
+
+
+class _HasItem(Protocol):
+    @property
+    def item(self) -> Item:
+        """The item that it is about."""
+
+
+_Thing = TypeVar("_Thing", bound=_HasItem)
+_NUMBER = attrgetter("item.number")
+
+
+def in_order(things: Iterable[_Thing]) -> list[_Thing]:
+    """Return what is about items in the order of their series and numbers.
+
+    Series by series: there may be thousands of each, and numbers are quicker to sort than
+    texts with them.
+    """
+    series: dict[tuple[str, str, int, int], list[_Thing]] = {}
+    for thing in things:
+        series.setdefault(thing.item.sequence, []).append(thing)
+    return [thing for key in sorted(series) for thing in sorted(series[key], key=_NUMBER)]
 
 
 def offered(identity: ItemId, root: str) -> object:
@@ -275,6 +305,23 @@ class ProbeAnswer:
     identity: ItemId
     attempt: int
     steps: tuple[tuple[str, float, float], ...]
+
+
+@wire(460, Speaker.BROKER, since=HOPS_SINCE)
+@dataclass(frozen=True, slots=True)
+class NextHops:
+    """How a relay passes on what its root has planned otherwise.
+
+    Attributes
+    ----------
+    node_cost
+        The cost of converting at the relay.
+    row
+        (prefix, broker, link cost): what is for brokers whose names begin so goes to this one.
+    """
+
+    node_cost: float
+    row: tuple[tuple[str, str, float], ...]
 
 
 @wire(78, Speaker.BROKER)

@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
+from distributary.broker.dissemination.known_hops import KnownHops
 from distributary.broker.dissemination.known_plans import (
     KnownPlans,
     Prepared,
     TypicalSizes,
     order_of_sizes,
 )
-from distributary.broker.dissemination.messages import ItemId, Probe, ProbeAnswer
+from distributary.broker.dissemination.messages import ItemId, NextHops, Probe, ProbeAnswer
 from distributary.broker.dissemination.task import Pending, Task
 from distributary.broker.effects import Turn
 from distributary.broker.formats import Formats, choice, formats_of
@@ -25,7 +26,6 @@ from distributary.broker.plan_part import After, Grant, Home, PlanPart, Route
 from distributary.broker.planning import (
     Planning,
     PlanningProblem,
-    along_hop,
     around,
     conditions_of,
     tree_along,
@@ -52,6 +52,7 @@ class Planner:
         self._core = core
         self._workloads = Workloads()
         self._sizes = TypicalSizes()
+        self._hops = KnownHops()
         self.plans = KnownPlans()
 
     def prepare(
@@ -94,6 +95,11 @@ class Planner:
             pending[home].above = known.above[home]
         return known
 
+    def told_hops(self, message: NextHops, sender: Address, turn: Turn) -> None:
+        """Learn how a relay passes on what was planned otherwise."""
+        if self._hops.learn(sender, message):
+            self.plans.clear()
+
     def formats(self, task: Task) -> Formats:
         """Return the formats of an item, with the sizes of one that is about as large."""
         settings, item = self._core.settings, task.item
@@ -131,7 +137,7 @@ class Planner:
             pending = task.pending[home]
             homes[home] = Home(before, _grants(formats, task, pending))
             ways[home] = self._way(home, routes.get(home), pending.registrations)
-        self._along_own_hops(ways)
+        self._along_hops(ways)
         above = {
             home: frozenset(broker for broker, _, _ in way if broker != home)
             for home, way in ways.items()
@@ -175,15 +181,15 @@ class Planner:
         way = around(known, dead) if dead else known
         return way or ((home, membership.link_cost_to(home), 1.0),)
 
-    def _along_own_hops(self, ways: dict[str, Route]) -> None:
-        """Let ways begin as this broker sends: that much of a tree it need not estimate."""
+    def _along_hops(self, ways: dict[str, Route]) -> None:
+        """Let ways go as brokers send, this one and those that have told: that is no estimate."""
         membership = self._core.membership
         node_costs = {broker: cost for way in ways.values() for broker, _, cost in way}
         for home, way in ways.items():
             hop = membership.next_hop(home)
-            if way and hop is not None and hop != way[0][0]:
-                step = (hop, membership.link_cost_to(hop), node_costs.get(hop, 1.0))
-                ways[home] = along_hop(way, step)
+            if way and hop is not None:
+                first = (hop, membership.link_cost_to(hop), node_costs.get(hop, 1.0))
+                ways[home] = self._hops.way(way, first, node_costs, membership.is_alive)
 
 
 def baselines_of(part: PlanPart, settings: ContentSettings) -> dict[str, Worth]:

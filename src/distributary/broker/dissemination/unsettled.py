@@ -83,10 +83,10 @@ class Unsettled:
 
     def owes(self, home: str, cell: int) -> bool:
         """Whether a home has not confirmed something in a cell."""
-        for (tenant, source, where), homes in self._owed.items():
-            owed = homes.get(home) if where == cell else None
+        for stream, homes in self._owed.items():
+            owed = homes.get(home) if stream[2] == cell else None
             while owed:
-                task = self._tasks.get(ItemId(tenant, source, owed[-1][2]))
+                task = self._at(stream, owed[-1])
                 if task is not None and home in task.pending:
                     return True
                 owed.pop()
@@ -114,11 +114,16 @@ class Unsettled:
         owed, place = self._owed.get(task.stream, {}), task.place
         places: set[Place] = set()
         for home in homes:
-            of_home = owed.get(home, [])
-            places.update(of_home[bisect_right(of_home, place) :])
-        identity = task.identity
-        later = [self._tasks.get(identity._replace(id=name)) for _, _, name in sorted(places)]
+            of_home = owed.get(home)
+            # Nearly always the item is the last one.
+            if of_home and of_home[-1] > place:
+                places.update(of_home[bisect_right(of_home, place) :])
+        later = [self._at(task.stream, place) for place in sorted(places)]
         return [one for one in later if one is not None]
+
+    def _at(self, stream: Stream, place: Place) -> Task | None:
+        """Return the item that stands at a place in a stream, if it is not settled."""
+        return self._tasks.get(ItemId(stream[0], stream[1], place[2]))
 
     def _owed_before(self, task: Task, home: str) -> Iterator[Task]:
         """Go through what its source has published before and a home waits for, the last first."""
@@ -129,7 +134,7 @@ class Unsettled:
         if not owed:
             return
         for at in range(bisect_left(owed, task.place) - 1, -1, -1):
-            earlier = self._tasks.get(task.identity._replace(id=owed[at][2]))
+            earlier = self._at(task.stream, owed[at])
             if earlier is not None and home in earlier.pending:
                 yield earlier
             else:

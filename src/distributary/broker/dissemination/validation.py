@@ -17,6 +17,7 @@ from distributary.broker.dissemination.messages import (
     Deferred,
     Item,
     Missed,
+    NextHops,
     Offer,
     Portion,
     Probe,
@@ -124,6 +125,15 @@ def _check_probe_answer(answer: ProbeAnswer, rules: Rules) -> None:
     _check_steps(answer.steps, rules)
 
 
+def _check_hops(message: NextHops, rules: Rules) -> None:
+    """Refuse hops that lead to nobody, or away from where they are said to lead."""
+    rules.brokers(hop for _, hop, _ in message.row)
+    rules.amounts((message.node_cost, *(link_cost for _, _, link_cost in message.row)))
+    for prefix, hop, _ in message.row:
+        if not prefix or not hop.startswith(prefix):
+            raise PeerMisbehaved(f"a hop to {hop} for what begins with {quoted(prefix)}")
+
+
 def _check_lost(message: ConversionLost | ContentLost, rules: Rules) -> None:
     """Refuse homes that are none."""
     rules.brokers(message.homes)
@@ -227,6 +237,7 @@ CHECKS: Mapping[type, Check] = {
     Portion: _check_portion,
     Probe: _check_probe,
     ProbeAnswer: _check_probe_answer,
+    NextHops: _check_hops,
     ContentLost: _check_lost,
     ConversionLost: _check_lost,
     Deferred: _check_deferred,

@@ -68,6 +68,8 @@ _KIND = slice(1, 3)
 _ROUTED = encode(Routed("", "", b"", ()))[_KIND]
 _FRAGMENT = encode(Fragment(0, 0, 1, b""))[_KIND]
 
+_CARRIERS = (Hop, HopAck, Gathered, Fragment)
+
 # Numbers of one life of a broker are above those of all its lives before.
 _NUMBERS_PER_LIFE = 1 << 32
 
@@ -562,9 +564,7 @@ class Links(Part):
             carried = decode(message)
             # Only a Hop carries a Routed, and nothing carries a Hop: whoever could wrap these
             # as it likes would speak as another, or wrap without end.
-            if isinstance(carried, Hop | HopAck | Gathered | Fragment) or (
-                path and isinstance(carried, Routed)
-            ):
+            if isinstance(carried, _CARRIERS) or (path and isinstance(carried, Routed)):
                 raise PeerMisbehaved(f"a {type(carried).__name__} inside of what carries none")
             self._dispatch(carried, sender, path, turn)
         except PeerMisbehaved as error:

@@ -178,7 +178,7 @@ class GossipExchange:
         What is thought of the peer itself comes first, so that it can deny it.
         """
         news = self._rumours.take()
-        if self.roster.get(peer).status not in (Status.ALIVE, Status.UNKNOWN):
+        if self.roster.status(peer) not in (Status.ALIVE, Status.UNKNOWN):
             news = (self.roster.news_of(peer), *news)
         # One that speaks less than it knows says so where that is not in the ping itself.
         speaks_less = self._core.membership.version < self._core.version
@@ -190,10 +190,10 @@ class GossipExchange:
         """Take news that come with a ping or an answer, which is news of the sender too."""
         incarnation, version = message.incarnation, message.version
         if news or not self.roster.is_plain(sender, incarnation, version):
-            before = self.roster.get(sender).status
+            before = self.roster.status(sender)
             # In this order: one that is leaving answers, which does not mean that it stays.
             self.hear((*news, News(sender, incarnation, Status.ALIVE, version)), turn)
-            if before in _AWAY and self.roster.get(sender).status is Status.ALIVE:
+            if before in _AWAY and self.roster.status(sender) is Status.ALIVE:
                 # It may not be alone in coming back: the network may have been in two.
                 self._exchange(sender, turn)
 

@@ -8,7 +8,7 @@ that agree on who is there agree on the root of every key, and whatever is passe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
@@ -30,10 +30,11 @@ from distributary.broker.membership.messages import (
     Reached,
     Status,
 )
-from distributary.broker.membership.roster import LIFE, Known, MembersChanged
+from distributary.broker.membership.roster import GONE, LIFE, Known, MembersChanged
 from distributary.broker.membership.routing import Distances, Routes
 from distributary.broker.settings import Digests, ns
 from distributary.broker.telemetry import SettingsDiffer
+from distributary.topology import shared_prefix_length
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -146,7 +147,8 @@ class Membership(Part):
         lowest = self.gossip.roster.lowest_version
         if lowest is None:
             lowest = VERSION - self._joins % 2
-        return min(self.core.version, lowest)
+        own = self.core.version
+        return lowest if lowest < own else own
 
     @property
     def routes(self) -> object:
@@ -155,15 +157,28 @@ class Membership(Part):
 
     def is_alive(self, peer: str) -> bool:
         """Whether a broker is taken to be there."""
-        return peer in self._routes
+        return peer in self._routes.there
+
+    def is_gone(self, peer: str) -> bool:
+        """Whether a broker has left, or is lost for ever."""
+        return self.status(peer) in GONE
 
     def status(self, peer: str) -> Status:
         """Return what this broker thinks of another one."""
-        return self.gossip.roster.get(peer).status
+        return self.gossip.roster.status(peer)
 
     def next_hop(self, key: str) -> str | None:
         """Return whom to pass a message for a key or a broker to; None: it is for us."""
         return self._routes.next_hop(key)
+
+    def hops_beside(self, peers: Iterable[str]) -> dict[str, str]:
+        """Return whom what is for brokers like some others is passed on to.
+
+        By prefix: they are like another one if they share as many digits with this broker.
+        """
+        levels = {shared_prefix_length(self.core.identity, peer) for peer in peers}
+        rows = [self._routes.row(level) for level in sorted(levels)]
+        return {prefix: hop for row in rows for prefix, hop in row.items()}
 
     def root_of(self, key: str) -> str:
         """Return the root of a key, as far as this broker knows."""

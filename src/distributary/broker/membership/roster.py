@@ -15,6 +15,7 @@ from distributary.broker.membership.messages import News, Status
 from distributary.broker.transitions import Transitions
 
 __all__ = [
+    "GONE",
     "LIFE",
     "MEMBER",
     "Known",
@@ -117,7 +118,7 @@ MEMBER: Transitions[Status, MemberEvent] = Transitions(
 _NO_CHANGE = MembersChanged()
 
 _THERE = (Status.ALIVE, Status.SUSPECT)
-_GONE = (Status.LOST, Status.LEFT)
+GONE = (Status.LOST, Status.LEFT)
 
 _EVENT_OF_NEWS = {
     Status.SUSPECT: MemberEvent.DOUBTED,
@@ -181,7 +182,7 @@ class Roster:
         self._version = version
         self._versions: dict[str, int] = {}
         self._lowest: int | None = None
-        self._founders = founders
+        self._founders = set_of(founders)
         self._members: dict[str, Member] = {}
         self._patience_ns = {
             Status.SUSPECT: suspicion_ns,
@@ -202,16 +203,22 @@ class Roster:
         """Return what is thought of a broker; to be looked at only."""
         member = self._members.get(identity)
         if member is None:
-            founder = _is_in(self._founders, identity)
-            return Member(0, Status.ALIVE if founder else Status.UNKNOWN)
+            return Member(0, self.status(identity))
         return member
+
+    def status(self, identity: str) -> Status:
+        """Return what is thought of a broker, in a word."""
+        member = self._members.get(identity)
+        if member is not None:
+            return member.status
+        return Status.ALIVE if identity in self._founders else Status.UNKNOWN
 
     def is_plain(self, identity: str, incarnation: int, version: int) -> bool:
         """Whether a broker is there as it has been from the beginning."""
         return (
             incarnation == 0
             and identity not in self._members
-            and _is_in(self._founders, identity)
+            and identity in self._founders
             and version <= self._version_of(identity)
         )
 
@@ -224,7 +231,7 @@ class Roster:
         return self._lowest
 
     def _version_of(self, identity: str) -> int:
-        founded = self._version if _is_in(self._founders, identity) else OLDEST
+        founded = self._version if identity in self._founders else OLDEST
         return self._versions.get(identity, founded)
 
     def news_of(self, identity: str) -> News:
@@ -236,7 +243,7 @@ class Roster:
     def known(self) -> Iterator[str]:
         """Go through all others of whom anything is known, in ascending order."""
         for identity in sorted({*self._founders, *self._members}):
-            if identity != self._own and self.get(identity).status is not Status.UNKNOWN:
+            if identity != self._own and self.status(identity) is not Status.UNKNOWN:
                 yield identity
 
     def away(self, status: Status) -> list[str]:
@@ -254,7 +261,7 @@ class Roster:
             self._versions[identity] = news.version
             self._lowest = None
             self._changes.noted = True
-            if self.get(identity).status in _THERE:
+            if self.status(identity) in _THERE:
                 self._changes.news.add(identity)
         member = self.get(identity)
         newer = news.incarnation > member.incarnation or member.status is Status.UNKNOWN
@@ -345,7 +352,7 @@ class Roster:
         if following is Status.UNKNOWN:
             del self._members[identity]
             self._versions.pop(identity, None)
-            self._founders = tuple(one for one in self._founders if one != identity)
+            self._founders -= {identity}
 
     def _set_incarnation(self, identity: str, member: Member, incarnation: int) -> None:
         if incarnation > member.incarnation:
@@ -364,7 +371,7 @@ class Roster:
         elif after is Status.DOWN and before in _THERE:
             changes.down.add(identity)
             changes.came.discard(identity)
-        elif after in _GONE and before not in (*_GONE, Status.UNKNOWN):
+        elif after in GONE and before not in (*GONE, Status.UNKNOWN):
             changes.gone.add(identity)
             changes.came.discard(identity)
             changes.down.discard(identity)
@@ -384,7 +391,13 @@ class Roster:
         self.there = tuple(there)
 
 
-def _is_in(identities: tuple[str, ...] | list[str], identity: str) -> bool:
+@lru_cache(maxsize=16)
+def set_of(identities: tuple[str, ...]) -> frozenset[str]:
+    """Return the same set for all brokers of a process that know the same others."""
+    return frozenset(identities)
+
+
+def _is_in(identities: list[str], identity: str) -> bool:
     place = bisect_left(identities, identity)
     return place < len(identities) and identities[place] == identity
 

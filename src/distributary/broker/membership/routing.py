@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 
 from distributary.broker.host import Neighbour
+from distributary.broker.membership.roster import set_of
 from distributary.topology.prefix_routing import narrowed, root_among
 
 __all__ = ["Distances", "Routes"]
@@ -33,22 +34,33 @@ class Routes:
         Those that there are, in ascending order; without the owner when it is leaving.
     delays
         From the owner to every other member.
+
+    Attributes
+    ----------
+    there
+        The members, to be asked whether one is there.
     """
 
-    __slots__ = ("_closest", "_delays", "_hops", "_lines", "_owner", "_roots", "members")
+    __slots__ = (
+        "_closest",
+        "_delays",
+        "_hops",
+        "_lines",
+        "_owner",
+        "_roots",
+        "members",
+        "there",
+    )
 
     def __init__(self, owner: str, members: tuple[str, ...], delays: Mapping[str, int]) -> None:
         self.members = members
+        self.there = set_of(members)
         self._owner = owner
         self._delays = delays
         self._hops: dict[str, str | None] = {}
         self._roots: dict[str, str] = {}
         self._closest: dict[tuple[int, int], str] = {}
         self._lines: dict[tuple[str, int], tuple[str, ...]] = {}
-
-    def __contains__(self, identity: str) -> bool:
-        place = bisect_left(self.members, identity)
-        return place < len(self.members) and self.members[place] == identity
 
     def root_of(self, key: str) -> str:
         """Return the root of a key."""
@@ -82,6 +94,22 @@ class Routes:
                 self._hops.clear()
             hop = self._hops[key] = self._find(key)
             return hop
+
+    def row(self, level: int) -> dict[str, str]:
+        """Return whom to pass on to what is for others that share so many digits with the owner.
+
+        By the prefix that they have, which is a digit longer.
+        """
+        members, shared = self.members, self._owner[:level]
+        row: dict[str, str] = {}
+        first = bisect_left(members, shared)
+        while first < len(members) and members[first].startswith(shared):
+            prefix = members[first][: level + 1]
+            end = bisect_left(members, shared + chr(ord(prefix[-1]) + 1), first)
+            if not self._owner.startswith(prefix):
+                row[prefix] = self._closest_of(first, end)
+            first = end
+        return row
 
     def _find(self, key: str) -> str | None:
         members = self.members

@@ -177,6 +177,7 @@ class Arrivals:
             core.links.send(home, Replicated(client, stored=False), turn)
             return False
         self._step(arrival, Coming.REPLICATED)
+        arrival.moved_ns = message.moved_ns
         self._keep(arrival, turn)
         core.deliveries.adopt_client(records["deliveries"], home, turn)
         core.publishing.adopt_client(records["publishing"], home, turn)
@@ -192,10 +193,23 @@ class Arrivals:
         for blob in blobs_in(records["deliveries"], records["publishing"]):
             self._core.content.decline(blob, home, turn)
 
-    def connected(self, client: Address, turn: Turn) -> None:
-        """Note that a client has come itself."""
+    def connected(self, client: Address, moved_ns: int, turn: Turn, *, anew: bool) -> None:
+        """Note that a client has come itself.
+
+        What it said when it came here before, and left again, may come twice and late. Whoever
+        believed that would have its last home withdraw, and tell it no more where to go.
+
+        Parameters
+        ----------
+        moved_ns
+            By which move, as it says itself.
+        anew
+            Whether it begins anew, wherever it was to go.
+        """
         arrival = self._by_client.get(client)
-        if arrival is not None and arrival.state is not Arriving.RESERVED:
+        if arrival is None or arrival.state is Arriving.RESERVED:
+            return
+        if anew or arrival.moved_ns in (0, moved_ns):
             arrival.connected = True
             self._keep(arrival, turn)
 

@@ -126,7 +126,7 @@ class Departures:
     def _show_way(self, departure: Departure, turn: Turn) -> None:
         # Whoever comes from a home that is down should not be sent back to it.
         if self._core.membership.is_alive(departure.target):
-            turn.send(departure.client, MoveNow(departure.target))
+            turn.send(departure.client, MoveNow(departure.target, departure.since_ns))
 
     def ghosts(self, registration: str) -> list[LocalSubscription]:
         """Return subscriptions that are withdrawn, and may still be sent something.
@@ -255,7 +255,7 @@ class Departures:
         departure.since_ns = turn.now_ns
         departure.passed = {subscription: last for subscription, last, *_ in deliveries.queues}
         self._keep(departure, turn)
-        message = Replicate(client, departure.prices, departure.rates, parts)
+        message = Replicate(client, departure.prices, departure.rates, parts, departure.since_ns)
         core.links.send(target, message, turn)
 
     def replicated(self, client: Address, target: str, stored: bool, turn: Turn) -> None:

@@ -136,12 +136,15 @@ class Replicate:
     ----------
     rates
         Bytes per second that it publishes, by cell, as its old home has measured.
+    moved_ns
+        As in `MoveNow`.
     """
 
     client: str
     prices: tuple[tuple[str, float], ...]
     rates: tuple[tuple[int, float], ...]
     parts: tuple[tuple[str, bytes], ...]
+    moved_ns: int = since(2, 0)
 
 
 @wire(168, Speaker.BROKER)
@@ -159,9 +162,16 @@ class Replicated:
 @wire(169, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class MoveNow:
-    """Tell a client where its home is now."""
+    """Tell a client where its home is now.
+
+    Attributes
+    ----------
+    moved_ns
+        When it agreed to move, by its old home's clock, which tells one move from another.
+    """
 
     target: str
+    moved_ns: int = since(2, 0)
 
 
 @wire(170, Speaker.CLIENT)
@@ -175,10 +185,13 @@ class Connect:
         The number of the last delivery of each subscription; none when the client begins anew.
     epoch
         As in `Subscribe`.
+    moved_ns
+        As in `MoveNow`; 0 when nobody has told it to come.
     """
 
     received: tuple[tuple[str, int], ...]
     epoch: int = since(2, 0)
+    moved_ns: int = since(2, 0)
 
 
 @wire(171, Speaker.BROKER)

@@ -331,10 +331,10 @@ class Migration(Part):
 
     def _connect(self, message: Connect, sender: Address, turn: Turn) -> None:
         deliveries = self.core.deliveries
-        self.core.subscriptions.begin_anew(sender, message.epoch, turn)
+        anew = self.core.subscriptions.begin_anew(sender, message.epoch, turn)
         told = {scoped_id(sender, own): number for own, number in message.received}
         received = deliveries.received_by(sender, told)
-        self._arrivals.connected(sender, turn)
+        self._arrivals.connected(sender, message.moved_ns, turn, anew=anew)
         # Before anything else: until then the client does not listen to this broker.
         turn.send(sender, Connected(tuple((own_id(name), n) for name, n in received)))
         for subscription, number in received:

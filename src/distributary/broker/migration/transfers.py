@@ -266,6 +266,8 @@ class ArrivalRecord:
         Whether all that the old home had kept is stored here.
     connected
         Whether the client itself has come.
+    moved_ns
+        As in `Replicate`.
     """
 
     client: str
@@ -275,6 +277,7 @@ class ArrivalRecord:
     count: int
     stored: bool
     connected: bool
+    moved_ns: int = since(2, 0)
 
 
 @wire(662)
@@ -328,7 +331,7 @@ class Arrival:
         What was redirected before its turn, by number.
     held, names
         What roots have sent meanwhile, in order, and what tells that from others.
-    client, home, state, taken, count, stored, connected
+    client, home, state, taken, count, stored, connected, moved_ns
         As in `ArrivalRecord`.
     """
 
@@ -341,6 +344,7 @@ class Arrival:
         self.count = -1
         self.stored = False
         self.connected = False
+        self.moved_ns = 0
         self.early: dict[int, HeldRecord] = {}
         self.held: dict[int, HeldRecord] = {}
         self.names: set[tuple[str, ItemId]] = set()
@@ -356,6 +360,7 @@ class Arrival:
             self.count,
             self.stored,
             self.connected,
+            self.moved_ns,
         )
 
     @classmethod
@@ -365,4 +370,5 @@ class Arrival:
         arrival.state = Arriving(record.state)
         arrival.taken, arrival.count = record.taken, record.count
         arrival.stored, arrival.connected = record.stored, record.connected
+        arrival.moved_ns = record.moved_ns
         return arrival

@@ -23,6 +23,7 @@ from distributary.broker.dissemination.messages import (
     Offer,
     Settled,
     Taken,
+    in_order,
     offered,
 )
 from distributary.broker.effects import Turn
@@ -126,10 +127,10 @@ class Publishing(Part):
         """Offer again what no root, or another one than now, has answered."""
         self._intake.sessions.start(turn)
         self._forgetting.keep_all(self._remembered, turn.now_ns + self._dedupe_ns)
-        in_order = self._in_order()
-        settled = (kept.key for kept in in_order if kept.settled)
+        ordered = self._in_order()
+        settled = (kept.key for kept in ordered if kept.settled)
         self._releasing.keep_all(settled, turn.now_ns + self._kept_ns)
-        self._backlog.each(self._resume, [kept.key for kept in in_order], turn)
+        self._backlog.each(self._resume, [kept.key for kept in ordered], turn)
 
     def _resume(self, key: ItemId, turn: Turn) -> None:
         """Offer something again after a restart, or after it has come with its client."""
@@ -355,7 +356,7 @@ class Publishing(Part):
         self._intake.admission.bytes += kept.size_bytes
 
     def _in_order(self) -> list[Kept]:
-        return sorted(self._kept.values(), key=lambda kept: (kept.item.sequence, kept.item.number))
+        return in_order(self._kept.values())
 
     def _release(self, key: ItemId, turn: Turn) -> None:
         """Keep the content of a publication no longer, only that there was one."""

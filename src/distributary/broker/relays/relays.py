@@ -20,8 +20,10 @@ from distributary.broker.blob import Blob
 from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.finished import Arrival
 from distributary.broker.dissemination.messages import (
+    HOPS_SINCE,
     ContentLost,
     ConversionLost,
+    NextHops,
     Portion,
     Probe,
     ProbeAnswer,
@@ -187,7 +189,22 @@ class Relays(Part):
             settings=self.core.settings.content,
         )
         turn.report(Refined(portion.item.source, portion.item.id, portion.item.tenant))
+        self._tell_hops(portion.root, [home for home, hop in other.items() if hop], turn)
         return planning.part
+
+    def _tell_hops(self, root: str, homes: list[str], turn: Turn) -> None:
+        """Tell a root how this broker passes on what is for homes like these.
+
+        It may get lost: then the next plan is wrong as well, and the root is told again.
+        """
+        membership = self.core.membership
+        if not homes or root == self.core.identity or membership.version < HOPS_SINCE:
+            return
+        row = tuple(
+            (prefix, hop, membership.link_cost_to(hop))
+            for prefix, hop in membership.hops_beside(homes).items()
+        )
+        self.core.links.tell_soon(root, NextHops(membership.node_cost, row), turn)
 
     def _go_on(self, job: Job, turn: Turn) -> None:
         """Do what can be done with what is in hand."""

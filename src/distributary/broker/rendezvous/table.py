@@ -130,6 +130,9 @@ class Table:
             Their registrations, the highest claim first, and other homes that have withdrawn
             theirs; None when nobody has registered it but its home, once.
         """
+        if len(self._entries) == len(self._by_subscription):
+            # Each is registered once, as most of the time all are.
+            return None
         entries = self._by_subscription.get(subscription_of(registration.id), {})
         if len(entries) < 2:
             return None
@@ -157,8 +160,13 @@ class Table:
         entry = self._entries.get(key)
         if entry is not None and entry.version > held.version:
             return None
+        told = set(held.cells)
         if entry is None or entry.version < held.version:
             if entry is not None:
+                if copy.registration is None:
+                    # It is withdrawn in all cells, of which others may have other roots. A cell
+                    # in which nothing is known of it any more would seem never to have had it.
+                    told |= entry.cells
                 self.drop(entry, set(entry.cells))
             entry = self._entries[key] = Entry(key, held.version, copy.registration)
             self._by_home.setdefault(held.home, {})[held.id] = entry
@@ -168,7 +176,7 @@ class Table:
             changed = _newer(entry.registration, copy.registration)
             if changed:
                 entry.registration = copy.registration
-        new = set(held.cells) - entry.cells
+        new = told - entry.cells
         entry.cells |= new
         for cell in sorted(new):
             self._enter(entry, cell)

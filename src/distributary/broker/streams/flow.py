@@ -45,8 +45,9 @@ _FILTER: Final = Spend("filter")
 _SEND: Final = Spend("send")
 
 # Clients do not answer. What they were sent last is sent again this often when there is
-# nothing newer, after one pulse, two, four and so on.
-_REPEATS: Final = 6
+# nothing newer: with every pulse at first, then after two, four and so on.
+_REPEATS: Final = 8
+_REPEATS_APART: Final = 4
 
 
 class Flow:
@@ -102,7 +103,7 @@ class Flow:
             follower.wait -= 1
             if follower.wait == 0:
                 follower.repeats -= 1
-                follower.wait = 1 << (_REPEATS - follower.repeats)
+                follower.wait = 1 << max(0, _REPEATS_APART - follower.repeats)
                 self._tell(stream, follower, follower.last, turn)
 
     def tell_again(self, stream: Stream, client: Address, turn: Turn) -> None:

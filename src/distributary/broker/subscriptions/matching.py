@@ -68,7 +68,15 @@ class Matcher(Generic[_Key]):
         """Return the keys of the filters that a publication passes, in order."""
         if len(self._filters) < self._indexed_min:
             self._index = None
-            passed = [key for key, f in self._filters.items() if f.matches(publication)]
+            # Filters of the same text are the same object, and many clients ask for the same.
+            tested: dict[int, bool] = {}
+            passed: list[_Key] = []
+            for key, filter_ in self._filters.items():
+                found = tested.get(id(filter_))
+                if found is None:
+                    found = tested[id(filter_)] = filter_.matches(publication)
+                if found:
+                    passed.append(key)
             passed.sort()
             return passed
         return sorted(self._keys[number] for number in self._current().match(publication))

@@ -239,13 +239,19 @@ class Subscriptions(Part):
         self._lifecycle.begin_anew(self._made(message, known.client, known, turn), turn)
         self.core.deliveries.skip(known.id, turn)
 
-    def begin_anew(self, client: Address, epoch: int, turn: Turn) -> None:
-        """Begin anew with all that a client had here in an earlier epoch, which it may repeat."""
+    def begin_anew(self, client: Address, epoch: int, turn: Turn) -> bool:
+        """Begin anew with all that a client had here in an earlier epoch, which it may repeat.
+
+        Returns whether there was something.
+        """
+        found = False
         for name in {local.id: None for local in self.of_client(client)}:
             known = self.get(name)
             if known is not None and known.epoch < epoch:
                 message = Subscribe(known.text, known.revision, epoch)
                 self._begin_anew(known, message, turn)
+                found = True
+        return found
 
     def _subscribe_again(
         self, known: LocalSubscription, message: Subscribe, reading: Reading, turn: Turn

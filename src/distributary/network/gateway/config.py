@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from distributary.broker.settings import ContentSettings
 from distributary.content.tables import bounded
-from distributary.errors import BadInput
-from distributary.files import naming
+from distributary.errors import BadInput, quoted
+from distributary.files import file_bytes, naming
 from distributary.network.config import NatsTable, read_tables, server_of
 from distributary.network.connection import Server
 from distributary.network.gateway.limits import LimitsTable
 from distributary.network.subjects import check_name
 
 __all__ = ["GatewayConfig", "GatewayTable", "read_gateway_config"]
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_TOKEN_BYTES_MAX = 4_096
+# Only its hash is kept, and quick to compute: it must not be one that somebody guesses.
+_TOKEN_CHARACTERS_MIN = 32
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,12 @@ class GatewayTable:
         Further names under which it may be asked, with their port unless it is that of the scheme.
     origins
         Pages of others that may ask it, as in `https://pages.example`; none, unless given.
+    certificate, key
+        Files for TLS.
+    clear_text
+        Whether other machines may speak to it without TLS, as when a proxy has that.
+    token_file
+        A file with a token that is to permit everything, from which all others come.
     """
 
     brokers: tuple[str, ...] = ()
@@ -54,6 +65,10 @@ class GatewayTable:
     acknowledged_s: float = bounded(300.0, 0.1, 86_400.0)
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
+    certificate: str | None = None
+    key: str | None = None
+    clear_text: bool = False
+    token_file: str | None = None
 
 
 @dataclass(frozen=True)
@@ -66,12 +81,19 @@ class GatewayConfig:
         Where bodies of requests are while they come.
     server
         Where NATS is, with the password.
+    certificate, key
+        Files for TLS.
+    token
+        One that is to permit everything.
     """
 
     gateway: GatewayTable
     limits: LimitsTable
     folder: Path
     server: Server
+    certificate: Path | None = None
+    key: Path | None = None
+    token: str | None = field(default=None, repr=False)
 
 
 def read_gateway_config(path: Path, environment: Mapping[str, str]) -> GatewayConfig:
@@ -84,5 +106,37 @@ def read_gateway_config(path: Path, environment: Mapping[str, str]) -> GatewayCo
         check_name("gateway.name", gateway.name)
         if not gateway.brokers:
             raise BadInput("gateway.brokers", "is empty", hint="name some, or all")
+        _check_clear_text(gateway)
         server = server_of(tables["nats"], environment, folder)
-    return GatewayConfig(gateway, tables["limits"], folder / gateway.state, server)
+    return GatewayConfig(
+        gateway,
+        tables["limits"],
+        folder / gateway.state,
+        server,
+        None if gateway.certificate is None else folder / gateway.certificate,
+        None if gateway.key is None else folder / gateway.key,
+        None if gateway.token_file is None else _token(folder / gateway.token_file),
+    )
+
+
+def _check_clear_text(gateway: GatewayTable) -> None:
+    """Refuse to have tokens come in clear text from other machines, unless that is wanted."""
+    if gateway.host in _LOOPBACK or gateway.certificate is not None or gateway.clear_text:
+        return
+    raise BadInput(
+        "gateway.host",
+        f"others would speak to {quoted(gateway.host)} in clear text",
+        hint="give certificate and key, or clear_text = true behind a proxy that has TLS",
+    )
+
+
+def _token(path: Path) -> str:
+    with naming(path):
+        text = file_bytes(path, bytes_max=_TOKEN_BYTES_MAX).decode("ascii", "replace").strip()
+        if len(text) < _TOKEN_CHARACTERS_MIN or not text.isprintable() or " " in text:
+            raise BadInput(
+                "token",
+                f"must be one word of at least {_TOKEN_CHARACTERS_MIN} characters",
+                hint="as from: openssl rand -hex 32",
+            )
+        return text

@@ -29,6 +29,7 @@ __all__ = ["run_gateway"]
 _log = logging.getLogger(__name__)
 
 _AUDIT = "audit.jsonl"
+_FIRST, _UP = "first", "up"
 _MESSAGE_BYTES_MAX = 2**20
 _STOPS_S = 3
 _KEPT_ALIVE_S = 30
@@ -107,7 +108,8 @@ async def _run(
     )
     try:
         if token is not None:
-            await gateway.tokens.create("up", scopes=SCOPES, token=token)
+            name = _FIRST if login is None else _UP
+            await gateway.tokens.create(name, scopes=SCOPES, token=token)
             access = await gateway.tokens.find(token)
             if access is not None and login is not None:
                 await gateway.sessions.offer(access, login)
@@ -128,6 +130,8 @@ async def _run(
                 access_log=False,
                 server_header=False,
                 lifespan="off",
+                ssl_certfile=config.certificate,
+                ssl_keyfile=config.key,
                 http=PatientHttp,
                 ws=PatientWebSocket,
                 ws_max_size=_MESSAGE_BYTES_MAX,

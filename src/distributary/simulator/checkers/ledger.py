@@ -378,6 +378,7 @@ class Ledger:
         clients: set[str],
         *,
         is_kept_elsewhere: Callable[[ItemId], bool],
+        had: Callable[[ItemId], bool] = lambda _: False,
     ) -> None:
         """A broker is lost for ever, with what it alone had stored.
 
@@ -387,12 +388,15 @@ class Ledger:
             Those whose home it was: until they attach elsewhere, they are owed nothing.
         is_kept_elsewhere
             Whether another broker's disk has a publication that was handed to this one.
+        had
+            Whether its publisher has brought it here, from the home to which it was sent.
         """
         for wish in self.wishes.values():
             if wish.client in clients:
                 wish.registered_ns = None
         for identity, entry in self.published.items():
-            alone = entry.home == broker and not is_kept_elsewhere(identity)
+            here = entry.home == broker or had(identity)
+            alone = here and not is_kept_elsewhere(identity)
             entry.lost = entry.lost or alone
             gone = {
                 name

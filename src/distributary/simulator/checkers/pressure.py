@@ -24,6 +24,20 @@ __all__ = ["PressureCheck"]
 _NAMED_MAX = 10
 # What a broker has decided to send before it was told may leave it a little later.
 _GRACE_S = 2.0
+# Most messages are between brokers.
+_HEARD = frozenset(
+    (
+        Acknowledge,
+        Busy,
+        Connect,
+        Delivery,
+        Ended,
+        Publish,
+        Subscribed,
+        Undeliverable,
+        Unsubscribed,
+    )
+)
 
 
 class PressureCheck(Checker):
@@ -68,6 +82,8 @@ class PressureCheck(Checker):
 
     def listen(self, sender: Address, to: Address, message: object, now_ns: int) -> None:
         """Take note of a message."""
+        if type(message) not in _HEARD:
+            return
         if isinstance(message, Delivery | Undeliverable):
             self._delivered(sender, to, message, now_ns)
         elif isinstance(message, Acknowledge):

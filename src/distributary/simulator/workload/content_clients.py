@@ -198,8 +198,11 @@ class ContentClients:
             publisher = rng.choice(self.publishers)
             has_content = self._source is not None and rng.random() < self._scenario.content.share
             identifier = self._identifier(publisher, number)
+            source = publisher.source
+            if workload.sources > 1:
+                source = f"{source}/{number % workload.sources}"
             publication = self._interests.event(
-                source=publisher.source,
+                source=source,
                 identifier=identifier,
                 now_ns=at_ns,
                 media_type=self._source if has_content else None,

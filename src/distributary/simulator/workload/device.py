@@ -27,6 +27,8 @@ class Device:
     ----------
     concerned
         Whether something goes wrong with it, so that it may have to wait.
+    left
+        The homes that it has had before.
     """
 
     def __init__(self, world: World, name: str, home: str, *, tenant: str = "") -> None:
@@ -35,10 +37,12 @@ class Device:
         self.address: Address = client_address(name, tenant)
         self.home = home
         self.concerned = False
+        self.left: set[str] = set()
         self._away = False
         self._lost: set[str] = set()
         self._epoch = 0
         self._next: str | None = None
+        self._moved_ns = 0
         self._open: dict[tuple[str, ...], object] = {}
         self._handlers: dict[type, Callable[[Any], object]] = {
             migration.RequestToMove: self._asked_to_move,
@@ -113,6 +117,7 @@ class Device:
         """Go to another home because the first one is lost for ever."""
         self._lost.add(self.home)
         self._epoch += 1
+        self._moved_ns = 0
         self.home = home
         self._connect(home)
         self._ask_again()
@@ -132,8 +137,20 @@ class Device:
 
     def _move(self, message: migration.MoveNow) -> None:
         target = message.target
-        if target not in (self.home, self._next) and target not in self._lost:
-            self._connect(target)
+        if target in self._lost:
+            return
+        if target != self.home:
+            # By the move of which it has heard last; where it is meant, that is said again.
+            self._moved_ns = message.moved_ns
+            if target != self._next:
+                self._connect(target)
+        elif self._next is None:
+            if message.moved_ns != self._moved_ns:
+                # It came by another move than the one in which its home expects it.
+                self._say_connect(target, message.moved_ns)
+        elif self._next != target:
+            # Something old has made it look for another home, which says where it belongs.
+            self._next = None
 
     def _connect(self, target: str) -> None:
         """Knock at a broker until it answers; only then it is the home, if another one is."""
@@ -142,16 +159,21 @@ class Device:
         def knock() -> bool:
             if self._next != target:
                 return False
-            self._send_to(target, migration.Connect(self.received_numbers(), self._epoch))
+            self._say_connect(target, self._moved_ns)
             return True
 
         self._repeat(knock)
 
+    def _say_connect(self, target: str, moved_ns: int) -> None:
+        message = migration.Connect(self.received_numbers(), self._epoch, moved_ns)
+        self._send_to(target, message)
+
     def _connected(self, message: migration.Connected) -> None:
         assert self._next is not None
-        moved = self.home != self._next
+        before, moved = self.home, self.home != self._next
         self.home, self._next = self._next, None
         if moved:
+            self.left.add(before)
             self._ask_again()
 
     def _ask_again(self) -> None:
