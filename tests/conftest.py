@@ -39,7 +39,7 @@ SLOW = (
     "unit/test_minimal_import.py",
 )
 # Overlays in real time, and servers that do not answer.
-WAITING = ("tests/live/", "tests/unit/network/test_doctor.py")
+WAITING = ("tests/browser/", "tests/live/", "tests/unit/network/test_doctor.py")
 # Files whose tests share what takes seconds to make.
 SHARING = ("tests/unit/media/test_pool", "tests/unit/media/test_prediction.py")
 # Every process takes up to a gigabyte.

@@ -100,6 +100,9 @@ def test_a_tenant_sees_its_own_and_an_operator_everything(overlay: RunningOverla
                 for one in served:
                     assert any(name in one["registration"] for name in names)
                 assert len(served) == len(overlay.brokers)
+                assert plan["media_type"] == "application/json"
+                assert plan["formats"] == ["application/json"]
+                assert json.loads(plan["event"])["id"] == "1"
                 assert {*plan["baselines"]} > {"all-in-root", "all-in-leaves"}
             assert len(await everywhere(overlay, gate, "plans")) == 9
             assert len(await everywhere(overlay, gate, "subscriptions")) == 9
@@ -172,6 +175,8 @@ def test_streams_and_their_trees_are_seen(overlay: RunningOverlay) -> None:
                 rows = await everywhere(overlay, gate, "streams", tenant="north")
             assert {(one["source"], one["subject"]) for one in rows} == {("/prices", "one")}
             assert {one["root"] for one in rows} == {overlay.brokers[0]}
+            wanted = {"value": "/value", "divergence": "absolute", "amount": 0.5}
+            assert [one["tolerances"] for one in rows] == [[wanted]] * len(rows)
             trees = await everywhere(overlay, gate, "trees", tenant="north")
             below = {child["broker"] for tree in trees for child in tree["children"]}
             assert below == {*overlay.brokers[1:]}

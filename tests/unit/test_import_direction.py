@@ -21,7 +21,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("filters", "placement", "fidelity", "wiring", "media"),
     ("broker",),
     ("simulator", "network", "pipeline"),
-    ("reproduce", "cli", "console"),
+    ("reproduce", "console"),
+    ("cli",),
 )
 # A conversion is an effect that the host carries out: the broker knows no converter. The client
 # library is small, and goes through the front door: only commands use it.

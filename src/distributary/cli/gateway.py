@@ -42,6 +42,7 @@ def gateway(
     Every setting can be given by the environment too: DISTRIBUTARY_GATEWAY_PORT is `port` in
     the table [gateway].
     """
+    from distributary.console.pages import PAGES
     from distributary.network.gateway.config import read_gateway_config
     from distributary.network.gateway.process import run_gateway
     from distributary.network.process import log_to_stderr
@@ -62,4 +63,4 @@ def gateway(
             ) from None
         return os.EX_OK
     log_to_stderr(read.gateway.name)
-    return run_gateway(read, token=read.token)
+    return run_gateway(read, token=read.token, pages=PAGES)

@@ -6,12 +6,15 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from distributary.client.here import default_state
 from distributary.errors import counted
+
+if TYPE_CHECKING:
+    from distributary.network.gateway.pages import Pages
 
 __all__ = ["EXAMPLES", "PORT", "PORT_MAX", "State", "default_state", "up"]
 
@@ -39,6 +42,12 @@ State = Annotated[
 ]
 
 
+def _pages() -> Pages:
+    from distributary.console.pages import PAGES
+
+    return PAGES
+
+
 def up(
     brokers: Annotated[int, typer.Option(min=1, max=_BROKERS_MAX, help="How many brokers.")] = 8,
     state: State = None,
@@ -60,9 +69,11 @@ def up(
     # Brokers are forked: threads of libraries would not survive that.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+    from distributary.console import ADDRESS
     from distributary.network.supervisor import supervise
 
     def ready(there: dict[str, object]) -> None:
+        there = {**there, "console": f"{there['gateway']}{ADDRESS}"}
         if as_json:
             print(json.dumps(there), flush=True)
             return
@@ -70,6 +81,7 @@ def up(
         assert isinstance(running, dict)
         print(f"{counted(len(running), 'broker')} ready: {', '.join(running)}", flush=True)
         print(f"Gateway at {there['gateway']}, token {there['token']}", flush=True)
+        print(f"Console: open {there['login']} (works once)", flush=True)
         print(f"NATS at {there['nats']}, state in {there['state']}", flush=True)
         print("Ctrl-C stops everything.", flush=True)
 
@@ -80,4 +92,5 @@ def up(
         fresh=fresh,
         ready=ready,
         say=lambda sentence: print(sentence, file=sys.stderr, flush=True),
+        pages=_pages,
     )

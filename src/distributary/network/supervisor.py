@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -42,6 +43,9 @@ from distributary.network.server import (
 from distributary.network.snapshot import JOURNAL, take_snapshot
 from distributary.network.subjects import Subjects
 from distributary.topology.identifiers import random_identifiers
+
+if TYPE_CHECKING:
+    from distributary.network.gateway.pages import Pages
 
 __all__ = [
     "GATEWAY",
@@ -152,6 +156,7 @@ def supervise(
     fresh: bool,
     ready: Callable[[dict[str, object]], None],
     say: Callable[[str], None],
+    pages: Callable[[], Pages] | None = None,
 ) -> None:
     """Run an overlay until somebody says stop.
 
@@ -169,6 +174,8 @@ def supervise(
         Called with what there is when everything is ready.
     say
         Called with a sentence when something happens that nobody has asked for.
+    pages
+        Returns what the gateway serves to people, in its process.
     """
     program = server_program()
     try:
@@ -189,7 +196,7 @@ def supervise(
         places.logs.mkdir(exist_ok=True)
         children = Children(places.logs, final=STOPPED, say=say)
         try:
-            _run(places, overlay, program, children, ready, say)
+            _run(places, overlay, program, children, ready, say, pages)
         finally:
             for names in ([GATEWAY], overlay.brokers, [_BUCKETS, _SERVER]):
                 children.stop(names, _STOPS_S)
@@ -203,6 +210,7 @@ def _run(
     children: Children,
     ready: Callable[[dict[str, object]], None],
     say: Callable[[str], None],
+    pages: Callable[[], Pages] | None,
 ) -> None:
     end = time.monotonic() + _STARTS_S
     while not _start_server(places, overlay, program, children, end):
@@ -220,7 +228,7 @@ def _run(
                 f"what gateways share cannot be made; hint: see {places.logs / _BUCKETS}.log"
             )
         if making.code == 0 and waiting[0] == _BUCKETS:
-            children.add(GATEWAY, _gateway(places, login))
+            children.add(GATEWAY, _gateway(places, login, pages))
             waiting.pop(0)
         waiting = [name for name in waiting if name == _BUCKETS or not _is_ready(children, name)]
         _check(end, waiting, places)
@@ -295,15 +303,19 @@ def _buckets(state: Path) -> Callable[[Callable[[], None]], int]:
     return run
 
 
-def _gateway(places: _Places, login: str) -> Callable[[Callable[[], None]], int]:
+def _gateway(
+    places: _Places, login: str, pages: Callable[[], Pages] | None
+) -> Callable[[Callable[[], None]], int]:
     def run(ready: Callable[[], None]) -> int:
         # Here, so that brokers need not have in memory what only a gateway does.
         from distributary.network.gateway.config import read_gateway_config
+        from distributary.network.gateway.pages import NO_PAGES
         from distributary.network.gateway.process import run_gateway
 
         log_to_stderr(GATEWAY)
         config = read_gateway_config(places.gateway / "gateway.toml", {})
-        return run_gateway(config, ready, token=_token(places), login=login)
+        served = NO_PAGES if pages is None else pages()
+        return run_gateway(config, ready, token=_token(places), login=login, pages=served)
 
     return run
 

@@ -558,7 +558,7 @@ class Dissemination(Part):
         part = prepared.following(after)
         report = self._planner.report(task, planning)
         turn.report(report)
-        self.recent.add(turn.now_ns, report, part)
+        self.recent.add(turn.now_ns, report, part, task.item, task.blob)
         task.step(Event.SENT)
         task.sent_ns = turn.now_ns
         self._supervision.look_after(task, turn)

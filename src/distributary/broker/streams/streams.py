@@ -213,6 +213,11 @@ class Streams(Part):
                             "followers": len(stream.followers),
                             "rate": stream.rate,
                             "loss": stream.loss,
+                            "tolerances": [
+                                {"value": pointer, "divergence": kind, "amount": amount}
+                                for pointer, amounts in stream.effective()
+                                for kind, amount in amounts
+                            ],
                         }
                         for _, stream in sorted(self._forest.trees[name].streams.items())
                     ],

@@ -14,10 +14,12 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 import distributary
 from distributary.network.gateway.administering import ADMINISTERING_ROUTES
 from distributary.network.gateway.authentication import PUBLIC, Authentication
+from distributary.network.gateway.checking import check_subscription
 from distributary.network.gateway.delivering import DELIVERY_ROUTES
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.logins import LOGIN_ROUTES
 from distributary.network.gateway.overview import OVERVIEW_ROUTES
+from distributary.network.gateway.pages import NO_PAGES, Pages
 from distributary.network.gateway.problems import MEDIA_TYPE, answer
 from distributary.network.gateway.publishing import PUBLISHING_ROUTES
 from distributary.network.gateway.sockets import SOCKET_ROUTES
@@ -65,8 +67,8 @@ def refusing(app: ASGIApp) -> ASGIApp:
     return serve
 
 
-def application(gateway: Gateway) -> Litestar:
-    """Return the application that speaks for a gateway."""
+def application(gateway: Gateway, pages: Pages = NO_PAGES) -> Litestar:
+    """Return the application that speaks for a gateway, with pages for people."""
     app = Litestar(
         [
             *PUBLISHING_ROUTES,
@@ -78,6 +80,8 @@ def application(gateway: Gateway) -> Litestar:
             *WATCHING_ROUTES,
             *LOGIN_ROUTES,
             *ADMINISTERING_ROUTES,
+            check_subscription,
+            *pages.routes(),
         ],
         dependencies={"gateway": Provide(lambda: gateway, sync_to_thread=False)},
         middleware=[DefineMiddleware(Authentication, exclude_from_auth_key=PUBLIC)],
@@ -97,4 +101,5 @@ def application(gateway: Gateway) -> Litestar:
         request_max_body_size=None,
     )
     app.state.gateway = gateway
+    app.state.landing = pages.landing
     return app

@@ -24,6 +24,7 @@ from distributary.network.gateway.members import Members
 from distributary.network.gateway.metrics import Metrics
 from distributary.network.gateway.objects import Objects
 from distributary.network.gateway.publishers import Publishers
+from distributary.network.gateway.pulse import Pulse
 from distributary.network.gateway.sessions import Sessions
 from distributary.network.gateway.tokens import Tokens
 from distributary.network.subjects import Subjects
@@ -84,6 +85,7 @@ class Gateway:
         self.publishers = Publishers(self)
         self.objects = Objects(self)
         self.feeds = Feeds(self)
+        self.pulse = Pulse(self)
         self.metrics = Metrics(self)
         self._tasks: set[asyncio.Task[Any]] = set()
         self.spawn(self._look())
@@ -122,6 +124,7 @@ class Gateway:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+        await self.pulse.close()
         await self.members.close()
         await self.publishers.close()
         await self.tokens.close()

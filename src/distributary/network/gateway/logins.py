@@ -15,10 +15,7 @@ from distributary.network.gateway.problems import ANSWERS, Problem, documented
 from distributary.network.gateway.sessions import SESSION_S, cookie_of, csrf_of
 from distributary.network.gateway.tokens import Scope
 
-__all__ = ["LANDING", "LOGIN_ROUTES"]
-
-LANDING = "/docs"
-"""Where somebody is who has logged in."""
+__all__ = ["LOGIN_ROUTES"]
 
 Secret = Annotated[str, Parameter(max_length=128, description="Works once.")]
 
@@ -79,7 +76,7 @@ async def log_in(request: Asked, gateway: Here, link: Secret) -> Response[None]:
     return Response(
         None,
         status_code=HTTPStatus.SEE_OTHER,
-        headers={"Location": LANDING},
+        headers={"Location": request.app.state.landing},
         cookies=[_cookie(request, secret, SESSION_S)],
     )
 

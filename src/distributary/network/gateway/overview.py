@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -23,6 +24,8 @@ from distributary.network.views import look, look_at_plan
 __all__ = ["OVERVIEW_ROUTES"]
 
 _PLANS_MAX = 1_000
+# The newest of each broker, which are looked for every second.
+_PLANS_LIVE = 200
 _ROWS_MAX = 10_000
 _PERIOD_S = 1.0
 
@@ -38,7 +41,7 @@ def _tenant(access: Access) -> str | None:
 async def _rows(
     gateway: Gateway, view: str, tenant: str | None, count_max: int = _ROWS_MAX
 ) -> list[dict[str, Any]]:
-    """Return the rows of a view from all brokers that answer, with the broker that says so."""
+    """Return rows of a view from each broker that answers, with the broker that says so."""
 
     async def of_one(broker: str) -> list[dict[str, Any]]:
         gate = gateway.gate
@@ -50,7 +53,7 @@ async def _rows(
         return [{"broker": broker, **row} for row in rows]
 
     found = await asyncio.gather(*(of_one(broker) for broker in gateway.members.alive))
-    return [row for rows in found for row in rows][:count_max]
+    return [row for rows in found for row in rows]
 
 
 @get(
@@ -72,7 +75,7 @@ async def get_plans(
         raise Problem(HTTPStatus.FORBIDDEN, "tenant: needs the scope admin of the first tenant")
     if source is None and event is None:
         rows = await _rows(gateway, "plans", own if tenant is None else tenant, _PLANS_MAX)
-        return {"plans": sorted(rows, key=lambda row: -row["at_ns"])}
+        return {"plans": sorted(rows, key=lambda row: -row["at_ns"])[:_PLANS_MAX]}
     if source is None or event is None:
         missing = "source" if source is None else "id"
         raise Problem(HTTPStatus.BAD_REQUEST, f"{missing}: is missing")
@@ -156,7 +159,7 @@ async def drain_broker(request: Asked, gateway: Here, broker: Broker) -> dict[st
     "/live",
     responses=ANSWERS,
     summary="What happens now",
-    description="Server-sent events: `brokers` with their figures, and `plan` of publications.",
+    description="Server-sent events: `brokers` with their figures, `state` of all, and `plan`.",
     media_type="text/event-stream",
 )
 async def get_live(request: Asked, gateway: Here) -> Stream:
@@ -167,17 +170,23 @@ async def get_live(request: Asked, gateway: Here) -> Stream:
 async def _live(gateway: Gateway, access: Access) -> AsyncIterator[str]:
     seen: set[tuple[Any, ...]] = set()
     first = True
-    while True:
-        if access.is_operator:
-            yield _sent("brokers", gateway.members.status)
-        plans = await _rows(gateway, "plans", _tenant(access), _PLANS_MAX)
-        keys = {(one["tenant"], one["source"], one["id"], one["at_ns"]): one for one in plans}
-        if not first:
-            for key in sorted(keys.keys() - seen, key=lambda key: key[-1]):
-                yield _sent("plan", keys[key])
-        seen, first = set(keys), False
-        yield ":\n\n"
-        await asyncio.sleep(_PERIOD_S)
+    state: dict[str, Any] | None = None
+    # Only operators see what is nobody's.
+    with gateway.pulse.watching() if access.is_operator else nullcontext():
+        while True:
+            if access.is_operator:
+                yield _sent("brokers", gateway.members.status)
+                if gateway.pulse.state not in (None, state):
+                    state = gateway.pulse.state
+                    yield _sent("state", state)
+            plans = await _rows(gateway, "plans", _tenant(access), _PLANS_LIVE)
+            keys = {(one["tenant"], one["source"], one["id"], one["at_ns"]): one for one in plans}
+            if not first:
+                for key in sorted(keys.keys() - seen, key=lambda key: key[-1]):
+                    yield _sent("plan", keys[key])
+            seen, first = set(keys), False
+            yield ":\n\n"
+            await asyncio.sleep(_PERIOD_S)
 
 
 def _sent(kind: str, data: object) -> str:

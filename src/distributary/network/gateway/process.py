@@ -17,6 +17,7 @@ from distributary.network.gateway.audit import Audit
 from distributary.network.gateway.config import GatewayConfig
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.limits import Limits
+from distributary.network.gateway.pages import NO_PAGES, Pages
 from distributary.network.gateway.patience import PatientHttp, PatientWebSocket
 from distributary.network.gateway.protection import Protection, hosts_of
 from distributary.network.gateway.tokens import SCOPES
@@ -40,6 +41,7 @@ def run_gateway(
     *,
     token: str | None = None,
     login: str | None = None,
+    pages: Pages = NO_PAGES,
 ) -> int:
     """Run a gateway until it is told to stop; return its exit code.
 
@@ -51,9 +53,11 @@ def run_gateway(
         One that is to be valid for everything.
     login
         The secret of a link by which a browser gets the same, once.
+    pages
+        What it serves to people.
     """
     try:
-        asyncio.run(_run(config, ready, token, login))
+        asyncio.run(_run(config, ready, token, login, pages))
     except DistributaryError as error:
         _log.error("%s", error)
         return STOPPED
@@ -82,7 +86,11 @@ class _Server(uvicorn.Server):
 
 
 async def _run(
-    config: GatewayConfig, ready: Callable[[], None], token: str | None, login: str | None
+    config: GatewayConfig,
+    ready: Callable[[], None],
+    token: str | None,
+    login: str | None,
+    pages: Pages,
 ) -> None:
     table = config.gateway
     config.folder.mkdir(parents=True, exist_ok=True)
@@ -109,7 +117,7 @@ async def _run(
         server = _Server(
             uvicorn.Config(
                 Protection(
-                    refusing(application(gateway)),
+                    refusing(application(gateway, pages)),
                     hosts=hosts_of(table.host, table.port, table.hosts),
                     origins=table.origins,
                     tokens=gateway.tokens,

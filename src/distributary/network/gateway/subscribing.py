@@ -23,7 +23,7 @@ from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.problems import ANSWERS, Problem
 from distributary.network.gateway.spool import spooled
 
-__all__ = ["SUBSCRIPTION_ROUTES", "Name", "held_of"]
+__all__ = ["SUBSCRIPTION_ROUTES", "Name", "checked", "document_of", "held_of"]
 
 _ID_BYTES = 15
 _DOCUMENT_BYTES_MAX = 32 * 2**10
@@ -76,7 +76,7 @@ class SubscriptionAsked(msgspec.Struct, frozen=True, omit_defaults=True):
     tolerance: dict[str, Any] | None = None
 
 
-async def _document(request: Asked, gateway: Gateway) -> dict[str, Any]:
+async def document_of(request: Asked, gateway: Gateway) -> dict[str, Any]:
     """Return the object in the body of a request."""
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if not (kind == "application/json" or kind.endswith("+json")):
@@ -98,7 +98,7 @@ async def _document(request: Asked, gateway: Gateway) -> dict[str, Any]:
     return document
 
 
-def _checked(document: dict[str, Any], name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def checked(document: dict[str, Any], name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what is kept of a document, and what the home is told.
 
     Raises
@@ -131,7 +131,7 @@ def _checked(document: dict[str, Any], name: str) -> tuple[dict[str, Any], dict[
 
 async def _register(gateway: Gateway, owner: Owner, name: str, held: Held) -> None:
     """Have a home know of a subscription; return when it is in force everywhere."""
-    _, told = _checked(held.document, name)
+    _, told = checked(held.document, name)
     async with gateway.feeds.using(owner, name, held.home) as feed, asyncio.timeout(_CONFIRMED_S):
         await feed.client.subscribe(told, revision=held.version)
 
@@ -179,7 +179,7 @@ async def _told(gateway: Gateway, owner: Owner, name: str, held: Held) -> Subscr
 async def subscribe(request: Asked, gateway: Here) -> Response[SubscriptionTold]:
     """Make a subscription."""
     owner, name = owner_of(request.user), secrets.token_urlsafe(_ID_BYTES)
-    kept, _ = _checked(await _document(request, gateway), name)
+    kept, _ = checked(await document_of(request, gateway), name)
     await gateway.limits.take_subscription(
         owner.tenant, lambda: gateway.directory.of_tenant(owner.tenant)
     )
@@ -233,7 +233,7 @@ async def put_subscription(request: Asked, gateway: Here, name: Name) -> Subscri
     """Have a subscription say something else."""
     owner = owner_of(request.user)
     held = await held_of(gateway, owner, name)
-    return await _change(gateway, owner, name, held, await _document(request, gateway))
+    return await _change(gateway, owner, name, held, await document_of(request, gateway))
 
 
 @patch(
@@ -246,7 +246,7 @@ async def patch_subscription(request: Asked, gateway: Here, name: Name) -> Subsc
     """Have some fields of a subscription say something else, as a JSON merge patch has it."""
     owner = owner_of(request.user)
     held = await held_of(gateway, owner, name)
-    document = _merged(held.document, await _document(request, gateway))
+    document = _merged(held.document, await document_of(request, gateway))
     return await _change(gateway, owner, name, held, document)
 
 
@@ -268,7 +268,7 @@ async def _change(
 ) -> SubscriptionTold:
     if held.ended:
         raise Problem(HTTPStatus.CONFLICT, f"subscription {name} has ended: {held.ended}")
-    kept, _ = _checked(document, name)
+    kept, _ = checked(document, name)
     if len(json.dumps(kept)) > _DOCUMENT_BYTES_MAX:
         raise Problem(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
