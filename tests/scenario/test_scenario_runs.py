@@ -24,7 +24,9 @@ SEEDS_FULL = 200
 # behind a partition, was owed something by a root that another told of its withdrawal, or
 # redirected what the change does not ask for. A root heard of a withdrawal in another cell, and
 # sent the next home a later item first. One that had lost its home got what it had wanted there.
+# A root heard of a registration by an older word first, and did not serve what it was owed.
 MENDED = [
+    ("lost-root", 3),
     ("lost-root", 70303),
     ("lost-root", 70308),
     ("lost-root", 81031),

@@ -130,11 +130,21 @@ class Rivals:
         """Return the homes that are owed something for the subscription."""
         self.world.publish(name, self.far, media_type=None)
         self.world.run_s(0.5)
+        return self.owed(name)
+
+    def owed(self, name: str) -> list[str]:
+        """Return the homes that are owed an item for the subscription."""
         pending = self.tasks[name].pending.items()
         return [home for home, one in pending if scoped_id("@s", "s") in one.registrations]
 
     def tell(
-        self, home: str, registration: Registration | None, version: int, *, cells_on: int = 0
+        self,
+        home: str,
+        registration: Registration | None,
+        version: int,
+        *,
+        cells_on: int = 0,
+        late: bool = True,
     ) -> None:
         """Have the root hear what a home has registered, by way of another broker."""
         overlay = self.world.overlay
@@ -142,7 +152,7 @@ class Rivals:
         held = Held(home, scoped_id("@s", "s"), version, (cell,))
         registry = overlay.broker(self.root).core.rendezvous._registry
         overlay.in_turn(
-            self.root, lambda turn: registry.take(Copy(held, registration), turn, late=True)
+            self.root, lambda turn: registry.take(Copy(held, registration), turn, late=late)
         )
 
 
@@ -186,6 +196,19 @@ def test_a_root_that_hears_of_a_withdrawal_in_another_cell_asks_the_home_that_it
     rivals.tell(rivals.new, replace(kept, home=rivals.new, claim=kept.claim - 1), 1)
     rivals.tell(rivals.old, None, 100, cells_on=1)
     assert rivals.publish("2") == [rivals.old]
+
+
+def test_what_others_have_confirmed_is_late_though_an_older_word_came_first() -> None:
+    """Else the next root finds what it is owed, after later items. Seed 3 of `lost-root.toml`."""
+    rivals = Rivals()
+    unconfirmed = replace(rivals.kept, home=rivals.new, confirmed=False)
+    rivals.tell(rivals.old, None, 100)
+    assert rivals.publish("1") == []
+    rivals.tell(rivals.new, unconfirmed, 1, late=False)
+    assert not rivals.owed("1"), "its client has not been told that it is in force"
+    rivals.tell(rivals.new, replace(unconfirmed, confirmed=True), 1)
+    assert rivals.owed("1") == [rivals.new]
+    assert rivals.publish("2") == [rivals.new]
 
 
 def test_what_a_client_asked_for_before_it_began_anew_elsewhere_is_not_served_there() -> None:

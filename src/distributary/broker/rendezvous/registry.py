@@ -58,6 +58,8 @@ class Registry:
         late
             Whether what was published before may be owed to a registration that is new here.
         """
+        known = self.table.get((copy.held.home, copy.held.id))
+        before = None if known is None else known.registration
         taken = self.table.take(copy)
         if taken is None:
             return None
@@ -66,8 +68,14 @@ class Registry:
         if changed:
             self.table.keep(entry, turn)
         if entry.registration is not None:
-            for cell in sorted(new):
+            # What its home had said before its client was told may come first, although others
+            # have confirmed it since: what was published between is owed all the same.
+            was_told = before is not None and entry.registration.confirmed > before.confirmed
+            late_everywhere = was_told and entry.registration.since_ns < entry.entered_ns
+            for cell in sorted(entry.cells if late_everywhere else new):
                 self._arrived(cell, entry.registration, turn, late=late)
+        if new:
+            entry.entered_ns = turn.now_ns
         return entry
 
     def renew(self, home: str, digest: bytes, turn: Turn) -> bool:
@@ -227,6 +235,7 @@ class Upkeep:
     def start(self, turn: Turn) -> None:
         """Begin; after a restart others may be the roots of what was kept."""
         for entry in self._table:
+            entry.entered_ns = turn.now_ns
             entry.expires_ns = turn.now_ns + self._registry.lease_ns
         self._rooted.update(self._cells())
         for cell in self._cells():

@@ -49,17 +49,20 @@ class Entry:
         later is not believed.
     cells
         The cells in which it is kept here.
+    entered_ns
+        When it was last heard of in a further cell, in this life of the broker.
     expires_ns
         When it goes unless its home renews it.
     """
 
-    __slots__ = ("cells", "expires_ns", "key", "registration", "version")
+    __slots__ = ("cells", "entered_ns", "expires_ns", "key", "registration", "version")
 
     def __init__(self, key: EntryKey, version: int, registration: Registration | None) -> None:
         self.key = key
         self.version = version
         self.registration = registration
         self.cells: set[int] = set()
+        self.entered_ns = 0
         self.expires_ns = 0
 
     def copy(self, cells: set[int] | None = None) -> Copy:
