@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.content_worlds import JPEG, PDF, ContentWorld
+from tests.content_worlds import JPEG, PDF, SETTINGS, ContentWorld
 
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
 from distributary.broker.dissemination.messages import Item, ItemId, Offer, Served
 from distributary.broker.dissemination.task import Pending, Sequence, Task
 from distributary.broker.dissemination.unsettled import Unsettled
 from distributary.broker.plan_part import NOTHING_BEFORE, Grant
-from distributary.broker.rendezvous.messages import Copy, Held, Registration
+from distributary.broker.rendezvous.messages import Copy, HandedOver, Held, Registration
+from distributary.broker.settings import Settings
 from distributary.broker.subscriptions.subscription import scoped_id
 from distributary.content import Publication
 
@@ -100,8 +102,8 @@ def test_generations_of_a_subscription_are_owed_in_one_place() -> None:
 class Rivals:
     """A root, and homes that are down, to some of which the client of a subscription has gone."""
 
-    def __init__(self) -> None:
-        self.world = ContentWorld(6)
+    def __init__(self, settings: Settings = SETTINGS) -> None:
+        self.world = ContentWorld(6, settings=settings)
         self.root = self.world.root_of()
         others = (one for one in self.world.members if one != self.root)
         self.old, self.new, self.third, self.far, self.last = others
@@ -148,8 +150,7 @@ class Rivals:
     ) -> None:
         """Have the root hear what a home has registered, by way of another broker."""
         overlay = self.world.overlay
-        cell = cells_on + overlay.world.settings.space.cell_of(Publication.parse(EVENT))
-        held = Held(home, scoped_id("@s", "s"), version, (cell,))
+        held = Held(home, scoped_id("@s", "s"), version, (CELL + cells_on,))
         registry = overlay.broker(self.root).core.rendezvous._registry
         overlay.in_turn(
             self.root, lambda turn: registry.take(Copy(held, registration), turn, late=late)
@@ -157,6 +158,7 @@ class Rivals:
 
 
 EVENT = {"specversion": "1.0", "id": "1", "source": "/maps", "type": "map"}
+CELL = SETTINGS.space.cell_of(Publication.parse(EVENT))
 
 
 def test_a_root_that_has_forgotten_what_a_home_confirmed_does_not_go_back_to_it() -> None:
@@ -209,6 +211,58 @@ def test_what_others_have_confirmed_is_late_though_an_older_word_came_first() ->
     rivals.tell(rivals.new, replace(unconfirmed, confirmed=True), 1)
     assert rivals.owed("1") == [rivals.new]
     assert rivals.publish("2") == [rivals.new]
+
+
+def test_a_root_remembers_a_withdrawal_for_as_long_as_it_owes_the_home_something() -> None:
+    """The home is behind a partition for longer than registrations are kept."""
+    brief = replace(SETTINGS.subscriptions, registration_s=2.0)
+    rivals = Rivals(replace(SETTINGS, subscriptions=brief))
+    kept = rivals.kept
+    assert rivals.publish("1") == [rivals.old]
+    rivals.tell(rivals.new, replace(kept, home=rivals.new, claim=kept.claim - 1), 1)
+    rivals.tell(rivals.old, None, 100)
+    rivals.world.run_s(12)
+    assert rivals.publish("2") == [rivals.old]
+    for name in ("1", "2"):
+        attempt = rivals.tasks[name].attempt + 1
+        unknown = Served(rivals.tasks[name].item.identity, attempt, (), (kept.id,))
+        rivals.world.world.tell(rivals.root, unknown, sender=rivals.old)
+    assert [rivals.owed(name) for name in ("1", "2")] == [[rivals.new], [rivals.new]]
+
+
+def test_who_is_no_longer_the_root_keeps_what_it_goes_by_while_it_owes_a_home_something() -> None:
+    """The next root has stored one of two rival registrations before the other."""
+    world = ContentWorld(9)
+    root = world.root_of()
+    core_of = {one: world.overlay.broker(one).core for one in world.members}
+    line = core_of[root].rendezvous._replication.line(CELL)
+    old, new, former, far, *_ = (one for one in world.members if one not in line)
+    world.subscribe("s", old, MAPS)
+    world.run_s(3)
+    entry = core_of[root].rendezvous._table.get((old, scoped_id("@s", "s")))
+    assert entry is not None
+    kept = entry.registration
+    assert kept is not None
+    for home in (old, new):
+        world.world.crash(home)
+    # It has taken itself for the root: it has registrations, and homes offer it items.
+    core = core_of[former]
+    for home, claim in ((old, kept.claim), (new, kept.claim - 1)):
+        copy = Copy(Held(home, kept.id, 1, (CELL,)), replace(kept, home=home, claim=claim))
+        take = partial(core.rendezvous._registry.take, copy, late=False)
+        world.overlay.in_turn(former, take)
+
+    def owed(number: int) -> list[str]:
+        event = json.dumps(EVENT | {"id": str(number)})
+        place = ("/maps", str(number), CELL, 1, number, far, world.world.now_ns)
+        offered = Item(*place, event, "application/json", 0, inline=True)
+        world.world.tell(former, Offer(offered, None, former, 1, ()), sender=far)
+        return list(core.dissemination._tasks[offered.identity].pending)
+
+    assert owed(1) == [old]
+    stored = HandedOver((Held(old, kept.id, 1, (CELL,)),))
+    world.world.tell(former, stored, sender=root)
+    assert owed(2) == [old]
 
 
 def test_what_a_client_asked_for_before_it_began_anew_elsewhere_is_not_served_there() -> None:

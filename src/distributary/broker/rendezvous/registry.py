@@ -171,6 +171,15 @@ class Registry:
         self.warn(cell, turn)
         self.settle_cell(turn, cell)
 
+    def served(self, entry: Entry, cells: Iterable[int]) -> set[int]:
+        """Return the cells in which nothing is owed to the home of a registration.
+
+        Elsewhere it is not to be forgotten, nor that it was withdrawn: by that a root knows
+        that what follows goes there too, and not past it to the client's next home.
+        """
+        owes = self._core.dissemination.owes
+        return {cell for cell in cells if not owes(entry.key[0], cell)}
+
     def drop(self, entry: Entry, cells: set[int], turn: Turn) -> None:
         """Forget a registration in some cells."""
         self.table.drop(entry, cells)
@@ -318,9 +327,11 @@ class Upkeep:
         for entry in list(self._table):
             if entry.expires_ns > turn.now_ns:
                 continue
+            down = self.core.membership.status(entry.key[0]) is Status.DOWN
             if entry.registration is None:
-                self._registry.drop(entry, set(entry.cells), turn)
-            elif self.core.membership.status(entry.key[0]) is Status.DOWN:
+                cells = self._registry.served(entry, entry.cells) if down else set(entry.cells)
+                self._registry.drop(entry, cells, turn)
+            elif down:
                 # A home that cannot renew keeps what it has until it is back or lost.
                 entry.expires_ns = turn.now_ns + self._registry.lease_ns
             else:

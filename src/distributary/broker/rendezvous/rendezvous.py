@@ -212,7 +212,8 @@ class Rendezvous(Part):
             entry = self._table.get((held.home, held.id))
             if entry is not None and entry.version <= held.version:
                 free = {c for c in held.cells if not self._replication.keeps(held.home, c)}
-                self._registry.drop(entry, free, turn)
+                # What is left is handed over again later.
+                self._registry.drop(entry, self._registry.served(entry, free), turn)
 
     def _forget(self, message: Forget, sender: Address, turn: Turn) -> None:
         is_root = self._replication.is_root
