@@ -140,5 +140,5 @@ def test_a_journal_of_somebody_else_stops_a_broker_for_good(tmp_path: Path) -> N
     )
     assert result.returncode == 2
     assert result.stdout == ""
-    assert f"broker {name} cannot start" in result.stderr
+    assert f"{name} cannot start" in result.stderr
     assert "journal of broker" in (tmp_path / "state" / "logs" / f"{name}.log").read_text()

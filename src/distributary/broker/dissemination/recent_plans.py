@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 from distributary.broker.blob import Blob
@@ -18,10 +17,8 @@ from distributary.broker.telemetry import Planned
 
 __all__ = ["RecentPlans"]
 
-_PLANS_MAX = 1_000
+_PLANS_MAX = 100
 _NODES_MAX = 10_000
-# As many are shown without being asked for.
-_SHOWN_MAX = 100
 _EVENT_CHARACTERS_MAX = 4096
 
 
@@ -95,8 +92,7 @@ class RecentPlans:
 
     def newest(self, *, baselines: bool) -> list[dict[str, Any]]:
         """Return some plans, the newest first, beside the simple ones if that is wanted."""
-        newest = islice(reversed(self._plans), _SHOWN_MAX)
-        return [self._shown(one, baselines=baselines) for one in newest]
+        return [self._shown(one, baselines=baselines) for one in reversed(self._plans)]
 
     def find(self, item: ItemId) -> dict[str, Any] | None:
         """Return the last plan of an item beside the simple ones, if it is kept."""
