@@ -301,6 +301,7 @@ def test_what_a_home_waits_for_is_found_as_if_all_were_looked_through(
         for one in "ABC":
             assert unsettled.owes(one, 0) == any(one in task.pending for task in unsettled)
             assert not unsettled.owes(one, 1)
+            assert unsettled.cells_owed(one) == ({0} if unsettled.owes(one, 0) else set())
     assert len(unsettled) == len(list(unsettled))
 
 

@@ -303,6 +303,10 @@ class Dissemination(Part):
         """Whether a home has yet to confirm something in a cell."""
         return self._open.owes(home, cell)
 
+    def cells_owed(self, home: str) -> set[int]:
+        """Return the cells in which a home has yet to confirm something."""
+        return self._open.cells_owed(home)
+
     def _match(
         self,
         task: Task,

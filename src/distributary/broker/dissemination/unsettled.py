@@ -83,13 +83,19 @@ class Unsettled:
 
     def owes(self, home: str, cell: int) -> bool:
         """Whether a home has not confirmed something in a cell."""
-        for stream, homes in self._owed.items():
-            owed = homes.get(home) if stream[2] == cell else None
-            while owed:
-                task = self._at(stream, owed[-1])
-                if task is not None and home in task.pending:
-                    return True
-                owed.pop()
+        return any(self._waits(home, stream) for stream in self._owed if stream[2] == cell)
+
+    def cells_owed(self, home: str) -> set[int]:
+        """Return the cells in which a home has not confirmed something."""
+        return {stream[2] for stream in self._owed if self._waits(home, stream)}
+
+    def _waits(self, home: str, stream: Stream) -> bool:
+        owed = self._owed[stream].get(home)
+        while owed:
+            task = self._at(stream, owed[-1])
+            if task is not None and home in task.pending:
+                return True
+            owed.pop()
         return False
 
     def last_owed(self, task: Task, registration: str) -> frozenset[str]:

@@ -171,14 +171,13 @@ class Registry:
         self.warn(cell, turn)
         self.settle_cell(turn, cell)
 
-    def served(self, entry: Entry, cells: Iterable[int]) -> set[int]:
+    def served(self, entry: Entry, cells: set[int]) -> set[int]:
         """Return the cells in which nothing is owed to the home of a registration.
 
         Elsewhere it is not to be forgotten, nor that it was withdrawn: by that a root knows
         that what follows goes there too, and not past it to the client's next home.
         """
-        owes = self._core.dissemination.owes
-        return {cell for cell in cells if not owes(entry.key[0], cell)}
+        return cells - self._core.dissemination.cells_owed(entry.key[0])
 
     def drop(self, entry: Entry, cells: set[int], turn: Turn) -> None:
         """Forget a registration in some cells."""
