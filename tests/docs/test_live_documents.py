@@ -43,15 +43,17 @@ def overlay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningOverlay
         yield running
 
 
+def with_state(folder: Path) -> dict[str, str]:
+    """Return the environment of somebody whose overlays are in a folder, and who set nothing."""
+    given = environment(installed=True).items()
+    kept = {k: v for k, v in given if not k.startswith("DISTRIBUTARY_")}
+    return {**kept, "XDG_STATE_HOME": str(folder)}
+
+
 def at_home(overlay: RunningOverlay) -> dict[str, str]:
     """Return the environment of somebody on the machine where an overlay runs."""
     return {
-        **{
-            k: v
-            for k, v in environment(installed=True).items()
-            if not k.startswith("DISTRIBUTARY_")
-        },
-        "XDG_STATE_HOME": str(overlay.state.parent),
+        **with_state(overlay.state.parent),
         "DISTRIBUTARY_URL": overlay.line["gateway"],
         "DISTRIBUTARY_TOKEN": overlay.line["token"],
     }
@@ -147,10 +149,7 @@ def test_five_commands_of_the_readme_lead_to_a_picture(tmp_path: Path) -> None:
         for line in block.text.splitlines()
     ]
     (tmp_path / "map.pdf").write_bytes(map_pdf())
-    kept = {
-        k: v for k, v in environment(installed=True).items() if not k.startswith("DISTRIBUTARY_")
-    }
-    env = kept | {"XDG_STATE_HOME": str(tmp_path / "home")}
+    env = with_state(tmp_path / "home")
     with terminal(start, tmp_path, env) as overlay:
         overlay.wait_for("Ctrl-C stops everything.")
         with terminal(subscribe, tmp_path, env) as subscriber:

@@ -129,9 +129,10 @@ def checked(document: dict[str, Any], name: str) -> tuple[dict[str, Any], dict[s
     return kept, told
 
 
-async def _register(gateway: Gateway, owner: Owner, name: str, held: Held) -> None:
+async def _register(
+    gateway: Gateway, owner: Owner, name: str, held: Held, told: dict[str, Any]
+) -> None:
     """Have a home know of a subscription; return when it is in force everywhere."""
-    _, told = checked(held.document, name)
     async with gateway.feeds.using(owner, name, held.home) as feed, asyncio.timeout(_CONFIRMED_S):
         await feed.client.subscribe(told, revision=held.version)
 
@@ -179,7 +180,7 @@ async def _told(gateway: Gateway, owner: Owner, name: str, held: Held) -> Subscr
 async def subscribe(request: Asked, gateway: Here) -> Response[SubscriptionTold]:
     """Make a subscription."""
     owner, name = owner_of(request.user), secrets.token_urlsafe(_ID_BYTES)
-    kept, _ = checked(await document_of(request, gateway), name)
+    kept, told = checked(await document_of(request, gateway), name)
     await gateway.limits.take_subscription(
         owner.tenant, lambda: gateway.directory.of_tenant(owner.tenant)
     )
@@ -187,12 +188,12 @@ async def subscribe(request: Asked, gateway: Here) -> Response[SubscriptionTold]
     # First, so that no home keeps what nobody knows of.
     held = await gateway.directory.keep_subscription(owner, name, held)
     try:
-        await _register(gateway, owner, name, held)
+        await _register(gateway, owner, name, held, told)
     except BaseException as error:
         gateway.spawn(_give_up(gateway, owner, name, held, refused=isinstance(error, WasRefused)))
         raise
-    told = SubscriptionTold(name, "registered", **{"filters": [], **kept})
-    return Response(told, headers={"Location": f"/subscriptions/{name}"})
+    made = SubscriptionTold(name, "registered", **{"filters": [], **kept})
+    return Response(made, headers={"Location": f"/subscriptions/{name}"})
 
 
 async def _give_up(gateway: Gateway, owner: Owner, name: str, held: Held, *, refused: bool) -> None:
@@ -268,7 +269,7 @@ async def _change(
 ) -> SubscriptionTold:
     if held.ended:
         raise Problem(HTTPStatus.CONFLICT, f"subscription {name} has ended: {held.ended}")
-    kept, _ = checked(document, name)
+    kept, told = checked(document, name)
     if len(json.dumps(kept)) > _DOCUMENT_BYTES_MAX:
         raise Problem(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -277,7 +278,7 @@ async def _change(
     changed = msgspec.structs.replace(held, document=kept, version=held.version + 1)
     changed = await gateway.directory.keep_subscription(owner, name, changed)
     try:
-        await _register(gateway, owner, name, changed)
+        await _register(gateway, owner, name, changed, told)
     except WasRefused:
         before = msgspec.structs.replace(changed, document=held.document)
         await gateway.directory.keep_subscription(owner, name, before)
