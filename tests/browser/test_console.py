@@ -167,7 +167,8 @@ def test_what_happens_is_summed_up_for_operators_alone(http: Http, overlay: Runn
     assert state["subscriptions"] >= 2
     saved = state["saved"]
     assert saved["plans"] >= 1
-    assert 0 < saved["cost"] <= min(saved["all-in-root"], saved["all-in-leaves"])
+    # Delay has a price too: a plan may cost more than the cheaper of the simple ones, not of both.
+    assert 0 < saved["cost"] <= max(saved["all-in-root"], saved["all-in-leaves"])
     tenant = {"name": "north", "tenant": "north", "scopes": ["publish", "subscribe", "admin"]}
     token = http.post("/tokens", json=tenant).json()["token"]
     headers = {"authorization": f"Bearer {token}"}
@@ -288,7 +289,7 @@ def test_what_somebody_published_does_not_run(new_tab: NewTab, http: Http, kind:
     assert tab.page.evaluate("window.taken") is None
     assert "distributary" in tab.page.title()
     assert tab.page.locator(".delivery img").count() == 0
-    # The browser says what it has not done; the check of addresses says that it has not.
+    # The browser says what it has not done; the check of requests says that it has not.
     assert all("sandbox" in one or "Content Security Policy" in one for one in tab.faults)
     tab.faults.clear()
 
