@@ -6,6 +6,7 @@ with a sign that no identifier has, and the host that carries out effects has on
 
 from __future__ import annotations
 
+import hashlib
 from enum import Enum
 from typing import TypeAlias
 
@@ -20,6 +21,7 @@ __all__ = [
     "is_broker",
     "is_client",
     "is_tenant",
+    "publisher_of",
     "speaker_at",
     "tenant_of",
 ]
@@ -85,6 +87,11 @@ def tenant_of(client: Address) -> str:
     """Return whose client has an address; "" where nobody tells tenants apart."""
     tenant, sign, _ = client.removeprefix(CLIENT_SIGN).partition(CLIENT_SIGN)
     return tenant if sign else ""
+
+
+def publisher_of(client: Address) -> int:
+    """Return the name under which items tell who has published them, and nobody's name."""
+    return int.from_bytes(hashlib.blake2b(client.encode(), digest_size=6).digest(), "big")
 
 
 def is_client(address: Address) -> bool:

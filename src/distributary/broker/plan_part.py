@@ -38,7 +38,7 @@ Route = tuple[Step, ...]
 """The way to a home, without the broker at which it begins."""
 
 After = tuple[int, int, int]
-"""An item of the same source and cell that must be done before: its series, its number, and the
+"""An item of the same publisher and cell that must be done before: its series, its number, and the
 first attempt that was for everybody."""
 
 NOTHING_BEFORE: After = (0, 0, 0)

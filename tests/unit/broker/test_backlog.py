@@ -66,8 +66,8 @@ def test_items_are_in_the_order_of_series_and_numbers(
 ) -> None:
     """The property: it is as sorting all of them together gives."""
     things = [
-        _About(Item(source, str(k), 0, series, number, "", 0, "", "", 0, inline=False))
-        for k, (source, series, number) in enumerate(places)
+        _About(Item("/s", str(k), 0, series, number, "", 0, "", "", 0, False, tenant))
+        for k, (tenant, series, number) in enumerate(places)
     ]
     assert in_order(things) == sorted(things, key=lambda one: (one.item.sequence, one.item.number))
 

@@ -86,17 +86,17 @@ HOLD_ANSWER = HoldAnswer("t", 1, FIGURES, ((LAST, FIGURES),), ((LAST, 10**10),))
 STATISTICS = Statistics((("t", FIGURES),))
 OWN_ID = scoped_id("@c", "s")
 QUEUED = Queued("@c", OWN_ID, 0, "/s", "1", EVENT, BLOB, PDF, None)
-REDIRECT = Redirect("@c", 1, OWN_ID, encode(QUEUED), 0, 1, 2)
+REDIRECT = Redirect("@c", 1, OWN_ID, encode(QUEUED), 0, 3, 1, 2)
 PARTS: dict[str, Any] = {
     "advertisements": ClientAdvertisements("@c", ()),
     "deliveries": ClientDeliveries(
         "@c",
         ((OWN_ID, 1, 0, (replace(QUEUED, number=1),)),),
-        (Finished(ItemId("", "/s", "1"), 0, 1, 0, "", 0, (OWN_ID,)),),
+        (Finished(ItemId("", "/s", "1"), 0, 3, 1, 0, "", 0, (OWN_ID,)),),
     ),
     "publishing": ClientPublications(
         "@c",
-        (CountRecord("@c", "1", "/s", 0, 1, 2),),
+        (CountRecord("@c", "1", 0, 1, 2),),
         (KeptRecord("@c", ITEM, BLOB, PEER, ((LAST, "t"),), "1", 2),),
         (Remembered("@c", "/s", "0", "1", 1),),
         (SessionRecord("@c", "1", 2),),

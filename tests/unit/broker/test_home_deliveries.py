@@ -259,13 +259,13 @@ def test_a_client_takes_its_queue_and_what_it_has_got_along() -> None:
     assert part_of(world, old).export_client("@nobody").queues == ()
     again = Queued("@slow", SLOW, 0, "/maps", "map 1", "{}", None, PDF, None)
     fresh = Queued("@slow", SLOW, 0, "/maps", "map 9", "{}", None, PDF, None)
-    cell, series, number = part.place_of(ItemId("", "/maps", "map 2"))
+    cell, publisher, series, number = part.place_of(ItemId("", "/maps", "map 2"))
     assert number == 3, "where it stands among what its publisher has sent is known here as well"
-    part.hand(SLOW, again, (cell, series, 1), turn, doubtful=False)
+    part.hand(SLOW, again, (cell, publisher, series, 1), turn, doubtful=False)
     for _ in range(2):
-        part.hand(SLOW, fresh, (cell, series, 9), turn, doubtful=False)
+        part.hand(SLOW, fresh, (cell, publisher, series, 9), turn, doubtful=False)
     older = Queued("@slow", SLOW, 0, "/maps", "map late", "{}", None, PDF, None)
-    part.hand(SLOW, older, (cell, series, 0), turn, doubtful=True)
+    part.hand(SLOW, older, (cell, publisher, series, 0), turn, doubtful=True)
     assert queued(part) == [2, 3, 4]
     part.resume(SLOW, "@slow", 3, turn)
     assert queued(part) == [4]

@@ -237,7 +237,9 @@ def test_what_was_redirected_early_is_taken_when_a_crash_has_come_in_between() -
     core = world.core(world.new)
     arrivals = Arrivals(core)
     first, second = (
-        HeldRecord("@s", "s", Queued("@s", "s", 0, "/s", name, "{}", None, "", None), 0, 1, place)
+        HeldRecord(
+            "@s", "s", Queued("@s", "s", 0, "/s", name, "{}", None, "", None), 0, 0, 1, place
+        )
         for place, name in enumerate(("first", "second"), start=1)
     )
     record = replace(Arrival("@s", world.old).record(), taken=1)
@@ -258,7 +260,7 @@ def test_what_waits_for_a_client_that_comes_is_kept_once_however_often_it_is_sen
         Queued("@s", "s", 0, "/s", name, "{}", None, "", None) for name in ("one", "other")
     )
     for parcel, subscription in ((one, "s"), (other, "s"), (one, "t"), (one, "s"), (other, "s")):
-        arrivals.hold(subscription, parcel, (0, 1, 1), turn, doubtful=False)
+        arrivals.hold(subscription, parcel, (0, 0, 1, 1), turn, doubtful=False)
     kept: dict[str, HeldRecord] = {}
     for effect in turn.effects:
         assert isinstance(effect, Persist)
@@ -273,7 +275,7 @@ def test_what_waits_for_a_client_that_comes_is_kept_once_however_often_it_is_sen
     restored.load("arriving/@s", Arrival("@s", world.old).record())
     for key, record in kept.items():
         restored.load(key, record)
-    restored.hold("s", one, (0, 1, 1), again, doubtful=False)
+    restored.hold("s", one, (0, 0, 1, 1), again, doubtful=False)
     assert again.effects == []
 
 

@@ -76,7 +76,7 @@ def test_a_new_home_holds_no_more_for_a_client_than_its_queue_may_have() -> None
         # As a root would that has not heard of the old home.
         if world.core(world.new).subscriptions.get("2@ss") is not None:
             parcel = Queued("@s", "2@ss", 0, "/maps", str(number), "x" * 100, None, "", None)
-            hold = partial(migration.hold, "2@ss", parcel, (0, 1, number), doubtful=False)
+            hold = partial(migration.hold, "2@ss", parcel, (0, 0, 1, number), doubtful=False)
             world.overlay.in_turn(world.new, hold)
     world.run_s(5)
     arrival = world.core(world.new).migration._arrivals._by_client["@s"]

@@ -386,7 +386,9 @@ def arrival(number: int, after: int, *, attempt: int = 1, after_attempt: int = 1
 
 
 def finish(items: FinishedItems, number: int, *, root: str = ROOT, attempt: int = 1) -> list[int]:
-    items.put(Finished(ItemId("", "/s", str(number)), 0, 1, number, root, attempt, (), done=True))
+    items.put(
+        Finished(ItemId("", "/s", str(number)), 0, 0, 1, number, root, attempt, (), done=True)
+    )
     return [released.item.number for released in items.released(item(number))]
 
 
@@ -407,7 +409,9 @@ def test_a_home_hands_out_in_order_however_items_come(
                 continue
             done.append(following.item.number)
             items.put(
-                Finished(ItemId("", "/s", str(done[-1])), 0, 1, done[-1], "root", 1, (), done=True)
+                Finished(
+                    ItemId("", "/s", str(done[-1])), 0, 0, 1, done[-1], "root", 1, (), done=True
+                )
             )
             ready.extend(reversed(items.released(following.item)))
     assert sorted(done) == list(range(1, 7))
@@ -445,19 +449,19 @@ def test_what_waits_for_an_item_that_never_comes_is_forgotten() -> None:
 
 def test_a_subscription_is_past_what_came_before_something_that_it_has_got() -> None:
     items = FinishedItems()
-    items.put(Finished(ItemId("", "/s", "2"), 0, 1, 2, "root", 1, ("s",)))
-    items.put(Finished(ItemId("", "/s", "7"), 0, 2, 7, "root", 1, ("s",)))
+    items.put(Finished(ItemId("", "/s", "2"), 0, 0, 1, 2, "root", 1, ("s",)))
+    items.put(Finished(ItemId("", "/s", "7"), 0, 0, 2, 7, "root", 1, ("s",)))
     sequence = item(1).sequence
     assert items.is_past("s", sequence, 1)
     assert not items.is_past("other", sequence, 1)
     assert items.is_past("s", sequence, 3), "number 7 of the next series came later"
     assert not items.is_past("s", item(1, 3).sequence, 1)
-    assert not items.is_past("s", ("", "/s", 1, 1), 1), "in another cell"
+    assert not items.is_past("s", ("", 0, 1, 1), 1), "in another cell"
 
 
 def test_what_a_client_has_got_elsewhere_is_not_done_here() -> None:
     items = FinishedItems()
-    items.put(Finished(ItemId("", "/s", "1"), 0, 1, 1, "root", 1, ("s",)))
+    items.put(Finished(ItemId("", "/s", "1"), 0, 0, 1, 1, "root", 1, ("s",)))
     assert items.holds_back(arrival(2, 1)), "others may still be to get number 1"
 
 

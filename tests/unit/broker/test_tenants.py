@@ -140,7 +140,7 @@ def test_items_of_two_tenants_are_kept_apart_in_every_index() -> None:
     other = item._replace(tenant="b")
     assert item.identity != other.identity
     assert item.sequence != other.sequence
-    one, two = (Finished(i.identity, 0, 1, 1, "root", 1, ()) for i in (item, other))
+    one, two = (Finished(i.identity, 0, 0, 1, 1, "root", 1, ()) for i in (item, other))
     assert one.sequence != two.sequence
 
 

@@ -26,6 +26,7 @@ from distributary.broker.dissemination.messages import (
     ItemId,
     Missed,
     Owed,
+    SequenceName,
     Served,
 )
 from distributary.broker.effects import Turn
@@ -150,7 +151,7 @@ class Deliveries(Part):
         """See to it that what is in a queue counts as got, whatever else was kept of it."""
         known = self._items.get(entry.identity)
         if known is None:
-            known = Finished(entry.identity, 0, 0, 0, "", 0, ())
+            known = Finished(entry.identity, 0, 0, 0, 0, "", 0, ())
         if subscription not in known.subscriptions:
             self._items.put(replace(known, subscriptions=(*known.subscriptions, subscription)))
 
@@ -260,6 +261,7 @@ class Deliveries(Part):
         finished = Finished(
             item.identity,
             item.cell,
+            item.publisher,
             item.series,
             item.number,
             arrival.root,
@@ -332,7 +334,7 @@ class Deliveries(Part):
         Returns whether the client counts as having got it here.
         """
         migration, subscription = self.core.migration, local.id
-        place = (item.cell, item.series, item.number)
+        place = (item.cell, item.publisher, item.series, item.number)
         if migration.has_left(parcel.client):
             if migration.misses(local, turn):
                 return True
@@ -354,7 +356,7 @@ class Deliveries(Part):
         self,
         subscription: str,
         parcel: Queued,
-        place: tuple[int, int, int],
+        place: tuple[int, int, int, int],
         turn: Turn,
         *,
         doubtful: bool,
@@ -364,7 +366,7 @@ class Deliveries(Part):
         Parameters
         ----------
         place
-            Its cell, series and number.
+            Its cell, publisher, series and number.
         doubtful
             Whether it was published about when the subscription came, and need not be got
             after something later.
@@ -410,10 +412,12 @@ class Deliveries(Part):
         """Look at a queue whose limits may have changed."""
         self._queues.reconsider(subscription, turn)
 
-    def place_of(self, identity: ItemId) -> tuple[int, int, int]:
-        """Return the cell, the series and the number of an item; 0 where it is not known."""
+    def place_of(self, identity: ItemId) -> tuple[int, int, int, int]:
+        """Return cell, publisher, series and number of an item; 0 where it is not known."""
         known = self._items.get(identity)
-        return (0, 0, 0) if known is None else (known.cell, known.series, known.number)
+        if known is None:
+            return 0, 0, 0, 0
+        return known.cell, known.publisher, known.series, known.number
 
     def resume_client(self, client: Address, turn: Turn) -> None:
         """Go on with a client that was to leave and stays."""
@@ -497,7 +501,7 @@ class Deliveries(Part):
         self._items.forget(identity)
         turn.erase(_item_key(known))
 
-    def _abandon(self, place: tuple[tuple[str, str, int, int], int], turn: Turn) -> None:
+    def _abandon(self, place: tuple[SequenceName, int], turn: Turn) -> None:
         self._release(self._items.abandon(*place), turn)
 
     # Clients that move.

@@ -12,14 +12,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from distributary.broker.blob import Blob
-from distributary.broker.dissemination.messages import Item, ItemId
+from distributary.broker.dissemination.messages import Item, ItemId, SequenceName
 from distributary.broker.encoding import wire
 from distributary.broker.plan_part import NOTHING_BEFORE, After, Grant
 
 __all__ = ["Arrival", "Finished", "FinishedItems"]
-
-Sequence = tuple[str, str, int, int]
-"""(tenant, source, cell, series)."""
 
 
 class Arrival(NamedTuple):
@@ -46,11 +43,11 @@ class Arrival(NamedTuple):
     blobs: Mapping[str, Blob | None]
 
     @property
-    def awaited(self) -> tuple[Sequence, int]:
+    def awaited(self) -> tuple[SequenceName, int]:
         """The sequence and the number of what must be done before."""
         series, number, _ = self.after
         item = self.item
-        return (item.tenant, item.source, item.cell, series), number
+        return (item.tenant, item.publisher, item.cell, series), number
 
 
 @wire(570)
@@ -60,8 +57,8 @@ class Finished:
 
     Attributes
     ----------
-    number
-        Its place in the sequence; 0 when that is not known any more.
+    publisher, number
+        As in `Item`; the number is 0 when it is not known any more.
     root, attempt
         The last attempt that was carried out; attempt 0 when none was here.
     subscriptions
@@ -75,6 +72,7 @@ class Finished:
 
     identity: ItemId
     cell: int
+    publisher: int
     series: int
     number: int
     root: str
@@ -85,9 +83,9 @@ class Finished:
     unknown: tuple[str, ...] = ()
 
     @property
-    def sequence(self) -> Sequence:
+    def sequence(self) -> SequenceName:
         """What its number counts in."""
-        return self.identity.tenant, self.identity.source, self.cell, self.series
+        return self.identity.tenant, self.publisher, self.cell, self.series
 
 
 class FinishedItems:
@@ -109,8 +107,8 @@ class FinishedItems:
         self.held_items = 0
         self.held_bytes = 0
         self._finished: dict[ItemId, Finished] = {}
-        self._numbers: dict[Sequence, dict[int, Finished]] = {}
-        self._held: dict[tuple[Sequence, int], list[Arrival]] = {}
+        self._numbers: dict[SequenceName, dict[int, Finished]] = {}
+        self._held: dict[tuple[SequenceName, int], list[Arrival]] = {}
 
     def __iter__(self) -> Iterator[Finished]:
         """Go through what is done, by identity."""
@@ -139,7 +137,7 @@ class FinishedItems:
             if not numbers:
                 del self._numbers[finished.sequence]
 
-    def is_past(self, subscription: str, sequence: Sequence, number: int) -> bool:
+    def is_past(self, subscription: str, sequence: SequenceName, number: int) -> bool:
         """Whether a subscription has got something that comes later, in this series or another."""
         *place, series = sequence
         return any(
@@ -175,7 +173,7 @@ class FinishedItems:
         """Return what waited for an item, which is done now."""
         return self._drop(item.sequence, item.number)
 
-    def abandon(self, sequence: Sequence, number: int) -> list[Arrival]:
+    def abandon(self, sequence: SequenceName, number: int) -> list[Arrival]:
         """Forget what waits for an item that does not come; roots send it again."""
         return self._drop(sequence, number)
 
@@ -186,7 +184,7 @@ class FinishedItems:
             dropped += self._drop(*next(iter(self._held)))
         return dropped
 
-    def _drop(self, sequence: Sequence, number: int) -> list[Arrival]:
+    def _drop(self, sequence: SequenceName, number: int) -> list[Arrival]:
         dropped = self._held.pop((sequence, number), [])
         self.held_items -= len(dropped)
         self.held_bytes -= sum(map(_held_bytes, dropped))

@@ -34,6 +34,7 @@ from distributary.broker.dissemination.messages import (
     Owed,
     Portion,
     ProbeAnswer,
+    SequenceName,
     Served,
     Settled,
     Taken,
@@ -93,7 +94,7 @@ class Dissemination(Part):
         super().__init__(core)
         settings = core.settings
         self._tasks: dict[ItemId, Task] = {}
-        self._sequences: dict[tuple[str, str, int, int], Sequence] = {}
+        self._sequences: dict[SequenceName, Sequence] = {}
         self._open = Unsettled()
         self._settled_items = SettledItems(core)
         self._ways: dict[tuple[str, str], tuple[tuple[Step, ...], Route]] = {}
@@ -194,7 +195,7 @@ class Dissemination(Part):
 
     def _offered(self, offer: Offer, sender: Address, turn: Turn) -> None:
         if self._backlog:
-            # Earlier items of its source may be about to get further homes, which must have
+            # Earlier items of its publisher may be about to get further homes, which must have
             # those first.
             self._backlog.each(self._consider, (offer,), turn)
         else:
@@ -238,7 +239,7 @@ class Dissemination(Part):
         if sequence is not None and sequence.waits(offer.item.number):
             self._early_offers.enter(offer, self._sequences)
 
-    def _take_ready(self, key: tuple[str, str, int, int], turn: Turn) -> None:
+    def _take_ready(self, key: SequenceName, turn: Turn) -> None:
         """Take the next item of a series, if it is there, and go on with the one after it."""
         sequence = self._sequences.get(key)
         following = None if sequence is None else sequence.ready()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from distributary.broker.addresses import Speaker
 from distributary.broker.blob import Blob
@@ -34,6 +34,7 @@ __all__ = [
     "Portion",
     "Probe",
     "ProbeAnswer",
+    "SequenceName",
     "Served",
     "Settled",
     "Taken",
@@ -60,6 +61,10 @@ class ItemId(NamedTuple):
         return f"{self.source} {self.id}{self.tenant and f' of {self.tenant}'}"
 
 
+SequenceName: TypeAlias = tuple[str, int, int, int]
+"""(tenant, publisher, cell, series): what the numbers of items count in."""
+
+
 class Item(NamedTuple):
     """A publication on its way.
 
@@ -70,7 +75,7 @@ class Item(NamedTuple):
     cell
         Where it lies in the content space.
     series, number
-        The publisher's home numbers what a source publishes in a cell from 1. A series is
+        The publisher's home numbers what a session publishes in a cell from 1. A series is
         one such count, named after the time at which it began: a home that has forgotten
         how far it was begins another.
     home
@@ -85,6 +90,9 @@ class Item(NamedTuple):
         Whether the content is in the event itself, and not in a blob beside it.
     tenant
         Whose it is: its publisher's. Nobody else ever hears of it.
+    publisher
+        Who has published it, as `publisher_of` names clients. What one publishes in a cell
+        comes in order.
     """
 
     source: str
@@ -99,6 +107,7 @@ class Item(NamedTuple):
     size_bytes: int
     inline: bool
     tenant: str = ""
+    publisher: int = 0
 
     @property
     def identity(self) -> ItemId:
@@ -106,9 +115,9 @@ class Item(NamedTuple):
         return ItemId(self.tenant, self.source, self.id)
 
     @property
-    def sequence(self) -> tuple[str, str, int, int]:
-        """What its number counts in: (`tenant`, `source`, `cell`, `series`)."""
-        return self.tenant, self.source, self.cell, self.series
+    def sequence(self) -> SequenceName:
+        """What its number counts in."""
+        return self.tenant, self.publisher, self.cell, self.series
 
 
 class _HasItem(Protocol):
@@ -127,7 +136,7 @@ def in_order(things: Iterable[_Thing]) -> list[_Thing]:
     Series by series: there may be thousands of each, and numbers are quicker to sort than
     texts with them.
     """
-    series: dict[tuple[str, str, int, int], list[_Thing]] = {}
+    series: dict[SequenceName, list[_Thing]] = {}
     for thing in things:
         series.setdefault(thing.item.sequence, []).append(thing)
     return [thing for key in sorted(series) for thing in sorted(series[key], key=_NUMBER)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from distributary.broker.dissemination.debts import Debts
-from distributary.broker.dissemination.messages import Item, ItemId, Offer
+from distributary.broker.dissemination.messages import Item, ItemId, Offer, SequenceName
 from distributary.broker.dissemination.task import Sequence, Task
 from distributary.broker.dissemination.unsettled import Unsettled
 from distributary.broker.pacing import Pacing
@@ -106,7 +106,7 @@ class EarlyOffers:
     def __init__(self, settings: Settings) -> None:
         self._items_max = settings.content.early_items
         self._bytes_max = settings.content.early_bytes
-        self._sizes: dict[tuple[tuple[str, str, int, int], int], int] = {}
+        self._sizes: dict[tuple[SequenceName, int], int] = {}
         self.bytes = 0
 
     @property
@@ -114,7 +114,7 @@ class EarlyOffers:
         """How many wait."""
         return len(self._sizes)
 
-    def enter(self, offer: Offer, sequences: dict[tuple[str, str, int, int], Sequence]) -> None:
+    def enter(self, offer: Offer, sequences: dict[SequenceName, Sequence]) -> None:
         """Have an item wait, in the place of others if need be."""
         item = offer.item
         self.leave(item)

@@ -193,11 +193,11 @@ class Pending:
         self.without = ""
 
 
-Place = tuple[int, int, str]
-"""(series, number, id) among what a source publishes in a cell."""
+Place = tuple[int, int, ItemId]
+"""(series, number, identity) among what a client publishes in a cell."""
 
-Stream = tuple[str, str, int]
-"""(tenant, source, cell): what a source publishes in a cell."""
+Stream = tuple[str, int, int]
+"""(tenant, publisher, cell): what a client publishes in a cell."""
 
 
 class Task:
@@ -208,7 +208,7 @@ class Task:
     identity, key
         What tells it from others, also in the keys of records.
     stream, place
-        What its source publishes in its cell, and where in that it stands.
+        What its publisher publishes in its cell, and where in that it stands.
     item, blob
         The item and its content.
     size_bytes
@@ -260,8 +260,8 @@ class Task:
     def __init__(self, item: Item, blob: Blob | None) -> None:
         self.identity = item.identity
         self.key = journal_key(*self.identity)
-        self.stream: Stream = (item.tenant, item.source, item.cell)
-        self.place: Place = (item.series, item.number, item.id)
+        self.stream: Stream = (item.tenant, item.publisher, item.cell)
+        self.place: Place = (item.series, item.number, item.identity)
         self.item = item
         self.blob = blob
         self.size_bytes = len(item.event)

@@ -92,7 +92,7 @@ class Unsettled:
     def _waits(self, home: str, stream: Stream) -> bool:
         owed = self._owed[stream].get(home)
         while owed:
-            task = self._at(stream, owed[-1])
+            task = self._at(owed[-1])
             if task is not None and home in task.pending:
                 return True
             owed.pop()
@@ -116,7 +116,7 @@ class Unsettled:
         return frozenset(home for home, place in last.items() if place == latest)
 
     def later(self, task: Task, homes: Iterable[str]) -> list[Task]:
-        """Return what its source has published since and some homes have not confirmed."""
+        """Return what its publisher has published since and some homes have not confirmed."""
         owed, place = self._owed.get(task.stream, {}), task.place
         places: set[Place] = set()
         for home in homes:
@@ -124,15 +124,15 @@ class Unsettled:
             # Nearly always the item is the last one.
             if of_home and of_home[-1] > place:
                 places.update(of_home[bisect_right(of_home, place) :])
-        later = [self._at(task.stream, place) for place in sorted(places)]
+        later = [self._at(place) for place in sorted(places)]
         return [one for one in later if one is not None]
 
-    def _at(self, stream: Stream, place: Place) -> Task | None:
-        """Return the item that stands at a place in a stream, if it is not settled."""
-        return self._tasks.get(ItemId(stream[0], stream[1], place[2]))
+    def _at(self, place: Place) -> Task | None:
+        """Return the item that stands at a place, if it is not settled."""
+        return self._tasks.get(place[2])
 
     def _owed_before(self, task: Task, home: str) -> Iterator[Task]:
-        """Go through what its source has published before and a home waits for, the last first."""
+        """Go through what a home waits for of what came before, the last first."""
         if self._counts[task.stream] <= (task.identity in self._tasks):
             # It is the only one, as is usual where brokers keep up.
             return
@@ -140,7 +140,7 @@ class Unsettled:
         if not owed:
             return
         for at in range(bisect_left(owed, task.place) - 1, -1, -1):
-            earlier = self._at(task.stream, owed[at])
+            earlier = self._at(owed[at])
             if earlier is not None and home in earlier.pending:
                 yield earlier
             else:

@@ -58,7 +58,7 @@ def _check_label(item: Item, rules: Rules) -> None:
     rules.cells((item.cell,))
     if item.number < 1:
         raise PeerMisbehaved(f"an item with the number {item.number}")
-    rules.numbers((item.number,))
+    rules.numbers((item.number, item.publisher))
     rules.times((item.series, item.published_ns))
     _check_size(item.size_bytes)
 

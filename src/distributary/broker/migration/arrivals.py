@@ -306,7 +306,7 @@ class Arrivals:
             if local is not None and not local.owes(record.published_ns, skew_ns):
                 local = None
         if local is not None and local.client == record.client:
-            place = (record.cell, record.series, record.place)
+            place = (record.cell, record.publisher, record.series, record.place)
             self._core.deliveries.hand(
                 record.subscription, record.parcel, place, turn, doubtful=record.doubtful
             )

@@ -220,7 +220,7 @@ class Redirect:
         Counts what is redirected for the client from 1; hops do not keep order.
     parcel
         What it is, encoded.
-    cell, series, place
+    cell, publisher, series, place
         Where it stands among what its publisher has published; `place` is 0 when that is
         not known any more.
     registration, published_ns
@@ -234,6 +234,7 @@ class Redirect:
     subscription: str
     parcel: bytes
     cell: int
+    publisher: int
     series: int
     place: int
     registration: str = since(2, "")

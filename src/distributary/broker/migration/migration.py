@@ -342,7 +342,7 @@ class Migration(Part):
 
     def _redirect(self, message: Redirect, sender: Address, turn: Turn) -> None:
         parcel: Queued = decode(message.parcel)
-        place = (message.cell, message.series, message.place)
+        place = (message.cell, message.publisher, message.series, message.place)
         record = HeldRecord(
             message.client,
             message.subscription,

@@ -245,8 +245,8 @@ def blobs_in(
     yield from (kept.blob for kept in publications.kept)
 
 
-Place = tuple[int, int, int]
-"""Where an item stands among what its publisher has published: cell, series and number."""
+Place = tuple[int, int, int, int]
+"""Where an item stands: cell, publisher, series and number."""
 
 
 @wire(661)
@@ -297,6 +297,7 @@ class HeldRecord:
     subscription: str
     parcel: Queued
     cell: int
+    publisher: int
     series: int
     place: int
     doubtful: bool = False
@@ -311,8 +312,8 @@ class HeldRecord:
     def precedes(self, other: HeldRecord) -> bool:
         """Whether it is for the same subscription, and was published before."""
         return (
-            (self.subscription, self.parcel.source, self.cell)
-            == (other.subscription, other.parcel.source, other.cell)
+            (self.subscription, self.publisher, self.cell)
+            == (other.subscription, other.publisher, other.cell)
             and self.place > 0
             and (self.series, self.place) < (other.series, other.place)
         )

@@ -83,7 +83,7 @@ def _check_redirect(message: Redirect, rules: Rules) -> None:
     _check_client(message, rules)
     _check_owners((parcel.client,), message.client)
     _check_queued(parcel, message.subscription, rules)
-    rules.numbers((message.number, message.place))
+    rules.numbers((message.number, message.publisher, message.place))
     rules.cells((message.cell,))
     rules.times((message.series, message.published_ns))
 
@@ -164,7 +164,7 @@ def _check_deliveries(record: ClientDeliveries, rules: Rules) -> None:
     for finished in record.finished:
         rules.cells((finished.cell,))
         rules.times((finished.series,))
-        rules.numbers((finished.number, finished.attempt))
+        rules.numbers((finished.publisher, finished.number, finished.attempt))
 
 
 def _check_subscriptions(record: ClientSubscriptions, rules: Rules) -> None:
@@ -189,7 +189,7 @@ def _check_publications(record: ClientPublications, rules: Rules) -> None:
     _check_owners((kept.item.tenant for kept in record.kept), tenant_of(record.client))
     rules.numbers(session.last for session in record.sessions)
     rules.numbers(remembered.number for remembered in record.remembered)
-    counted = {(count.session, count.source, count.cell) for count in record.counts}
+    counted = {(count.session, count.cell) for count in record.counts}
     for kept in record.kept:
         rules.numbers((kept.number,))
         check_item(kept.item, rules)
@@ -197,7 +197,7 @@ def _check_publications(record: ClientPublications, rules: Rules) -> None:
         rules.brokers(home for home, _ in kept.served)
         if kept.settled_by is not None:
             rules.brokers((kept.settled_by,))
-        if (kept.session, kept.item.source, kept.item.cell) not in counted:
+        if (kept.session, kept.item.cell) not in counted:
             raise PeerMisbehaved("a publication in a series that is not there")
 
 

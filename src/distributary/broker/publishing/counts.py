@@ -15,7 +15,7 @@ _MARK_BITS = 20
 
 
 class Place(NamedTuple):
-    """What numbers count: one session's publications under one source in one cell.
+    """What numbers count: one session's publications in one cell, whatever their sources.
 
     Clients that share a source have a count each. With one for all of them, a client that
     moves would take the numbers of the others along.
@@ -23,14 +23,13 @@ class Place(NamedTuple):
 
     client: str
     session: str
-    source: str
     cell: int
 
 
 def series_of(place: Place, home: str, now_ns: int) -> int:
     """Return the name of a count that begins now.
 
-    Names are ordered as counts begin, and a root tells counts of one source apart by name
+    Names are ordered as counts begin, and a root tells counts of one client apart by name
     alone. Two gateways that publish the same may well begin in the same instant.
     """
     text = "\n".join((*map(str, place), home))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from distributary.broker.addresses import Address, tenant_of
+from distributary.broker.addresses import Address, publisher_of, tenant_of
 from distributary.broker.blob import Blob, is_digest
 from distributary.broker.client import Publish
 from distributary.broker.dissemination.messages import Item, ItemId
@@ -80,14 +80,13 @@ PUBLICATION: Transitions[State, Event] = Transitions(
 @wire(600)
 @dataclass(frozen=True, slots=True)
 class CountRecord:
-    """How many items of a session and source in a cell have been numbered, as it is kept.
+    """How many items of a session in a cell have been numbered, as it is kept.
 
     Only when the last of them is not kept any more: otherwise that one says it.
     """
 
     client: str
     session: str
-    source: str
     cell: int
     series: int
     last: int
@@ -318,7 +317,7 @@ def item_of(
     number: int,
     home: str,
     now_ns: int,
-    tenant: str,
+    client: Address,
 ) -> Item:
     """Return a publication with its number, as it goes on its way."""
     media_type, size_bytes = _content(publication, message.blob)
@@ -334,7 +333,8 @@ def item_of(
         media_type,
         size_bytes,
         message.blob is None,
-        tenant,
+        tenant_of(client),
+        publisher_of(client),
     )
 
 

@@ -1,9 +1,9 @@
 """Publishing: what a home broker does with what its clients publish.
 
 A publication is taken in its turn among those of its session, checked, numbered among those of
-the session and its source in its cell, kept, and accepted. Then it is offered to the root of its
-cell until the root has taken it, and again whenever the cell has another root, as long as it is
-kept. After that the home still knows that it has had it, so that it takes it once.
+the session in its cell, kept, and accepted. Then it is offered to the root of its cell until the
+root has taken it, and again whenever the cell has another root, as long as it is kept. After that
+the home still knows that it has had it, so that it takes it once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from distributary.broker.addresses import Address, tenant_of
+from distributary.broker.addresses import Address
 from distributary.broker.backlog import Backlog
 from distributary.broker.client import Publish
 from distributary.broker.core import Handler, Part
@@ -108,7 +108,7 @@ class Publishing(Part):
     def load(self, key: str, record: Any) -> None:
         """Take back a publication, that there was one, a count, or how far a session is."""
         if isinstance(record, CountRecord):
-            place = Place(record.client, record.session, record.source, record.cell)
+            place = Place(record.client, record.session, record.cell)
             count = self._counts[place] = Count(record.series, record.last)
             count.recorded = True
         elif isinstance(record, SessionRecord):
@@ -228,7 +228,7 @@ class Publishing(Part):
             # It has published, and nothing of it is traffic.
             self.core.migration.published(client, cell, 0)
             return None
-        place = Place(client, message.session, publication.source, cell)
+        place = Place(client, message.session, cell)
         count = self._counts.get(place)
         if count is None:
             series = series_of(place, self.core.identity, turn.now_ns)
@@ -241,7 +241,7 @@ class Publishing(Part):
             number=count.last + 1,
             home=self.core.identity,
             now_ns=turn.now_ns,
-            tenant=tenant_of(client),
+            client=client,
         )
         kept = Kept(client, item, message.blob, message.session, message.number)
         self._enter(kept)
@@ -430,7 +430,7 @@ class Publishing(Part):
         for session in record.sessions:
             self._intake.sessions.adopt(session, turn)
         for told in record.counts:
-            place = Place(told.client, told.session, told.source, told.cell)
+            place = Place(told.client, told.session, told.cell)
             if place not in self._counts:
                 self._counts[place] = Count(told.series, told.last)
                 self._record_count(place, turn)
@@ -469,7 +469,7 @@ class Publishing(Part):
 
 
 def _place_of(kept: Kept) -> Place:
-    return Place(kept.client, kept.session, kept.item.source, kept.item.cell)
+    return Place(kept.client, kept.session, kept.item.cell)
 
 
 def _key(key: ItemId) -> str:
@@ -482,5 +482,5 @@ def _settlement_key(key: ItemId) -> str:
 
 
 def _count_key(place: Place) -> str:
-    client, session, source, cell = place
-    return f"publishing/count/{journal_key(client, session, source)}/{cell}"
+    client, session, cell = place
+    return f"publishing/count/{journal_key(client, session)}/{cell}"

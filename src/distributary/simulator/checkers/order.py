@@ -1,4 +1,4 @@
-"""Order: what a session publishes under one source in one cell comes in that order."""
+"""Order: what a session publishes in one cell comes in that order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["OrderCheck"]
 class OrderCheck(Checker):
     """Checks that no subscription gets an older event after a newer one.
 
-    Of those that one session publishes under one source in one cell, that is.
+    Of those that one session publishes in one cell, that is.
 
     What two clients publish as the same event comes when the first of the two gets through.
     """
@@ -20,14 +20,14 @@ class OrderCheck(Checker):
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__()
-        self._latest: dict[tuple[str, str, str, int], int] = {}
+        self._latest: dict[tuple[str, str, int], int] = {}
         ledger.readers.append(self._read)
 
     def _read(self, receipt: Receipt) -> None:
         published = receipt.published
         if published.twin:
             return
-        key = (receipt.wish.name, published.session, published.identity.source, published.cell)
+        key = (receipt.wish.name, published.session, published.cell)
         latest = self._latest.get(key, 0)
         if published.order < latest:
             self.complain(
