@@ -64,6 +64,15 @@ def test_events_of_all_modes_are_delivered_in_order(http: Http) -> None:
     assert got[1].event["data"] == {"a": [1, 2.5]}
 
 
+def test_a_batch_is_delivered_in_order_whatever_its_sources(http: Http) -> None:
+    name = http.subscribe({"types": ["batch"]})
+    for begin in range(0, 60, 20):
+        batch = [event(f"/batch/{n % 7}", n, "batch") for n in range(begin, begin + 20)]
+        assert http.publish(batch).status_code == 202
+    with http.events(name) as stream:
+        assert [one.event["id"] for one in stream.take(60)] == [str(n) for n in range(60)]
+
+
 def test_what_is_published_twice_is_delivered_once(http: Http) -> None:
     name = http.subscribe({"types": ["twice"]})
     for number in (1, 1, 2, 1):
