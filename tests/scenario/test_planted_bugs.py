@@ -36,8 +36,7 @@ def check(bug: Bug) -> None:
         )
         simulation.awaited = bug.checker
         simulation.run()
-        if simulation.violations:
-            assert bug.checker in {violation.checker for violation in simulation.violations}
+        if bug.checker in {violation.checker for violation in simulation.violations}:
             return
     pytest.fail(f"nothing in scenarios/{bug.scenario}.toml shows that a broker {bug.name}")
 
