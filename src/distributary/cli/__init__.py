@@ -28,10 +28,7 @@ _READER_GONE = 1
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
-    Parameters
-    ----------
-    arguments
-        What follows the command's name; those of this process unless given.
+    The arguments follow the command's name; those of this process unless given.
     """
     # A stream that was closed before we began is None here, and asking it anything fails.
     for name in ("stdin", "stdout", "stderr"):

@@ -81,49 +81,33 @@ def distributary(
         print(context.get_help())
 
 
-app.command("place", epilog=place.EXAMPLES, short_help="Plan where each conversion runs.")(
-    place.place
-)
-app.command("compare", epilog=compare.EXAMPLES, short_help="Compare every method.")(compare.compare)
-app.command("tree", epilog=tree.EXAMPLES, short_help="Build the tree of a stream.")(tree.tree)
-app.command("wire", epilog=wire.EXAMPLES, short_help="Attach users to brokers.")(wire.wire)
-app.command("match", epilog=match.EXAMPLES, short_help="Match events to subscriptions.")(
-    match.match
-)
-app.command("simulate", epilog=simulate.EXAMPLES, short_help="Run brokers in virtual time.")(
-    simulate.simulate
-)
-app.command("convert", epilog=convert.EXAMPLES, short_help="Convert a file.")(convert.convert)
-app.command("formats", epilog=formats.EXAMPLES, short_help="List formats and conversions.")(
-    formats.formats
-)
-app.command("calibrate", epilog=calibrate.EXAMPLES, short_help="Measure what conversions cost.")(
-    calibrate.calibrate
-)
-app.command("samples", epilog=samples.EXAMPLES, short_help="Write sample content.")(samples.samples)
-app.command("publish", epilog=publish.EXAMPLES, short_help="Publish files or lines.")(
-    publish.publish
-)
-app.command("subscribe", epilog=subscribe.EXAMPLES, short_help="Get events as they come.")(
-    subscribe.subscribe
-)
-app.command("up", epilog=up.EXAMPLES, short_help="Run an overlay on this machine.")(up.up)
-app.command("broker", epilog=broker.EXAMPLES, short_help="Run one broker.")(broker.broker)
-app.command("gateway", epilog=gateway.EXAMPLES, short_help="Run one gateway.")(gateway.gateway)
-app.command("status", epilog=status.EXAMPLES, short_help="Ask brokers how they are.")(status.status)
-app.command("doctor", epilog=doctor.EXAMPLES, short_help="Look for what is wrong here.")(
-    doctor.doctor
-)
-app.command("backup", epilog=backup.EXAMPLES, short_help="Copy an overlay to a folder.")(
-    backup.backup
-)
-app.command("restore", epilog=restore.EXAMPLES, short_help="Bring an overlay back.")(
-    restore.restore
-)
+# A module has the name of its command, and so has the function in it.
+for _module, _short_help in (
+    (place, "Plan where each conversion runs."),
+    (compare, "Compare every method."),
+    (tree, "Build the tree of a stream."),
+    (wire, "Attach users to brokers."),
+    (match, "Match events to subscriptions."),
+    (simulate, "Run brokers in virtual time."),
+    (convert, "Convert a file."),
+    (formats, "List formats and conversions."),
+    (calibrate, "Measure what conversions cost."),
+    (samples, "Write sample content."),
+    (publish, "Publish files or lines."),
+    (subscribe, "Get events as they come."),
+    (up, "Run an overlay on this machine."),
+    (broker, "Run one broker."),
+    (gateway, "Run one gateway."),
+    (status, "Ask brokers how they are."),
+    (doctor, "Look for what is wrong here."),
+    (backup, "Copy an overlay to a folder."),
+    (restore, "Bring an overlay back."),
+    (warm_up, "Compile the hot loops now."),
+):
+    _name = _module.__name__.rpartition(".")[2]
+    _command = app.command(_name.replace("_", "-"), epilog=_module.EXAMPLES, short_help=_short_help)
+    _command(getattr(_module, _name))
 app.add_typer(token.app, name="token")
 app.add_typer(token.tenants, name="tenant")
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(generate.app, name="generate")
-app.command("warm-up", epilog=warm_up.EXAMPLES, short_help="Compile the hot loops now.")(
-    warm_up.warm_up
-)

@@ -46,7 +46,6 @@ def calibrate(
         typer.Argument(
             metavar="SAMPLES",
             help="Content to measure with, in several sizes; sample content unless given.",
-            show_default=False,
         ),
     ] = None,
     family: Annotated[
@@ -67,11 +66,7 @@ def calibrate(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o",
-            "--output",
-            metavar="GRAPH.json",
-            help="Write the graph here, for place --graph.",
-            show_default=False,
+            "-o", "--output", metavar="GRAPH.json", help="Write the graph here, for place --graph."
         ),
     ] = None,
 ) -> None:
@@ -158,11 +153,7 @@ def _identified(contents: list[tuple[str, bytes]], registry: Registry, pool: Poo
     from distributary.media.sample_format import sample_format
 
     return [
-        Sample(
-            name,
-            content,
-            sample_format(content, name, registry=registry, convert=pool.convert),
-        )
+        Sample(name, content, sample_format(content, name, registry=registry, convert=pool.convert))
         for name, content in contents
     ]
 
@@ -212,8 +203,7 @@ def _print_conversions(conversions: Sequence[ConversionCost], every: bool) -> No
 
     costs = {(item.conversion.source, item.conversion.target): item for item in conversions}
     filled = table(
-        ["from", "to"],
-        ["conversions", "s, largest sample", "spread", "s, fixed", "s per MB"],
+        ["from", "to"], ["conversions", "s, largest sample", "spread", "s, fixed", "s per MB"]
     )
     for (source, target), pairs in conversion_groups(costs, every=every).items():
         found = [costs[pair] for pair in pairs]

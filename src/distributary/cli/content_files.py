@@ -55,12 +55,7 @@ def _too_large(place: str, bytes_max: int, found: str) -> BadInput:
 def check_content_output(path: Path, place: str, *, text: bool) -> None:
     """Raise `BadInput` if content cannot go there, before any work is done.
 
-    Parameters
-    ----------
-    path
-        Where it shall go; `-` is standard output.
-    text
-        Whether a terminal can show it.
+    The path `-` is standard output, which may be a terminal that can show `text` alone.
     """
     if str(path) != "-":
         check_output(path, place)

@@ -33,10 +33,7 @@ def format_groups(names: Iterable[str], *, every: bool) -> dict[str, list[str]]:
     Videos of one width and bit rate are one line: it is the bit rate that makes their
     size, whatever the container.
 
-    Parameters
-    ----------
-    every
-        Whether each has a line of its own instead.
+    With `every`, each has a line of its own instead.
     """
     if every:
         return {name: [name] for name in sorted(names, key=reading_order)}
@@ -60,10 +57,7 @@ def conversion_groups(
     Those into one type are alike, from whatever picture or video they start: writing
     takes longer than reading.
 
-    Parameters
-    ----------
-    every
-        Whether each has a line of its own instead.
+    With `every`, each has a line of its own instead.
     """
     if every:
         order = sorted(pairs, key=lambda pair: (*reading_order(pair[0]), *reading_order(pair[1])))

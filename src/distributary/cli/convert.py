@@ -49,15 +49,9 @@ _OPTIONS = {
 
 
 def convert(
-    source: Annotated[
-        Path,
-        typer.Argument(metavar="IN", help="The file; - reads standard input.", show_default=False),
-    ],
+    source: Annotated[Path, typer.Argument(metavar="IN", help="The file; - reads standard input.")],
     target: Annotated[
-        Path,
-        typer.Argument(
-            metavar="OUT", help="Where it goes; - is standard output.", show_default=False
-        ),
+        Path, typer.Argument(metavar="OUT", help="Where it goes; - is standard output.")
     ],
     to: Annotated[
         str | None,
@@ -65,7 +59,6 @@ def convert(
             metavar="MEDIA_TYPE",
             help="The format to make, such as 'image/jpeg;width=640'; what OUT ends in unless "
             "given.",
-            show_default=False,
         ),
     ] = None,
     from_: Annotated[
@@ -74,7 +67,6 @@ def convert(
             "--from",
             metavar="MEDIA_TYPE",
             help="The format of IN; what it looks like unless given.",
-            show_default=False,
         ),
     ] = None,
     seconds: Annotated[
@@ -87,23 +79,17 @@ def convert(
         float, typer.Option(metavar="MB", help="Largest file to read or to write.")
     ] = _SIZE_MB,
     pages: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Most pages of a document.", show_default=False),
+        int | None, typer.Option(metavar="N", help="Most pages of a document.")
     ] = None,
     pixels: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Most pixels of one picture.", show_default=False),
+        int | None, typer.Option(metavar="N", help="Most pixels of one picture.")
     ] = None,
-    frames: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Most frames of a video.", show_default=False),
-    ] = None,
+    frames: Annotated[int | None, typer.Option(metavar="N", help="Most frames of a video.")] = None,
     cache: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
             help="Keep results in this folder, and take from it what was made before.",
-            show_default=False,
         ),
     ] = None,
     cache_size: Annotated[

@@ -27,10 +27,7 @@ _NOT_WELL = 1
 def doctor(
     state: State = None,
     config: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.toml", help="Of a broker, to reach its NATS.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="FILE.toml", help="Of a broker, to reach its NATS.")
     ] = None,
     port: Annotated[int, typer.Option(min=1, max=PORT_MAX, help="As for up.")] = PORT,
 ) -> int:

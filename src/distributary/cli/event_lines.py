@@ -24,12 +24,8 @@ _SHOWN_MAX = 5
 class EventLine(NamedTuple):
     """What a line of the file holds.
 
-    Attributes
-    ----------
-    event
-        The event, or what is wrong with it: the error names the file and the line.
-    end
-        How many bytes of the file are read when this line is.
+    What is wrong with an event names the file and the line; `end` is how many bytes of the file are
+    read when this line is.
     """
 
     event: Publication | BadInput
@@ -39,12 +35,7 @@ class EventLine(NamedTuple):
 class EventPortion(NamedTuple):
     """Events that stand one after the other in the file.
 
-    Attributes
-    ----------
-    events
-        At least one, in order.
-    end
-        How many bytes of the file are read when these are.
+    There is at least one; `end` is how many bytes of the file are read when these are.
     """
 
     events: list[Publication]
@@ -54,10 +45,7 @@ class EventPortion(NamedTuple):
 class BadLines:
     """What becomes of lines that are no events: the first ends it all, or they are counted.
 
-    Parameters
-    ----------
-    skip
-        Whether they are passed over; the first few are told on standard error.
+    With `skip` they are passed over, and the first few are told on standard error.
     """
 
     def __init__(self, *, skip: bool) -> None:
@@ -96,15 +84,8 @@ def event_lines(path: Path) -> Iterator[EventLine]:
 
     Memory is bounded by the longest line that an event may have, not by the file.
 
-    Parameters
-    ----------
-    path
-        The file; - is standard input.
-
-    Raises
-    ------
-    BadInput
-        When there is no such file, or it cannot be read to its end.
+    The path `-` is standard input. Raises `BadInput` when there is no such file, or it cannot be
+    read to its end.
     """
     streamed = str(path) == "-"
     shown = str(path) if str(path).isprintable() else repr(str(path))

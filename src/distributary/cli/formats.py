@@ -37,14 +37,10 @@ def formats(
             "--from",
             metavar="MEDIA_TYPE",
             help="Only conversions from this format, as in 'image/*'.",
-            show_default=False,
         ),
     ] = None,
     target: Annotated[
-        Filter,
-        typer.Option(
-            "--to", metavar="MEDIA_TYPE", help="Only conversions to this.", show_default=False
-        ),
+        Filter, typer.Option("--to", metavar="MEDIA_TYPE", help="Only conversions to this.")
     ] = None,
     content_bytes: Annotated[
         int, typer.Option("--bytes", min=0, max=_BYTES_MAX, help="How large the content is.")

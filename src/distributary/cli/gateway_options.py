@@ -23,7 +23,6 @@ Url = Annotated[
     typer.Option(
         metavar="URL",
         help="The gateway; DISTRIBUTARY_URL, or that of the overlay here, unless given.",
-        show_default=False,
     ),
 ]
 

@@ -52,9 +52,7 @@ def generate() -> None:
 
 @app.command("placement", epilog=EXAMPLES)
 def placement(
-    kind: Annotated[
-        Kind, typer.Argument(metavar="KIND", help="The kind of problem.", show_default=False)
-    ],
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="The kind of problem.")],
     seed: Seed = 0,
     brokers: Annotated[
         int | None, typer.Option(min=1, help="Brokers in the overlay.", show_default="by kind")
@@ -139,18 +137,13 @@ def tree(
         int | None, typer.Option(min=2, help="Routers in the network.", show_default="3500")
     ] = None,
     topology: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.gml", help="Place servers in this network.", show_default=False),
+        Path | None, typer.Option(metavar="FILE.gml", help="Place servers in this network.")
     ] = None,
     delays: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Place servers at hosts of this matrix.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="FILE", help="Place servers at hosts of this matrix.")
     ] = None,
     unit: Annotated[
-        Literal["s", "ms", "us"] | None,
-        typer.Option(help="Unit of --delays.", show_default="ms"),
+        Literal["s", "ms", "us"] | None, typer.Option(help="Unit of --delays.", show_default="ms")
     ] = None,
     round_trip: Annotated[
         bool, typer.Option("--round-trip", help="Halve --delays: they are there and back.")

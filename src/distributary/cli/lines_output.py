@@ -30,13 +30,8 @@ def writing_lines(path: Path | None, *, at_once: bool = False) -> Iterator[Write
     then. On standard output too there is nothing unless all of it can be said: lines wait
     in a temporary file, beyond some megabytes on disk.
 
-    Parameters
-    ----------
-    path
-        The file; None is standard output.
-    at_once
-        Whether every line of standard output goes out when it is written instead: somebody
-        may be waiting for it at the other end of a pipe.
+    Without a path it is standard output. With `at_once` every line goes out there when it is
+    written: somebody may be waiting for it at the other end of a pipe.
     """
     if path is None:
         yield from _printing(at_once)

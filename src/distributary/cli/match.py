@@ -38,20 +38,16 @@ def match(
         typer.Argument(
             metavar="EVENTS.jsonl",
             help="Events in CloudEvents JSON, one per line; - reads standard input.",
-            show_default=False,
         ),
     ],
     subscriptions: Annotated[
         Path,
         typer.Argument(
-            metavar="SUBSCRIPTIONS.json",
-            help='An array of {"id": "s1", "filters": [...]}.',
-            show_default=False,
+            metavar="SUBSCRIPTIONS.json", help='An array of {"id": "s1", "filters": [...]}.'
         ),
     ],
     skip_bad: Annotated[
-        bool,
-        typer.Option("--skip-bad", help="Pass over lines that are no events, and count them."),
+        bool, typer.Option("--skip-bad", help="Pass over lines that are no events, and count them.")
     ] = False,
     output: Annotated[Path | None, output_option("MATCHES.jsonl")] = None,
 ) -> None:

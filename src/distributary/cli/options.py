@@ -32,9 +32,7 @@ _DRAWING_SUFFIXES = (".html", ".svg")
 
 def problem_argument() -> Any:
     """Return the argument that names a problem, or several."""
-    return typer.Argument(
-        metavar="PROBLEM.json", help="The problem; - reads standard input.", show_default=False
-    )
+    return typer.Argument(metavar="PROBLEM.json", help="The problem; - reads standard input.")
 
 
 def output_option(metavar: str) -> Any:
@@ -45,15 +43,12 @@ def output_option(metavar: str) -> Any:
         metavar=metavar,
         parser=lambda given: None if (name := output_name(given)) is None else Path(name),
         help="Write here, not to standard output.",
-        show_default=False,
     )
 
 
 def drawing_option(noun: str) -> Any:
     """Return the option that says where a picture of the result goes."""
-    return typer.Option(
-        metavar="FILE.html|FILE.svg", help=f"Draw the {noun} into this file.", show_default=False
-    )
+    return typer.Option(metavar="FILE.html|FILE.svg", help=f"Draw the {noun} into this file.")
 
 
 if TYPE_CHECKING:
@@ -68,9 +63,7 @@ else:
 
 ProblemPath = Annotated[Path, problem_argument()]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice.")]
-TimeLimit = Annotated[
-    float | None, typer.Option(metavar="SECONDS", help="Stop after this.", show_default=False)
-]
+TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="Stop after this.")]
 
 
 def check_number(option: str, value: float | None, *, positive: bool = False) -> None:
@@ -85,10 +78,7 @@ def check_number(option: str, value: float | None, *, positive: bool = False) ->
 def check_drawing(path: Path | None, output: Path | str | None) -> None:
     """Raise `BadInput` if no picture can be written at `path`, before any work is done.
 
-    Parameters
-    ----------
-    output
-        Where the result goes, which must be elsewhere.
+    The result goes to `output`, which must be elsewhere.
     """
     if path is None:
         return

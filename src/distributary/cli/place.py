@@ -51,16 +51,11 @@ def place(
     graph: Annotated[
         Path | None,
         typer.Option(
-            metavar="GRAPH.json",
-            help="Take formats and conversions from this calibrated graph.",
-            show_default=False,
+            metavar="GRAPH.json", help="Take formats and conversions from this calibrated graph."
         ),
     ] = None,
     content_bytes: Annotated[
-        int | None,
-        typer.Option(
-            "--bytes", min=0, help="How large the content is, for --graph.", show_default=False
-        ),
+        int | None, typer.Option("--bytes", min=0, help="How large the content is, for --graph.")
     ] = None,
     method: Annotated[PlacementMethod, typer.Option(help="How to plan.")] = "auto",
     iterations: Annotated[int, typer.Option(min=0, help="Refinements of iterative.")] = 1000,
@@ -78,8 +73,7 @@ def place(
     seed: Seed = 0,
     draw: Annotated[Path | None, drawing_option("plan")] = None,
     concurrent: Annotated[
-        bool,
-        typer.Option("--concurrent", help="Plan several publications that share brokers."),
+        bool, typer.Option("--concurrent", help="Plan several publications that share brokers.")
     ] = False,
     load_growth: Annotated[
         float, typer.Option(help="How much dearer a broker gets with load, for --concurrent.")

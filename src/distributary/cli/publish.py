@@ -47,18 +47,14 @@ _AS_TEXT = {"datacontenttype": "text/plain;charset=utf-8"}
 
 def publish(
     files: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="FILE", help="What to publish, each an event.", show_default=False),
+        list[Path] | None, typer.Argument(metavar="FILE", help="What to publish, each an event.")
     ] = None,
-    type: Annotated[
-        str, typer.Option(metavar="TYPE", help="What kind of event it is.", show_default=False)
-    ] = "",
+    type: Annotated[str, typer.Option(metavar="TYPE", help="What kind of event it is.")] = "",
     attr: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
             help="An attribute: source, subject, id, time, datacontenttype, or any other.",
-            show_default=False,
         ),
     ] = None,
     lines: Annotated[

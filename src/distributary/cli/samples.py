@@ -26,10 +26,7 @@ Examples:
 
 def samples(
     directory: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DIR", help="Where to; made if it is not there.", show_default=False
-        ),
+        Path, typer.Argument(metavar="DIR", help="Where to; made if it is not there.")
     ],
     seed: Seed = 0,
 ) -> None:

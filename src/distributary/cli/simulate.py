@@ -40,15 +40,11 @@ def simulate(
         typer.Argument(
             metavar="SCENARIO.toml|FOLDER",
             help="What happens, and what goes wrong; of a folder, every small scenario.",
-            show_default=False,
         ),
     ],
     seed: Seed = 0,
     seeds: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A..B", help="Run every seed from A to B, not --seed.", show_default=False
-        ),
+        str | None, typer.Option(metavar="A..B", help="Run every seed from A to B, not --seed.")
     ] = None,
     compare: Annotated[
         bool,

@@ -40,10 +40,7 @@ _PATIENCE_S = 10.0
 def status(
     state: State = None,
     url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", help="The gateway to ask, not the overlay here.", show_default=False
-        ),
+        str | None, typer.Option(metavar="URL", help="The gateway to ask, not the overlay here.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="All that is known, as JSON.")] = False,
 ) -> int:

@@ -37,7 +37,6 @@ def subscribe(
         typer.Option(
             metavar="FILTER",
             help="A CESQL expression, or a filter as JSON; all must hold. Everything unless given.",
-            show_default=False,
         ),
     ] = None,
     accept: Annotated[
@@ -45,44 +44,31 @@ def subscribe(
         typer.Option(
             metavar="MEDIA_TYPE",
             help="A format that can be used, best first. As published unless given.",
-            show_default=False,
         ),
     ] = None,
     screen: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WIDTHxHEIGHT", help="Pictures no larger than this.", show_default=False
-        ),
+        str | None, typer.Option(metavar="WIDTHxHEIGHT", help="Pictures no larger than this.")
     ] = None,
     bandwidth: Annotated[
-        float | None,
-        typer.Option(metavar="KBPS", help="Sound and video of no more.", show_default=False),
+        float | None, typer.Option(metavar="KBPS", help="Sound and video of no more.")
     ] = None,
     tolerance: Annotated[
         str | None,
         typer.Option(
             metavar="'POINTER KIND AMOUNT'",
             help="How far a copy of a stream may be off, as in '/price absolute 0.5'.",
-            show_default=False,
         ),
     ] = None,
     save_to: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="Save content as files, and print their names.", show_default=False
-        ),
+        typer.Option(metavar="DIR", help="Save content as files, and print their names."),
     ] = None,
-    count: Annotated[
-        int | None, typer.Option(min=1, help="End after so many events.", show_default=False)
-    ] = None,
+    count: Annotated[int | None, typer.Option(min=1, help="End after so many events.")] = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Let the subscription wait for --id when this ends.")
     ] = False,
     id: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID", help="Go on with a subscription that was kept.", show_default=False
-        ),
+        str | None, typer.Option(metavar="ID", help="Go on with a subscription that was kept.")
     ] = None,
     url: Url = None,
     state: State = None,

@@ -98,14 +98,8 @@ def run_seeds(
 ) -> Iterator[tuple[Path, dict[str, Any], float]]:
     """Yield the report of each scenario and seed, in this order, and how long the run took.
 
-    Parameters
-    ----------
-    jobs
-        How many processes; with one, runs are made in this one.
-    compare
-        Whether to run every policy, and compare them.
-    observe
-        Told how far a run is, when they are made in this process.
+    With one job, runs are made in this process, and `observe` is told how far each is. With
+    `compare` every policy is run.
     """
     asked = ((path, seed) for path in paths for seed in seeds)
     if jobs == 1:

@@ -25,7 +25,6 @@ def tables_option(noun: str) -> Any:
         metavar=f"{noun}.json|DIR/",
         parser=output_name,
         help="Write here, not to standard output; Parquet tables into a directory.",
-        show_default=False,
     )
 
 
@@ -35,12 +34,8 @@ def tables_folder(output: str | None, *, prefer_tables: bool = False) -> Path | 
     Tables are asked for by a name that ends with a slash or is that of a folder. Raises
     `BadInput` if nothing can be written there, before any work is done.
 
-    Parameters
-    ----------
-    output
-        What the user gave, with the slash that a `Path` would lose.
-    prefer_tables
-        Whether a name that says nothing, having no suffix `.json`, means a folder too.
+    `output` is what the user gave, with the slash that a `Path` would lose. With `prefer_tables` a
+    name that says nothing, having no suffix `.json`, means a folder too.
     """
     if output is None:
         return None

@@ -48,12 +48,10 @@ Url = Annotated[
     typer.Option(
         metavar="URL",
         help="The gateway; DISTRIBUTARY_URL, or that of the overlay here, unless given.",
-        show_default=False,
     ),
 ]
 Tenant = Annotated[
-    str | None,
-    typer.Option(metavar="T", help="Whose token it is; the caller's unless given."),
+    str | None, typer.Option(metavar="T", help="Whose token it is; the caller's unless given.")
 ]
 
 
@@ -61,8 +59,7 @@ Tenant = Annotated[
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.")],
     scope: Annotated[
-        list[str],
-        typer.Option(metavar="SCOPE,...", help="Of publish, subscribe and admin."),
+        list[str], typer.Option(metavar="SCOPE,...", help="Of publish, subscribe and admin.")
     ],
     source: Annotated[
         list[str] | None,

@@ -71,8 +71,7 @@ def tree(
     ] = "one-tree",
     seed: Seed = 0,
     start: Annotated[
-        Path | None,
-        typer.Option(metavar="TREE.json", help="Where adapt and anneal begin.", show_default=False),
+        Path | None, typer.Option(metavar="TREE.json", help="Where adapt and anneal begin.")
     ] = None,
     fanout: Annotated[
         int | None,
@@ -97,12 +96,10 @@ def tree(
         int, typer.Option(min=0, help="anneal: temperatures without a better tree to end.")
     ] = 10,
     evaluations: Annotated[
-        int | None,
-        typer.Option(min=1, help="anneal: end after this many moves.", show_default=False),
+        int | None, typer.Option(min=1, help="anneal: end after this many moves.")
     ] = None,
     rounds: Annotated[
-        int | None,
-        typer.Option(min=1, help="adapt: end after this many rounds.", show_default=False),
+        int | None, typer.Option(min=1, help="adapt: end after this many rounds.")
     ] = None,
     draw: Annotated[Path | None, drawing_option("tree")] = None,
     output: Annotated[Path | None, output_option("TREE.json")] = None,

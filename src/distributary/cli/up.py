@@ -34,10 +34,7 @@ PORT_MAX = 65_534
 State = Annotated[
     Path | None,
     typer.Option(
-        "--state",
-        metavar="DIR",
-        help="Where all that survives is; a folder of yours unless given.",
-        show_default=False,
+        "--state", metavar="DIR", help="Where all that survives is; a folder of yours unless given."
     ),
 ]
 

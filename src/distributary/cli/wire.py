@@ -55,7 +55,6 @@ def wire(
         typer.Argument(
             metavar="PROBLEM",
             help="A JSON file, a directory of Parquet tables, or - for standard input.",
-            show_default=False,
         ),
     ],
     method: Annotated[WiringMethod, typer.Option(help="How to attach users.")] = "auto",
@@ -71,12 +70,10 @@ def wire(
             "--from",
             metavar="WIRING.json",
             help="Re-wire from this wiring; - reads standard input.",
-            show_default=False,
         ),
     ] = None,
     moves: Annotated[
-        int | None,
-        typer.Option(min=0, help="With --from: most users to move.", show_default="all"),
+        int | None, typer.Option(min=0, help="With --from: most users to move.", show_default="all")
     ] = None,
     draw: Annotated[Path | None, drawing_option("wiring")] = None,
     output: Annotated[str | None, tables_option("WIRING")] = None,
