@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.reference.fidelity_loss import reference_loss
 from tests.strategies_fidelity import (
     fidelity_problems,
     problems_with_forests,
@@ -14,15 +13,13 @@ from tests.strategies_fidelity import (
     random_problem,
 )
 
-from distributary.arrays import FloatArray
-from distributary.fidelity import _load_kernels as loads
-from distributary.fidelity import _overload_kernels as kernels
 from distributary.fidelity.baselines import random_tree, source_tree
 from distributary.fidelity.exact import exact_tree
 from distributary.fidelity.forest import Forest, check
 from distributary.fidelity.loss import loss
-from distributary.fidelity.overload import _joining_orders, _repaired, repair, unservable
+from distributary.fidelity.overload import unservable
 from distributary.fidelity.problem import FidelityProblem
+from distributary.fidelity.search import relieved, repair
 
 TIGHT = (1.05, 2.0, 4.0, 8.0)
 
@@ -51,11 +48,6 @@ def tight_problem(seed: int, *, largest_load: float) -> FidelityProblem:
     return slowed(hopeless, largest_load / least) if least > 0.0 else problem
 
 
-def loads_by_equations(problem: FidelityProblem, forest: Forest) -> FloatArray:
-    found = reference_loss(problem, forest)
-    return np.array([found.loads[name] for name in problem.names])
-
-
 @settings(max_examples=150)
 @given(problems_with_forests(busy=TIGHT))
 def test_repair_never_makes_the_largest_load_worse(drawn: tuple[FidelityProblem, Forest]) -> None:
@@ -73,33 +65,11 @@ def test_repair_never_makes_the_largest_load_worse(drawn: tuple[FidelityProblem,
     assert np.array_equal(repair(problem, forest).parents, repaired.parents)
 
 
-@settings(max_examples=100)
-@given(problems_with_forests(busy=TIGHT), st.booleans())
-def test_the_loads_kept_while_moving_equal_the_equations(
-    drawn: tuple[FidelityProblem, Forest], hard: bool
-) -> None:
-    """After any number of moves, what was added up on the way is what the trees now make."""
-    problem, forest = drawn
-    nodes = loads.StreamNodes(
-        problem.rates, problem.filter_times, problem.send_times, problem.delays
-    )
-    inside = forest.parents > -2
-    states = [loads.trees_of(nodes, forest.parents)]
-    orders = _joining_orders(problem, forest.approach)
-    states += [kernels.grow(nodes, inside, order) for order in orders]
-    for trees in states:
-        kernels.relieve(nodes, trees, kernels.LIMIT, hard, 1_000)
-        moved = Forest(forest.approach, trees.parents)
-        check(problem, moved)
-        expected = loads_by_equations(problem, moved)
-        assert trees.load == pytest.approx(expected, rel=1e-9, abs=1e-12)
-
-
 @settings(max_examples=60)
 @given(fidelity_problems(servers_max=6, busy=TIGHT), st.integers(0, 2**32))
 def test_repair_succeeds_wherever_some_tree_does(problem: FidelityProblem, seed: int) -> None:
     """A few servers in one tree: no overload is left that the exact method avoids."""
-    if loss(problem, exact_tree(problem)).loads.max() < kernels.LIMIT:
+    if loss(problem, exact_tree(problem)).loads.max() < 1.0 - 1e-9:
         for forest in (
             source_tree(problem, "one-tree"),
             random_tree(problem, "one-tree", seed=seed),
@@ -107,7 +77,7 @@ def test_repair_succeeds_wherever_some_tree_does(problem: FidelityProblem, seed:
             assert loss(problem, repair(problem, forest)).overloaded == ()
 
 
-@pytest.mark.parametrize(("largest_load", "share"), [(0.8, 1.0), (0.9, 0.98), (0.999, 0.97)])
+@pytest.mark.parametrize(("largest_load", "share"), [(0.8, 1.0), (0.9, 1.0), (0.999, 0.95)])
 def test_moves_alone_nearly_always_succeed(largest_load: float, share: float) -> None:
     """Also without looking at every tree, and with next to nothing to spare."""
     succeeded = []
@@ -115,7 +85,7 @@ def test_moves_alone_nearly_always_succeed(largest_load: float, share: float) ->
         problem = tight_problem(seed, largest_load=largest_load)
         forest = random_forest(problem, "one-tree", seed=seed)
         if loss(problem, forest).overloaded:
-            moved = _repaired(problem, forest, enumerated=0)
+            moved = relieved(problem, forest)
             succeeded.append(loss(problem, moved).overloaded == ())
     assert len(succeeded) > 60
     assert np.mean(succeeded) >= share

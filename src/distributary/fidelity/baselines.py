@@ -53,23 +53,11 @@ def dita_tree(problem: FidelityProblem, approach: str, *, fanout: int | None = N
     still has room. In one tree for several objects, the rates of all objects together make
     the order. Time is about proportional to the square of the number of servers.
 
-    Parameters
-    ----------
-    problem
-        The problem.
-    approach
-        "one-tree" or "tree-each".
-    fanout
-        How many children a node may have in a tree, the same for all nodes and trees. When
-        it is not given, the one with the least average loss is searched for, as the paper
-        does; when all of them overload some node, the one with the smallest largest load.
-        Up to about five hundred limits are all tried; beyond that the search looks at a
-        geometric row of them and closes in on the best.
-
-    Raises
-    ------
-    BadInput
-        When `fanout` is less than 1.
+    `fanout` is how many children a node may have in a tree, the same for all nodes and trees. When
+    it is not given, the one with the least average loss is searched for, as the paper does; when
+    all of them overload some node, the one with the smallest largest load. Up to about five hundred
+    limits are all tried; beyond that the search looks at a geometric row of them and closes in on
+    the best. Raises `BadInput` when it is less than 1.
     """
     if fanout is not None and fanout < 1:
         raise BadInput("fanout", f"{quoted(fanout)} is less than 1")

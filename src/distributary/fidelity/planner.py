@@ -14,9 +14,8 @@ from distributary.fidelity.forest import APPROACHES, Forest, check
 from distributary.fidelity.greedy import grown_state
 from distributary.fidelity.loss import Loss, loss
 from distributary.fidelity.model import forest_of, servers_of, state_of
-from distributary.fidelity.overload import repair
 from distributary.fidelity.problem import FidelityProblem
-from distributary.fidelity.search import Observer, search
+from distributary.fidelity.search import Observer, relieved, repair, search
 from distributary.methods import FIDELITY, run_method
 
 __all__ = ["METHODS", "StreamTrees", "adapt", "build_trees"]
@@ -32,18 +31,8 @@ _BATCH_SERVERS = 2_000
 class StreamTrees:
     """Finished trees and what they lose.
 
-    Attributes
-    ----------
-    method
-        The method that built them.
-    forest
-        The trees.
-    loss
-        Their loss of fidelity.
-    seconds
-        From the parsed problem to the finished trees.
-    evaluations
-        How many moves or places were weighed; None for methods that weigh none.
+    `seconds` are from the parsed problem to the finished trees, `evaluations` how many moves or
+    places were weighed, None for methods that weigh none.
     """
 
     method: str
@@ -133,7 +122,7 @@ def build_trees(
 def grown_trees(problem: FidelityProblem, approach: str) -> tuple[Forest, int]:
     """Return the trees of the method "greedy", and how many places were weighed."""
     state, evaluations = grown_state(problem, approach)
-    return _kept_up(problem, forest_of(state, approach)), evaluations
+    return repair(problem, forest_of(state, approach)), evaluations
 
 
 def annealed_trees(
@@ -177,7 +166,7 @@ def best_trees(
     forest, evaluations = search(
         problem, approach, seed=seed, time_limit=time_limit, observe=observe
     )
-    return _kept_up(problem, forest), evaluations
+    return relieved(problem, forest), evaluations
 
 
 def _sound_start(
@@ -188,11 +177,6 @@ def _sound_start(
     A tree that is overloaded costs infinitely much whatever one does to a part of it.
     """
     return repair(problem, start or random_tree(problem, approach, seed=seed))
-
-
-def _kept_up(problem: FidelityProblem, forest: Forest) -> Forest:
-    """Return the forest, repaired if some node in it cannot keep up."""
-    return repair(problem, forest) if loss(problem, forest).overloaded else forest
 
 
 def adapt(

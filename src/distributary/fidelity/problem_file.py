@@ -53,14 +53,8 @@ _ADAPTATION_KEYS = frozenset({"collect_time", "collect_period", "decide_time", "
 class ProblemFile:
     """A problem, and what the file says beyond it.
 
-    Attributes
-    ----------
-    problem
-        The problem, its nodes and objects in an order that does not depend on the file.
-    node_order
-        The nodes in the order of the file, which trees for it keep.
-    warnings
-        One sentence for each thing in the file that is ignored.
+    The order of the problem does not depend on the file; trees keep `node_order`, which is that of
+    the file. Each thing in it that is ignored has a sentence in `warnings`.
     """
 
     problem: FidelityProblem

@@ -22,16 +22,17 @@ from distributary.fidelity._state_kernels import (
     WEIGHT,
     TreeState,
 )
+from distributary.fidelity.baselines import source_tree
 from distributary.fidelity.exact import exact_tree
 from distributary.fidelity.forest import Forest
 from distributary.fidelity.greedy import grown_state
 from distributary.fidelity.loss import loss
 from distributary.fidelity.model import forest_of, servers_of, state_of
-from distributary.fidelity.overload import repair
+from distributary.fidelity.overload import unservable
 from distributary.fidelity.problem import FidelityProblem
 from distributary.xorshift import seed_state
 
-__all__ = ["Observer", "near_nodes", "search"]
+__all__ = ["Observer", "near_nodes", "relieved", "repair", "search"]
 
 Observer = Callable[[str, int, int], None]
 
@@ -45,6 +46,13 @@ _COLD = 0.05
 # take minutes.
 _COOLING_MIN, _COOLING_MAX = 40_000, 20_000_000
 _DESCENT_PER_SERVER = 80
+# Overload is lowered until no node is busier than this. At a load of 0.99 trees would be valid,
+# and messages would wait a hundred times as long as they take.
+_BUSY = 0.8
+# Sweeps that lower the cost by less than this share do not go on.
+_SWEEP_GAIN_MIN = 1e-9
+# A node is overloaded from this load; the rest is room for rounding.
+_LIMIT = 1.0 - 1e-9
 # Beyond so many nodes it takes longer to find those near each server than to make the moves,
 # and they are found at every so many temperatures only.
 _MANY_NODES, _NEAR_EVERY_MANY = 2_000, 8
@@ -110,7 +118,7 @@ def search(
     if len(servers) < 2:
         return forest_of(state, approach), evaluations
     if state.nodes[:, LOAD].max() >= 1.0:
-        kept_up = repair(problem, forest_of(state, approach))
+        kept_up = relieved(problem, forest_of(state, approach))
         state = state_of(problem, approach, kept_up.parents)
     best = forest_of(state, approach).parents
     best_cost = state.total.copy()
@@ -138,6 +146,61 @@ def search(
     near = near_nodes(problem, state, approach, count=cooling.near)
     evaluations += descend(state, start, servers, near, _DESCENT_PER_SERVER * len(servers))
     return forest_of(state, approach), evaluations
+
+
+def repair(problem: FidelityProblem, forest: Forest) -> Forest:
+    """Return a forest without overload, if one is found, that starts from the given one.
+
+    It is `relieved`; where that is not enough, and nothing is known that rules it out, the whole
+    search looks for another. The largest load never gets worse. A forest without overload is
+    returned as it is, and the same forest always gives the same result. Up to eight servers in
+    one tree it finds a forest without overload if there is one.
+    """
+    found = relieved(problem, forest)
+    if _largest_load(problem, found) < 1.0 or unservable(problem, forest.approach):
+        return found
+    searched, _ = search(problem, forest.approach)
+    return min(found, searched, key=lambda each: _largest_load(problem, each))
+
+
+def relieved(problem: FidelityProblem, forest: Forest) -> Forest:
+    """Return the forest after a descent out of overload, or another that comes out of it.
+
+    To a move overload is dear but not infinite (see `_state_kernels`), so that sweeps of moves
+    lower it like any other cost. The descent starts from the forest, and where some node stays
+    overloaded again from other ones; it ends when nobody is even busy.
+    """
+    best, least = forest, _largest_load(problem, forest)
+    if least < 1.0:
+        return forest
+    # What cannot be had need not be looked for: where every forest overloads a node, the
+    # least that its load can be is enough.
+    bound = max((reason.load for reason in unservable(problem, forest.approach)), default=0.0)
+    start, servers = servers_of(problem, forest.approach)
+    for begin in ("given", "greedy", "source"):
+        if begin == "greedy":
+            state, _ = grown_state(problem, forest.approach)
+        else:
+            given = forest if begin == "given" else source_tree(problem, forest.approach)
+            state = state_of(problem, forest.approach, given.parents)
+        before = np.inf
+        while state.nodes[:, LOAD].max() >= _BUSY and state.total[0] < before * (
+            1.0 - _SWEEP_GAIN_MIN
+        ):
+            before = float(state.total[0])
+            near = near_nodes(problem, state, forest.approach, count=_THOROUGH.near)
+            descend(state, start, servers, near, len(servers))
+        found = forest_of(state, forest.approach)
+        load = _largest_load(problem, found)
+        if load < least:
+            best, least = found, load
+        if least < max(_LIMIT, bound * (2.0 - _LIMIT)):
+            break
+    return best
+
+
+def _largest_load(problem: FidelityProblem, forest: Forest) -> float:
+    return float(loss(problem, forest).loads.max())
 
 
 def near_nodes(
