@@ -42,10 +42,7 @@ _MARGIN = 16.0
 class CardLayout:
     """Where cards stand, in columns from left to right; and cards in their places.
 
-    Attributes
-    ----------
-    lefts, middles
-        The left edge and the vertical middle of each card, shape (nodes,).
+    `lefts` and `middles` are the left edge and the vertical middle of each card, shape (nodes,).
     """
 
     def __init__(

@@ -44,16 +44,9 @@ def subtree_leaves(parents: IntArray) -> IntArray:
 def subtree_spans(parents: IntArray, needs: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Give every node a stretch of one line, its children's stretches inside its own.
 
-    Parameters
-    ----------
-    needs
-        The least length of each node's own stretch, shape (nodes,).
-
-    Returns
-    -------
-    centres, lengths
-        Of each node's stretch, both of shape (nodes,). The root's begins at 0; those
-        of siblings do not overlap and follow the order of their indices.
+    `needs` is the least length of each node's own stretch. Returns the centres and the lengths, all
+    of shape (nodes,). The root's begins at 0; those of siblings do not overlap and follow the order
+    of their indices.
     """
     upward = parents.tolist()
     count = len(upward)
@@ -81,17 +74,9 @@ def layered_layout(
 ) -> tuple[FloatArray, FloatArray]:
     """Lay a tree out from left to right, one column per depth.
 
-    Parameters
-    ----------
-    widths, heights
-        The box of each node, margins included, shape (nodes,).
-    link_widths
-        How much room each node's incoming link needs before its column, shape (nodes,).
-
-    Returns
-    -------
-    lefts, middles
-        The left edge and the vertical middle of each node's box, shape (nodes,).
+    `widths` and `heights` are those of the box of each node, margins included, and `link_widths`
+    the room that its incoming link needs before its column. Returns the left edge and the
+    vertical middle of each box. All have the shape (nodes,).
     """
     depths = node_depths(parents)
     columns = int(depths.max()) + 1
@@ -115,16 +100,9 @@ def radial_layout(
     leaves close to the root need the widest angles, and equal steps would pay for
     them with paper at the rim.
 
-    Parameters
-    ----------
-    diameters
-        The room that each node needs on its ring, shape (nodes,).
-
-    Returns
-    -------
-    radii, angles, arcs
-        Polar coordinates of each node around the root, angles in radians within one
-        turn, and the angle that each node's subtree has to itself, shape (nodes,).
+    `diameters` is the room that each node needs on its ring. Returns the radius and the angle of
+    each node around the root, in radians within one turn, and the angle that its subtree has to
+    itself.
     """
     depths = node_depths(parents)
     rings = _rings(parents, depths, diameters, ring_gap)

@@ -66,12 +66,8 @@ class Picture:
     def write(self, path: Path | str, *, option: str, stem: str) -> None:
         """Write the picture to a file, as its suffix says, whole or not at all.
 
-        Parameters
-        ----------
-        option
-            What the caller calls `path`, for the error message.
-        stem
-            What such a file may be named, for the error message.
+        `option` is what the caller calls `path`, and `stem` what such a file may be named: both
+        are for the error message.
         """
         suffix = Path(path).suffix.lower()
         if suffix not in (".svg", ".html"):
@@ -94,12 +90,7 @@ def titled_svg(
 ) -> str:
     """Return an SVG element: a title and a line below it, then what is inside.
 
-    Parameters
-    ----------
-    inside
-        Elements, which leave room for the title.
-    scale
-        By how much the title is larger than usual.
+    What is inside leaves room for the title, which is larger than usual by `scale`.
     """
     words = element(
         "text", text(title), class_="title", y=_TITLE_SIZE, font_size=_TITLE_SIZE
@@ -131,10 +122,7 @@ def svg_file(svg: str) -> str:
 def write_picture(content: str, path: Path | str, *, option: str) -> None:
     """Write a finished picture to a file, whole or not at all.
 
-    Parameters
-    ----------
-    option
-        What the caller calls `path`, for the error message.
+    `option` is what the caller calls `path`, for the error message.
     """
     with replacing(path, option) as draft:
         draft.write_text(content, encoding="utf-8", newline="\n")

@@ -17,9 +17,11 @@ from distributary.drawing.cards import CARDS_MAX, CardLayout
 from distributary.drawing.drawn import DrawnTree
 from distributary.drawing.layout import radial_layout, subtree_leaves
 from distributary.drawing.palette import colours
+from distributary.drawing.picture import Picture
+from distributary.drawing.scene import NOT_MADE, TreeScene
 from distributary.drawing.svg import element, named, number, shortened, text, text_width
 
-__all__ = ["BANDS_MAX", "SHADES", "ShadedTree", "draw_shaded"]
+__all__ = ["BANDS_MAX", "ShadedTree", "draw_shaded", "shaded_picture"]
 
 # From cool to hot, out of the colours that stay apart for colour-blind eyes.
 SHADES = tuple(colours(8)[k] for k in (0, 4, 1, 5, 7, 6))
@@ -82,6 +84,37 @@ class ShadedTree:
     def told(self, v: int) -> str:
         """Return the name of a node and its figures on one line."""
         return " · ".join((self.nodes[v], *self.details[v]))
+
+
+def shaded_picture(tree: ShadedTree) -> Picture:
+    """Draw a tree in which every node has a measure; its bands are what the legend explains."""
+    return Picture(_scene(tree), draw_shaded(tree))
+
+
+def _scene(tree: ShadedTree) -> TreeScene:
+    count, bands = len(tree.nodes), len(tree.bands)
+    carried = np.zeros((count, bands), dtype=np.bool_)
+    carried[np.arange(1, count), tree.band[1:]] = True
+    nothing = np.zeros((count, bands), dtype=np.bool_)
+    return TreeScene(
+        title=tree.title,
+        subtitle=tree.subtitle,
+        nodes=tree.nodes,
+        parents=tree.parents,
+        kind_noun=tree.noun,
+        kinds=tree.bands,
+        carried=carried,
+        made_from=np.full((count, bands), NOT_MADE, dtype=np.int64),
+        wanted=nothing,
+        # Bands that no node is in are part of the scale all the same.
+        held=np.ones(bands, dtype=np.bool_),
+        link_costs=np.zeros(count),
+        node_costs=np.zeros(count),
+        legend_columns=("nodes",),
+        legend_cells=tuple((f"{int(uses):,}",) for uses in carried.sum(axis=0)),
+        details=tree.details,
+        palette=SHADES[:bands],
+    )
 
 
 def draw_shaded(tree: ShadedTree) -> DrawnTree:

@@ -101,12 +101,8 @@ def named(
     A picture of a thousand nodes cannot name them all. Beside the markup comes how far to the
     right it reaches.
 
-    Parameters
-    ----------
-    places
-        Each name with where it begins and its middle height, the most important first.
-    apart
-        How far lines must be apart, in font sizes.
+    Each place is a name, where it begins and its middle height, the most important first; lines are
+    so many font sizes apart.
     """
     taken: list[tuple[float, float, float]] = []
     drawn: list[str] = []

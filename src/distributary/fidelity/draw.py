@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
-from distributary.drawing.shaded import ShadedTree
-from distributary.drawing.shaded_picture import shaded_picture
+from distributary.drawing.shaded import ShadedTree, shaded_picture
 from distributary.errors import quoted
 from distributary.fidelity._cost_kernels import top_down_order
 from distributary.fidelity.problem import FidelityProblem

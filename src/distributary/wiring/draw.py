@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
-from distributary.drawing.plane import Plane
-from distributary.drawing.plane_picture import plane_picture
+from distributary.drawing.plane import Plane, plane_picture
 from distributary.errors import counted
 from distributary.wiring.flows import flows
 from distributary.wiring.layout import clear_of_brokers, positions_from_prices

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from distributary.drawing.cards import CARDS_MAX
-from distributary.drawing.shaded import BANDS_MAX
-from distributary.drawing.shaded_picture import shaded_picture
+from distributary.drawing.shaded import BANDS_MAX, shaded_picture
 from distributary.errors import BadInput
 from distributary.fidelity.baselines import random_tree
 from distributary.fidelity.draw import draw_trees, shaded_tree

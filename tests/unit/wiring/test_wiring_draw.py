@@ -12,8 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from distributary.drawing.plane import COLOURED_HUBS_MAX, draw_plane
-from distributary.drawing.plane_picture import plane_picture
+from distributary.drawing.plane import COLOURED_HUBS_MAX, draw_plane, plane_picture
 from distributary.errors import BadInput
 from distributary.wiring.cost import cost
 from distributary.wiring.draw import USERS_DRAWN_MAX, draw_wiring, wiring_plane
