@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import typer
 
-from distributary.cli.up import State
+from distributary.cli.gateway_options import State, Url
 from distributary.errors import BadInput, quoted
 
 __all__ = ["app", "tenants"]
@@ -43,13 +43,6 @@ tenants = typer.Typer(
     short_help="Erase a tenant.",
 )
 
-Url = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help="The gateway; DISTRIBUTARY_URL, or that of the overlay here, unless given.",
-    ),
-]
 Tenant = Annotated[
     str | None, typer.Option(metavar="T", help="Whose token it is; the caller's unless given.")
 ]
