@@ -14,7 +14,7 @@ from pathlib import Path
 
 from distributary.errors import BadInput, quoted
 
-__all__ = ["file_bytes", "naming", "replacing", "writing"]
+__all__ = ["drafted", "file_bytes", "naming", "replacing", "writing"]
 
 
 @contextmanager
@@ -59,33 +59,33 @@ def file_bytes(path: Path | str, *, bytes_max: int) -> bytes:
 
 
 @contextmanager
-def replacing(path: Path | str, place: str) -> Iterator[Path]:
+def drafted(path: Path | str) -> Iterator[Path]:
     """Yield where to write what shall stand at `path`: a draft, moved there when it is complete.
 
     Whoever reads `path` sees what was there before or what is there now, never half of it.
-    A pipe or a device is written to as it is: there is nothing to replace.
-
-    Parameters
-    ----------
-    path
-        The file; through a symbolic link, what it points to is replaced, not the link.
-    place
-        The option or argument that named it, for the `BadInput` when it cannot be written.
+    Through a symbolic link, what it points to is replaced, not the link. A pipe or a device is
+    written to as it is: there is nothing to replace.
     """
-    with writing(path, place):
-        try:
-            target = Path(path).resolve()
-        except ValueError as error:
-            raise OSError(str(error)) from None  # A name that no file can have.
-        replaced = target.is_file() or not target.exists()
-        draft = target.with_name(f".{target.name}.{os.getpid()}.tmp") if replaced else target
-        try:
-            yield draft
-            if replaced:
-                draft.replace(target)
-        finally:
-            if replaced:
-                draft.unlink(missing_ok=True)
+    try:
+        target = Path(path).resolve()
+    except ValueError as error:
+        raise OSError(str(error)) from None  # A name that no file can have.
+    replaced = target.is_file() or not target.exists()
+    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp") if replaced else target
+    try:
+        yield draft
+        if replaced:
+            draft.replace(target)
+    finally:
+        if replaced:
+            draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing(path: Path | str, place: str) -> Iterator[Path]:
+    """Do as `drafted`; if it cannot be written, raise `BadInput` about the option `place`."""
+    with writing(path, place), drafted(path) as draft:
+        yield draft
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from distributary.content.fields import Record
 from distributary.content.number_rows import first_fault, in_range, number_rows
 from distributary.errors import BadInput, quoted
 from distributary.fidelity.problem import FidelityProblem
-from distributary.files import naming
+from distributary.files import drafted, naming
 from distributary.topology.delay_matrix import HOSTS_MAX, load_array
 
 __all__ = ["DELAYS_INSIDE_MAX", "DELAYS_READABLE_MAX", "delays_from", "write_delays"]
@@ -79,11 +78,5 @@ def write_delays(problem: FidelityProblem, path: Path) -> None:
 
     The name of `path` is what `problem_document` is told.
     """
-    target = path.resolve()
-    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with draft.open("wb") as file:
-            np.save(file, problem.delays, allow_pickle=False)
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+    with drafted(path) as draft, draft.open("wb") as file:
+        np.save(file, problem.delays, allow_pickle=False)

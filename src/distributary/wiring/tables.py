@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distributary.errors import BadInput, quoted
+from distributary.files import drafted
 from distributary.wiring.columns import ParquetColumn, arrow
 
 if TYPE_CHECKING:
@@ -34,16 +35,8 @@ _GROUP_BYTES_MAX = 256 * 2**20
 class ParquetTable:
     """The files of one table.
 
-    Attributes
-    ----------
-    name
-        What it is called.
-    files
-        Its files, in the order of their names; the rows follow one another.
-    row_count
-        How many rows they have together.
-    columns
-        The names of the columns that all files have.
+    Files are in the order of their names, and the rows follow one another; columns are those that
+    all files have.
     """
 
     name: str
@@ -191,12 +184,10 @@ def write_columns(path: Path, columns: dict[str, Any]) -> None:
         return [column(values[first : first + rows]) for values in columns.values()]
 
     schema = pa.schema([(name, array.type) for name, array in zip(columns, block(0), strict=True)])
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        # Prices hardly repeat: a dictionary of them would be as large as they are.
-        with pa.parquet.ParquetWriter(draft, schema, use_dictionary=False) as writer:
-            for first in range(0, count, rows):
-                writer.write_batch(pa.record_batch(block(first), schema=schema))
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    # Prices hardly repeat: a dictionary of them would be as large as they are.
+    with (
+        drafted(path) as draft,
+        pa.parquet.ParquetWriter(draft, schema, use_dictionary=False) as writer,
+    ):
+        for first in range(0, count, rows):
+            writer.write_batch(pa.record_batch(block(first), schema=schema))
