@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -69,18 +69,18 @@ def wiring(
     from distributary.wiring.problem_file import fits_document, problem_document
 
     broker_count = max(1, users // 100) if brokers is None else brokers
-    factor = None if unlimited else capacity_factor
+    arguments: dict[str, Any] = {
+        "seed": seed,
+        "users": users,
+        "brokers": broker_count,
+        "channels": channels,
+        "dimensions": dimensions,
+        "core_ratio": core_ratio,
+        "interests": interests,
+        "capacity_factor": None if unlimited else capacity_factor,
+    }
     try:
-        check_arguments(
-            seed=seed,
-            users=users,
-            brokers=broker_count,
-            channels=channels,
-            dimensions=dimensions,
-            core_ratio=core_ratio,
-            interests=interests,
-            capacity_factor=factor,
-        )
+        check_arguments(**arguments)
     except BadInput as error:
         option = f"--{error.place.replace('_', '-')}"
         raise BadInput(option, error.problem, hint=error.hint) from None
@@ -92,18 +92,8 @@ def wiring(
             f"{counted(cells, 'channel')} is too large for JSON",
             hint="write Parquet tables into a directory with -o DIR/",
         )
-    problem = generate_problem(
-        seed=seed,
-        users=users,
-        brokers=brokers,
-        channels=channels,
-        dimensions=dimensions,
-        core_ratio=core_ratio,
-        interests=interests,
-        capacity_factor=factor,
-        layout=layout,
-    )
-    positions = generate_positions(seed=seed, users=users, brokers=brokers, layout=layout)
+    problem = generate_problem(**arguments, layout=layout)
+    positions = generate_positions(seed=seed, users=users, brokers=broker_count, layout=layout)
     if folder is not None:
         from distributary.wiring.problem_writer import write_problem_tables
 
