@@ -89,12 +89,7 @@ def check_amounts(
 
     It is read-only afterwards.
 
-    Parameters
-    ----------
-    argument, array, shape
-        As of `check_array`.
-    place, unlimited
-        As of `check_range`.
+    Parameters are those of `check_array` and `check_range`.
     """
     check_array(argument, array, shape, np.float64)
     check_range(argument, array, place, unlimited=unlimited)
@@ -109,14 +104,8 @@ def check_range(
 ) -> None:
     """Raise `BadInput` unless all numbers are from 0 to AMOUNT_MAX.
 
-    Parameters
-    ----------
-    argument, array
-        What the array is called, and the array.
-    place
-        What the message calls the entry with these indices; by default `argument[i][j]`.
-    unlimited
-        Whether infinity is allowed as well.
+    `place` is what the message calls the entry with these indices, by default `argument[i][j]`;
+    with `unlimited`, infinity is allowed as well.
     """
     # As integers, the numbers from 0 to AMOUNT_MAX come before all others: larger ones, NaN,
     # and whatever has a sign. Nearly always this is all there is to look at.

@@ -58,14 +58,7 @@ def quoted(name: object) -> str:
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """Return how many there are of something, as words: "1 user", "2,000 users".
 
-    Parameters
-    ----------
-    count
-        How many.
-    noun
-        What, in the singular.
-    plural
-        What, in the plural; with an s unless given.
+    The plural has an s unless given.
     """
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
@@ -77,14 +70,8 @@ class DistributaryError(Exception):
 class BadInput(DistributaryError, ValueError):
     """Something handed to us breaks the rules.
 
-    Attributes
-    ----------
-    place
-        The offending field, node, file or option.
-    problem
-        What is wrong with it.
-    hint
-        What to do about it, if there is something to do.
+    `place` is the offending field, node, file or option; `hint` is what to do about it, if there is
+    something to do.
     """
 
     def __init__(self, place: str, problem: str, *, hint: str | None = None) -> None:
@@ -105,10 +92,7 @@ class WrongType(BadInput, TypeError):
 class TooLarge(DistributaryError):
     """A method would need more time or memory than it is allowed.
 
-    Attributes
-    ----------
-    seconds, memory_bytes
-        The estimate for this instance.
+    It carries the estimate for this instance.
     """
 
     def __init__(self, message: str, *, seconds: float, memory_bytes: float) -> None:
@@ -118,13 +102,7 @@ class TooLarge(DistributaryError):
 
 
 class InvalidPlan(DistributaryError):
-    """A plan uses something where it is not available.
-
-    Attributes
-    ----------
-    node
-        The node at which the plan fails.
-    """
+    """A plan uses something where it is not available."""
 
     def __init__(self, node: str, problem: str) -> None:
         self.node = node
@@ -134,10 +112,7 @@ class InvalidPlan(DistributaryError):
 class InfeasiblePlan(DistributaryError):
     """No plan meets the capacities, or none was found.
 
-    Attributes
-    ----------
-    shortfall
-        How much capacity is missing, in the unit of the capacities.
+    `shortfall` is how much capacity is missing, in the unit of the capacities.
     """
 
     def __init__(self, message: str, *, shortfall: float) -> None:
@@ -148,10 +123,7 @@ class InfeasiblePlan(DistributaryError):
 class MissingPackage(DistributaryError):
     """Something optional was asked for that is not installed.
 
-    Attributes
-    ----------
-    package, extra
-        The package that is missing, and the extra of distributary that brings it.
+    `extra` is the extra of distributary that brings it.
     """
 
     def __init__(self, package: str, *, extra: str, purpose: str) -> None:
@@ -164,13 +136,7 @@ class MissingPackage(DistributaryError):
 
 
 class PipelineFailed(DistributaryError):
-    """A step of the pipeline failed on Spark, through no fault of the data that we know of.
-
-    Attributes
-    ----------
-    step, dataset
-        What was being done, and with what.
-    """
+    """A step of the pipeline failed on Spark, through no fault of the data that we know of."""
 
     def __init__(self, step: str, dataset: str, reason: str) -> None:
         self.step = step
@@ -181,10 +147,7 @@ class PipelineFailed(DistributaryError):
 class TableBusy(DistributaryError):
     """Another job is writing the table that this one wants to write.
 
-    Attributes
-    ----------
-    table, process
-        Where it is, and the number of the other job's process as it says.
+    `process` is the number of the other job's process, as it says.
     """
 
     def __init__(self, table: str, process: str) -> None:
@@ -199,10 +162,7 @@ class TableBusy(DistributaryError):
 class JournalDamaged(DistributaryError):
     """A record in the journal of a broker cannot be read.
 
-    Attributes
-    ----------
-    broker, key
-        Whose journal, and under which key it stands; "" when it is the journal as a whole.
+    The key is "" when it is the journal as a whole.
     """
 
     def __init__(self, broker: str, key: str, problem: str) -> None:
@@ -224,13 +184,7 @@ class LocalMisuse(ProtocolError):
 
 
 class PeerMisbehaved(ProtocolError):
-    """The other side sent something that no broker or client sends.
-
-    Attributes
-    ----------
-    problem
-        What is wrong with it.
-    """
+    """The other side sent something that no broker or client sends."""
 
     def __init__(self, problem: str) -> None:
         self.problem = problem

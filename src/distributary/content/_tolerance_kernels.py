@@ -109,25 +109,11 @@ def forwarded(
 ) -> BoolArray:
     """Return which versions of one object a parent forwards to each of its children.
 
-    Parameters
-    ----------
-    values
-        The value of each version the parent gets, NaN where it is no number, shape (N,).
-    codes, starts
-        The texts of the versions as code points: version `n` has
-        `codes[starts[n]:starts[n + 1]]`, shape (N + 1,) for `starts`. A text that begins
-        with -1 stands for a value that is not text.
-    changes, times_ns
-        Change numbers and source times, shape (N,).
-    thresholds
-        One row per child, shape (M, COLUMNS); see the constants above.
-    characters_max
-        Longer texts are infinitely far apart.
-
-    Returns
-    -------
-    forwarded
-        Shape (M, N). The first version is always forwarded.
+    `values`, `changes` and `times_ns` (N,) are what the parent gets, NaN where a value is no
+    number, and `thresholds` (M, COLUMNS) a row per child. Version `n` has the text
+    `codes[starts[n]:starts[n + 1]]` as code points; one that begins with -1 stands for a value
+    that is not text. Texts longer than `characters_max` are infinitely far apart. The result is
+    (M, N), and the first version is always forwarded.
     """
     children, versions = thresholds.shape[0], values.shape[0]
     sent = np.zeros((children, versions), dtype=np.bool_)
@@ -178,19 +164,9 @@ def forwarded_counts(
     Takes no memory for each version, and goes on where it stopped: a history may come in
     pieces.
 
-    Parameters
-    ----------
-    values, changes, times_ns
-        As in `forwarded`, shape (N,).
-    portions
-        The column of `counts` that each version counts in, shape (N,).
-    thresholds
-        As in `forwarded`, shape (M, COLUMNS).
-    begun, last_values, last_changes, last_times_ns
-        Whether each child was sent anything before, and what it was sent last, shape (M,);
-        changed in place.
-    counts
-        Shape (M, P); added to in place.
+    Arrays are those of `forwarded`. `portions` (N,) is the column of `counts` (M, P) that each
+    version counts in. `begun` (M,) says whether a child was sent anything before, the next three
+    what it was sent last; these and `counts` are changed in place.
     """
     for m in range(thresholds.shape[0]):
         asked = thresholds[m]

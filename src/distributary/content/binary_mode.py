@@ -35,10 +35,7 @@ def parse_binary(
     All attributes are strings here, as headers carry no types. Headers that are neither
     `ce-...` nor `content-type` are not looked at.
 
-    Raises
-    ------
-    BadInput
-        Naming the attribute that breaks the rules.
+    Raises `BadInput` naming the attribute that breaks the rules.
     """
     if len(body) > bytes_max:
         raise BadInput("data", f"is larger than {bytes_max:,} bytes")

@@ -41,10 +41,7 @@ _DIMENSIONS_MAX = 12  # 2 ** 12 cells: a dimension has two bins at least.
 class ContentSpace:
     """The product of some dimensions; its elements are the cells, numbered row by row.
 
-    Attributes
-    ----------
-    dimensions
-        In order; the last one varies fastest in the number of a cell.
+    The last dimension varies fastest in the number of a cell.
     """
 
     dimensions: tuple[Dimension, ...]

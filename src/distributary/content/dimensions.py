@@ -44,12 +44,7 @@ class NumberBins:
     Bin 0 is for absent, bin `i` for `edges[i - 2] <= x < edges[i - 1]`; the first and the
     last bin reach to infinity. What is not a number is absent.
 
-    Attributes
-    ----------
-    name
-        An attribute, or a JSON Pointer into the data.
-    edges
-        Where one bin ends and the next begins, increasing.
+    The name is that of an attribute, or a JSON Pointer into the data.
     """
 
     name: str
@@ -82,12 +77,7 @@ class TextBuckets:
     Bin 0 is for absent, and one more than `bucket_of` says for all others. Attributes that
     are integers or booleans count by their canonical text; in data only texts count.
 
-    Attributes
-    ----------
-    name
-        An attribute, or a JSON Pointer into the data.
-    buckets
-        How many buckets the hashes are spread over.
+    The name is that of an attribute, or a JSON Pointer into the data.
     """
 
     name: str
@@ -118,12 +108,7 @@ class TextValues:
     Bin 0 is for absent, bin `i` for `values[i - 1]`, and the last for every other text. What
     counts as a text is the same as in `TextBuckets`.
 
-    Attributes
-    ----------
-    name
-        An attribute, or a JSON Pointer into the data.
-    values
-        The texts that have a bin of their own; none comes twice.
+    The name is that of an attribute, or a JSON Pointer into the data.
     """
 
     name: str

@@ -98,12 +98,7 @@ class Divergence(Protocol):
     ) -> bool:
         """Whether a parent that holds `version` must send it to a child.
 
-        Parameters
-        ----------
-        version, last_sent
-            What the parent has now, and what it sent to this child last.
-        child, parent
-            The effective amounts of the two; the parent's is 0 at the source.
+        `child` and `parent` are the effective amounts of the two; the parent's is 0 at the source.
         """
 
 

@@ -72,14 +72,8 @@ def choices(
     picture that does not state its width, for a device that states its screen, comes after
     those that do; the same holds for bit rate and bandwidth.
 
-    Parameters
-    ----------
-    profile
-        The device's; None takes the original and nothing else.
-    graph
-        What can be made. Names that are not media types match no entry.
-    held_format
-        The publication's format.
+    Without a profile it is the original and nothing else. Names of the graph that are not media
+    types match no entry.
     """
     held = format_index(graph, held_format)
     if profile is None:

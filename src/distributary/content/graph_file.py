@@ -25,14 +25,8 @@ def graph_from(
 ) -> AdaptationGraph:
     """Return the adaptation graph in the fields `formats` and `conversions`.
 
-    Parameters
-    ----------
-    document
-        The object that has the two fields.
-    amount
-        How the size of a format and the cost of a conversion are read.
-    visit
-        Called with every entry, to look at the fields that are not read here.
+    `amount` reads the size of a format and the cost of a conversion; `visit` is called with every
+    entry, to look at the fields that are not read here.
     """
     formats: list[tuple[str, float]] = []
     for entry in document.records("formats", count_max=FORMATS_MAX):

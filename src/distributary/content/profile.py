@@ -33,12 +33,8 @@ _BITRATE = re.compile(r"([0-9]{1,12})([kKmM]?)")
 class AcceptEntry:
     """One line of what a device accepts.
 
-    Attributes
-    ----------
-    media_type
-        A type, perhaps with wildcards; every parameter listed must agree.
-    weight
-        The q-value, from 0 (not acceptable) to 1.
+    The type may have wildcards, and every parameter listed must agree; the weight is the q-value,
+    from 0 (not acceptable) to 1.
     """
 
     media_type: MediaType

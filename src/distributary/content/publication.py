@@ -76,10 +76,7 @@ class Publication:
     def parse(cls, document: object) -> Publication:
         """Return the event in a document of the CloudEvents JSON format.
 
-        Raises
-        ------
-        BadInput
-            Naming the attribute that breaks the rules.
+        Raises `BadInput` naming the attribute that breaks the rules.
         """
         if not isinstance(document, Mapping):
             raise BadInput("event", "must be an object")
@@ -209,14 +206,7 @@ def delivered(publication: Publication, media_type: str, data: object) -> Public
     conversions lie between. `dataschema`, `dataref` and `datasize` are left out: they
     described the original.
 
-    Parameters
-    ----------
-    publication
-        The event as published, or as an earlier conversion made it.
-    media_type
-        The format of `data`.
-    data
-        Bytes, or a JSON value when `media_type` says JSON.
+    `data` are bytes, or a JSON value when `media_type` says JSON.
     """
     declared = MediaType.parse(media_type, place="datacontenttype")
     attributes = {

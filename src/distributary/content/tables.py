@@ -44,10 +44,7 @@ def one_of(default: Any, *choices: str) -> Any:
 def read_table(cls: type[_Table], value: object, place: str) -> _Table:
     """Return a table of a file, or raise `BadInput` naming the field.
 
-    Parameters
-    ----------
-    cls
-        The dataclass; every field has a default unless the file must give it.
+    Every field of the dataclass has a default unless the file must give it.
     """
     if not isinstance(value, Mapping):
         raise BadInput(place, f"must be a table, not {described(value)}")

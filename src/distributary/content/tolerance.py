@@ -94,10 +94,7 @@ def outside(
 class EffectiveTolerance:
     """What a broker must keep to for one value of one object: the least in its subtree.
 
-    Attributes
-    ----------
-    amounts
-        The smallest amount of each divergence that somebody below asks for, by name.
+    It is the smallest amount of each divergence that somebody below asks for, by name.
     """
 
     amounts: Mapping[str, float]

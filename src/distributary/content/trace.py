@@ -112,12 +112,7 @@ def forwarded(
     Takes time proportional to versions times children; texts take the product of their
     lengths where they are compared.
 
-    Parameters
-    ----------
-    trace
-        What the parent receives.
-    children, parent
-        Their effective tolerances, with the built-in divergences only; None for the source.
+    Effective tolerances have the built-in divergences only; the parent is None for the source.
     """
     return kernels.forwarded(
         trace.values,
@@ -153,12 +148,7 @@ def thresholds_of(
 class LastSent:
     """What each of some children was sent last; `forwarded_counts` keeps it up to date.
 
-    Attributes
-    ----------
-    begun
-        Whether anything was sent at all, shape (children,).
-    values, change_numbers, times_ns
-        The version, where something was.
+    `begun` says whether anything was, shape (children,), as of the others.
     """
 
     begun: BoolArray
@@ -196,19 +186,9 @@ def forwarded_counts(
     Children with the same thresholds and the same last version are served once. Memory
     does not grow with the trace, and a trace may come in pieces.
 
-    Parameters
-    ----------
-    trace
-        Versions whose values are never text, as `Trace.of_numbers` makes them.
-    thresholds
-        What children ask for, as `thresholds_of` gives it.
-    last
-        What they were sent last; changed in place.
-    portions
-        Which portion each version counts in, in [0, portion_count); all in the first
-        unless given.
-    portion_count
-        How many portions there are.
+    The values of the trace are never text. `thresholds` are those of `thresholds_of`, `last` is
+    what children were sent last, changed in place, and `portions` the portion that each version
+    counts in, in [0, portion_count); all in the first unless given.
     """
     if not len(thresholds):
         return np.zeros((0, portion_count), dtype=np.int64)

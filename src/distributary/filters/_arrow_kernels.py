@@ -50,17 +50,9 @@ def fill_texts(
 ) -> None:
     """Enter the texts of map entries into the events.
 
-    Parameters
-    ----------
-    entries
-        Event `e` has the entries from `entries[e]` to `entries[e + 1]`; `keys` begins at
-        `entries[0]`.
-    present
-        Whether the event has the map at all.
-    keys, offsets, valid
-        By entry: the number of its key, where its text begins, and if there is one.
-    shift
-        Added to offsets to get places in the events' data.
+    Event `e` has the entries from `entries[e]` to `entries[e + 1]`, if `present` says that it has
+    the map at all. By entry, from `entries[0]` on: `keys` are the numbers of keys, `offsets` where
+    texts begin, `shift` before their places in the events' data, and `valid` if there is one.
     """
     for event in range(present.shape[0]):
         if not present[event]:

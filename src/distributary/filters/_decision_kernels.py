@@ -43,12 +43,8 @@ DEAD = -1
 class Decisions(NamedTuple):
     """The decisions of all subscriptions, by slot.
 
-    Attributes
-    ----------
-    steps
-        Records of `decision.STEP`.
-    starts, counts, required
-        By slot: its first step, how many it has (or DEAD), and how many are clauses.
+    `steps` are records of `decision.STEP`; of each slot there is its first step, how many it has
+    (or DEAD), and how many are clauses.
     """
 
     steps: NDArray[np.void]

@@ -38,15 +38,8 @@ def choose_groups(
 ) -> int:
     """Choose for each slot the clause that fewest subscriptions share, and note its lookups.
 
-    Parameters
-    ----------
-    groups, slots
-        Filled with pairs: the group's list, and the slot that is to join it. There must be
-        room for as many as there are lookups, and one for each slot.
-
-    Returns
-    -------
-        How many pairs there are.
+    Fills `groups` and `slots` with pairs, the list of a group and the slot that is to join it, and
+    returns how many there are. There must be room for one for each lookup and for each slot.
     """
     count = 0
     for slot in range(first, end):

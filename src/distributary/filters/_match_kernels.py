@@ -25,12 +25,7 @@ _EVENT_BITS = 2**32 - 1
 class Structure(NamedTuple):
     """Everything that matching reads.
 
-    Attributes
-    ----------
-    decisions, texts, lookups, keys, pages
-        See their classes.
-    list_starts, list_counts, members
-        The slots of each list of a group; see `_group_kernels`.
+    Beside what has classes of its own: the slots of each list of a group, see `_group_kernels`.
     """
 
     decisions: Decisions

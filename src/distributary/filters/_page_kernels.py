@@ -171,13 +171,9 @@ def spread(
 ) -> None:
     """Write the buckets of the slots' required intervals, a column for each chosen key.
 
-    Parameters
-    ----------
-    columns
-        The column of each key, or -1.
-    lows, highs
-        By slot and column, FREE before. Several intervals on a key are intersected; when
-        they have nothing in common, low is above high.
+    `columns` has the column of each key, or -1. `lows` and `highs` are by slot and column, FREE
+    before. Several intervals on a key are intersected; when they have nothing in common, low is
+    above high.
     """
     for i in range(slots.shape[0]):
         start = decisions.starts[slots[i]]

@@ -58,19 +58,10 @@ def page_candidates(
     Page by page, so that its rows stay in the cache for all events. Everything is one
     function on purpose: a call with all these arrays costs more than reading a row.
 
-    Parameters
-    ----------
-    buckets
-        By event and key.
-    concerned
-        The events.
-    enough
-        How many candidates are enough to stop after the page that has them.
-
-    Returns
-    -------
-        The candidates, coded as in `decide` (the lowest bit is set in those that match for
-        certain), and the page to go on with; -1 when all is done.
+    `buckets` are by event and key, `concerned` the events, and `enough` how many candidates are
+    enough to stop after the page that has them. Returns the candidates, coded as in `decide` (the
+    lowest bit is set in those that match for certain), and the page to go on with, -1 when all is
+    done.
     """
     # Names without dots: a field that is looked up in the loop is looked up every time.
     bits = pages.bits

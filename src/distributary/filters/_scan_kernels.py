@@ -236,20 +236,9 @@ def scan(
 ) -> int:
     """Read the filters of rows.
 
-    Parameters
-    ----------
-    data, offsets
-        Row `i` is `data[offsets[i]:offsets[i + 1]]`.
-    entries
-        Filled with the entries of plain rows; there must be room for one in every 6 bytes.
-    counts, plain
-        Filled for each row: how many entries it has, and if it is plain.
-    entries_max
-        A row with more entries is not plain.
-
-    Returns
-    -------
-        How many entries there are.
+    Row `i` is `data[offsets[i]:offsets[i + 1]]`. `entries` gets the entries of plain rows (there
+    must be room for one in every 6 bytes), `counts` and `plain` how many entries each row has and
+    if it is plain: one with more than `entries_max` is not. Returns how many entries there are.
     """
     total = int(np.int64(0))  # A literal would be another signature of `_row`.
     for row in range(counts.shape[0]):

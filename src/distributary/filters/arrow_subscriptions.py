@@ -34,12 +34,8 @@ _ENTRY_BYTES_MIN = 6
 class Scanned(NamedTuple):
     """The decisions of the plain rows of a chunk.
 
-    Attributes
-    ----------
-    plain
-        By row of the chunk: whether its decision is among them.
-    steps, counts
-        The decisions of plain rows: all of their steps are clauses.
+    `plain` says by row of the chunk whether its decision is among `steps` and `counts`: all of
+    these steps are clauses.
     """
 
     plain: BoolArray

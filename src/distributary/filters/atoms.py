@@ -215,10 +215,7 @@ class Truth(_Question):
 class Member(_Question):
     """Among `items`, cast to the attribute's type, CESQL finds the attribute, or does not.
 
-    Attributes
-    ----------
-    expected
-        Whether it is found; a cast that fails is neither.
+    It is found or not as `expected`; a cast that fails is neither.
     """
 
     key: str
@@ -263,12 +260,7 @@ class Outcome(_Question):
     Whatever has no better form ends up here. It can be asked about a value where it reads
     one attribute; of several, all that is known is that it is the same as itself.
 
-    Attributes
-    ----------
-    key
-        The attribute, or a name that no key has when it reads several.
-    node, functions
-        The part, and what it can call.
+    The key is the attribute, or a name that no key has when it reads several.
     """
 
     key: str

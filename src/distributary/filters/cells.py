@@ -77,12 +77,7 @@ def cells(filters: Filter | Sequence[object], space: ContentSpace) -> IntArray:
 class CellLists(NamedTuple):
     """The cells of many subscriptions; those with the same cells share one list.
 
-    Attributes
-    ----------
-    list_of_row
-        The number of every row's list.
-    offsets, cells
-        List `i` is `cells[offsets[i]:offsets[i + 1]]`, in order.
+    Every row has the number of a list; list `i` is `cells[offsets[i]:offsets[i + 1]]`, in order.
     """
 
     list_of_row: IntArray
@@ -102,10 +97,7 @@ def cells_batch(subscriptions: pa.Table | pa.RecordBatch, space: ContentSpace) -
     The columns `subscription_id` and `filters` are read, the latter JSON as in
     `Filter.parse`. Needs pyarrow.
 
-    Raises
-    ------
-    BadInput
-        Naming the subscription and the place in its filters.
+    Raises `BadInput` naming the subscription and the place in its filters.
     """
     import pyarrow as pa
 

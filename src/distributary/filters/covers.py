@@ -62,14 +62,8 @@ class _GaveUp(Exception):
 class _Line:
     """One line of search: what is known by key, and what is still to be brought in.
 
-    Attributes
-    ----------
-    agenda
-        Formulas that must hold and are not looked at yet.
-    choices
-        Alternatives of which one must hold.
-    known
-        The facts, by key. Tuples: lines that split share them.
+    Formulas on the agenda must hold and are not looked at yet; of the alternatives of a choice one
+    must. Facts are known by key, as tuples: lines that split share them.
     """
 
     agenda: list[Formula]

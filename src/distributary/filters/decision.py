@@ -78,12 +78,7 @@ class Step(NamedTuple):
 class Decision:
     """The steps that decide a filter; without any, it always matches.
 
-    Attributes
-    ----------
-    steps
-        In the order in which they are numbered; the walk begins at the first.
-    required
-        How many of them, from the first, are the clauses.
+    The walk begins at the first step; the first `required` of them are the clauses.
     """
 
     steps: tuple[Step, ...]

@@ -88,10 +88,8 @@ def parse_expression(text: str, *, functions: Functions = BUILT_INS) -> Expressi
     A call of a function that is not there is no fault of the text: it is an error of every
     evaluation that reaches it, as the specification has it.
 
-    Raises
-    ------
-    BadInput
-        The text breaks the grammar or a limit; the place names the character.
+    Raises `BadInput`, whose place names the character, where the text breaks the grammar or a
+    limit.
     """
     expression = Expression(text, parse_tree(text), functions)
     check_passes(expression.text_passes, "expression")

@@ -39,10 +39,8 @@ class Filter:
         It is a JSON value from an untrusted document, which messages call `place`: a list of
         objects, one dialect each. SQL expressions can call `functions`.
 
-        Raises
-        ------
-        BadInput
-            With the place of the first fault, as in `filters[0].all[1].range["/price"].min`.
+        Raises `BadInput` with the place of the first fault, as in
+        `filters[0].all[1].range["/price"].min`.
         """
         return Filter(parse_filters(filters, place, functions))
 

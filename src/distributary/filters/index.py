@@ -160,10 +160,7 @@ class Index:
         Its columns `subscription_id` and `filters` are read, the latter JSON as in
         `Filter.parse`.
 
-        Raises
-        ------
-        BadInput
-            Naming the subscription and the place in its filters.
+        Raises `BadInput` naming the subscription and the place in its filters.
         """
         from distributary.filters.arrow_batches import add_table
 
@@ -201,10 +198,7 @@ class Index:
         order of `ids`. The matches come for some thousand publications at a time, so that
         memory is bounded.
 
-        Yields
-        ------
-        rows, numbers
-            The rows of publications, sorted, and where in `ids` the subscriptions are.
+        Yields the rows of publications, sorted, and where in `ids` the subscriptions are.
         """
         from distributary.filters.arrow_batches import matched_chunks
 

@@ -26,12 +26,7 @@ _STEPS_PER_PASS = 128
 class _Segment:
     """Text of fixed length, of which some characters may be anything.
 
-    Attributes
-    ----------
-    length
-        Number of characters.
-    runs
-        Offset and text of every stretch without `_`.
+    `runs` are the offset and the text of every stretch without `_`.
     """
 
     length: int
@@ -95,10 +90,7 @@ class _Segment:
 class LikePattern:
     r"""A pattern of `LIKE`: `%` for any text, `_` for any character, `\` before either.
 
-    Attributes
-    ----------
-    segments
-        The stretches between `%`; one more than there are `%`.
+    The segments are the stretches between `%`; there is one more than there are `%`.
     """
 
     segments: tuple[_Segment, ...]

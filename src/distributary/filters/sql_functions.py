@@ -18,12 +18,7 @@ __all__ = ["Function", "FunctionFailed", "Functions"]
 class FunctionFailed(Exception):
     """Raised by a function that has an error to report, with the value to go on with.
 
-    Attributes
-    ----------
-    value
-        What the function returns nevertheless; None for the zero value of its type.
-    kind
-        The kind of the error.
+    Without a value it is the zero value of the function's type.
     """
 
     def __init__(
@@ -111,12 +106,9 @@ class Functions:
     def extended(self, *functions: Function) -> Functions:
         """Return these functions and the ones given.
 
-        Raises
-        ------
-        BadInput
-            A name is not one that an expression can call, or a call could mean two
-            functions: the same name and number of arguments, or a number of arguments that
-            a variadic function of that name takes too.
+        Raises `BadInput` for a name that no expression can call, and where a call could mean two
+        functions: the same name and number of arguments, or a number of arguments that a variadic
+        function of that name takes too.
         """
         mine = (function for overloads in self._by_name.values() for function in overloads)
         return Functions((*mine, *functions))

@@ -42,12 +42,8 @@ class TokenKind(Enum):
 class Token(NamedTuple):
     """A token and where it starts.
 
-    Attributes
-    ----------
-    text
-        A keyword in upper case, the value of a string literal, and otherwise what is written.
-    start
-        Index of the token's first character.
+    The text of a keyword is in upper case, that of a string literal is its value, and any other is
+    as written.
     """
 
     kind: TokenKind

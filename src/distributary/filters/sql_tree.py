@@ -65,11 +65,8 @@ _ZEROS: dict[ValueType, Value] = {
 class Literal:
     """A value written out.
 
-    Attributes
-    ----------
-    type
-        Kept beside the value because `1 == True` in Python: without it, expressions that
-        differ would compare as equal.
+    The type stands beside the value because `1 == True` in Python: without it, expressions that
+    differ would compare as equal.
     """
 
     type: ValueType
@@ -135,10 +132,7 @@ class In:
 class Arithmetic:
     """Operands joined by `+ -`, or by `* / %`, from left to right.
 
-    Attributes
-    ----------
-    operators
-        One fewer than there are operands: `operators[i]` comes before `operands[i + 1]`.
+    `operators[i]` comes before `operands[i + 1]`.
     """
 
     operators: tuple[str, ...]
@@ -149,11 +143,8 @@ class Arithmetic:
 class Logic:
     """Operands joined by `AND`, `OR` and `XOR`, from left to right.
 
-    Attributes
-    ----------
-    operators
-        One fewer than there are operands: `operators[i]` comes before `operands[i + 1]`.
-        The three have one precedence, so a chain may mix them.
+    `operators[i]` comes before `operands[i + 1]`. The three have one precedence, so a chain may mix
+    them.
     """
 
     operators: tuple[str, ...]

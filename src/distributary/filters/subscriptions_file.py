@@ -17,10 +17,7 @@ def read_subscriptions(path: Path | str) -> dict[str, Filter]:
 
     Whatever else a subscription has (a profile, a tolerance) is not read.
 
-    Raises
-    ------
-    BadInput
-        Naming the file, the subscription and the place in its filters.
+    Raises `BadInput` naming the file, the subscription and the place in its filters.
     """
     return read_document(path, _subscriptions)
 

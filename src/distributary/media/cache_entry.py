@@ -64,10 +64,7 @@ def encode_entry(key: CacheKey, result: ConversionResult | ConversionFailed) -> 
 def decode_entry(data: bytes, key: CacheKey) -> ConversionResult | ConversionFailed:
     """Return the result that was kept under that key.
 
-    Raises
-    ------
-    DamagedEntry
-        When the file is not a whole entry of that key.
+    Raises `DamagedEntry` when the file is not a whole entry of that key.
     """
     first, rest = data[:_FIRST_LINE_BYTES], memoryview(data)[_FIRST_LINE_BYTES:]
     if first != _MARK + hashlib.sha256(rest).hexdigest().encode() + b"\n":

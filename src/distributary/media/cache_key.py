@@ -16,12 +16,8 @@ __all__ = ["CacheKey"]
 class CacheKey:
     """What the result of a conversion depends on, and nothing else.
 
-    Attributes
-    ----------
-    digest
-        SHA-256, in hexadecimal, of the content's own SHA-256, both formats and the version.
-    source, target
-        The formats, which a failure that is found again names.
+    The digest is the SHA-256, in hexadecimal, of the content's own SHA-256, both formats and the
+    version. A failure that is found again names the formats.
     """
 
     digest: str

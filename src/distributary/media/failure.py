@@ -47,16 +47,8 @@ class Unconvertible(Exception):
 class ConversionFailed(DistributaryError):
     """A conversion did not happen, and why.
 
-    Attributes
-    ----------
-    source, target
-        The format of the content, and the one that was asked for.
-    kind
-        What stopped it, for programs.
-    reason
-        What stopped it, for people.
-    limits
-        What the conversion was allowed.
+    `kind` says what stopped it to programs, and `reason` to people; `limits` are what it was
+    allowed.
     """
 
     def __init__(

@@ -32,12 +32,7 @@ _REFER_SINCE, _TRUNCATE_SINCE, _NETWORK_SINCE, _SCOPES_SINCE = 2, 3, 4, 6
 class Restriction(NamedTuple):
     """What is in force.
 
-    Attributes
-    ----------
-    writes
-        It writes below one directory alone.
-    signals
-        It sends signals to itself alone, by whatever way.
+    It writes below one directory alone, and sends signals to itself alone, by whatever way.
     """
 
     writes: bool = False

@@ -23,12 +23,7 @@ _NOTHING = 1e-12
 class Line:
     """An amount that grows with the content.
 
-    Attributes
-    ----------
-    fixed
-        The amount for content of no size at all.
-    per_mb
-        What every megabyte (a million bytes) of the source content adds.
+    `per_mb` is what every megabyte (a million bytes) of the source content adds.
     """
 
     fixed: float
@@ -51,10 +46,7 @@ def fit_line(points: Sequence[tuple[float, float]]) -> Line:
     and small content be off by a multiple. From samples of one size nothing can be said
     about the fixed part: it is 0 then.
 
-    Parameters
-    ----------
-    points
-        Megabytes of source content, greater than 0, and the amount measured, at least 0.
+    A point is the megabytes of source content, greater than 0, and the amount measured, at least 0.
     """
     weights = [1.0 / max(amount, RESOLUTION) ** 2 for _, amount in points]
     proportional = Line(0.0, _through_origin(points, weights))

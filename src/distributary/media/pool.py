@@ -86,16 +86,8 @@ class Pool:
     ) -> ConversionResult:
         """Return content in another format, or raise `ConversionFailed`.
 
-        Parameters
-        ----------
-        content
-            What to convert.
-        source, target
-            From which format, and to which. One converter has to do it;
-            `convert_along` goes through others.
-        limits
-            What the conversion may use; those of the pool unless given. Time in the queue
-            does not count.
+        One converter has to do it; `convert_along` goes through others. The limits are those of
+        the pool unless given, and time in the queue does not count.
         """
         return self.submit(content, source, target, limits=limits).result()
 

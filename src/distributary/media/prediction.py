@@ -32,12 +32,7 @@ def relative_error(
 class Misses:
     """Relative errors, summed up.
 
-    Attributes
-    ----------
-    count
-        How many predictions were compared.
-    median, worst
-        By which share of what was measured they are off.
+    How many predictions were compared, and by which share of what was measured they are off.
     """
 
     count: int

@@ -42,12 +42,7 @@ _IDLE_SECONDS = 1.0
 class WorkerSlot:
     """One conversion at a time: a thread, its worker, and what the two are at.
 
-    Attributes
-    ----------
-    worker
-        The process; another one from time to time, and none before the first job.
-    job
-        None if they are idle.
+    The process is another one from time to time, and none before the first job.
     """
 
     thread: threading.Thread | None = None

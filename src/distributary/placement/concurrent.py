@@ -89,18 +89,10 @@ def place_concurrently(
     can save by changing its own plan alone. That is not the least total: two that change
     together may save.
 
-    Parameters
-    ----------
-    problems
-        The publications. Where they share a broker or a link, its factor and the weights
-        alpha or beta must be the same.
-    growth
-        By what share one unit of load makes a resource dearer for the others. With 0 the
-        plans are those that each publication would have alone.
-    time_limit
-        Seconds that all planning may take together; the plans as if alone are always made.
-    seed
-        Seed of every random choice.
+    Where problems share a broker or a link, its factor and the weights alpha or beta must be the
+    same. `growth` is by what share one unit of load makes a resource dearer for the others; with 0
+    the plans are those that each publication would have alone, which are always made, whatever
+    the `time_limit` for all planning together.
     """
     if not (math.isfinite(growth) and growth >= 0.0):
         raise BadInput("growth", f"is {growth:g}, and must be a finite number of at least 0")

@@ -184,14 +184,9 @@ def exact_plan(
     costs less. Takes O(n m 2**m) time and 8 * 2**m bytes per inner broker, where m is
     the number of formats useful at a broker.
 
-    Parameters
-    ----------
-    usable
-        `usable[v, k]`: may `v` have `k` at all? By default whatever can help in an
-        optimal plan. A smaller choice gives the best plan within that choice, which is
-        how the large-graph heuristics recombine plans.
-    observe
-        Called with a stage, the tables done and their number.
+    `usable[v, k]` says whether `v` may have `k` at all, by default whatever can help in an optimal
+    plan. A smaller choice gives the best plan within that choice, which is how the large-graph
+    heuristics recombine plans.
     """
     if not problem.served[0]:
         return Plan.empty(problem)

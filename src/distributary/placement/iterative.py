@@ -44,14 +44,8 @@ Observer = Callable[[int, float], None]
 class IterativeRun:
     """What the iterative method found, and how it got there.
 
-    Attributes
-    ----------
-    plan
-        The last and cheapest plan.
-    costs
-        `costs[i]` is the total cost after `i` iterations; `costs[0]` that of the start.
-    iterations
-        How many iterations were made: fewer than asked when nothing was left to refine.
+    `costs[i]` is the total cost after `i` iterations, of which there are fewer than asked when
+    nothing was left to refine.
     """
 
     plan: Plan = field(repr=False)

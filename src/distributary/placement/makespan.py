@@ -110,10 +110,7 @@ def schedule(problem: PlacementProblem, plan: Plan) -> DeliverySchedule:
     of its own; this one is always the same. Work that serves no wish is done last. What a
     plan both receives and makes counts as received.
 
-    Raises
-    ------
-    InvalidPlan
-        When the plan uses something where it is not available.
+    Raises `InvalidPlan` when the plan uses something where it is not available.
     """
     check(problem, plan)
     found = list_schedule(jobs_of(problem), plan.arborescence(problem), np.inf)
@@ -168,17 +165,8 @@ def fastest_plan(
     faster, nor equally fast and cheaper. `latest_delivery_bound` says how far from the
     optimum the plan can be.
 
-    Parameters
-    ----------
-    seed
-        Seed of every random choice.
-    rounds
-        How often a part of the plan is taken out and planned anew; by default as often as
-        takes about a second.
-    time_limit
-        Stop the search after this many seconds; then, and only then, two runs may differ.
-    observe
-        Called with a stage, what is done of it and how much there is.
+    A part of the plan is taken out and planned anew `rounds` times, by default as often as takes
+    about a second. Only if `time_limit` seconds end the search may two runs differ.
     """
     if not problem.served[0]:
         return Plan.empty(problem)

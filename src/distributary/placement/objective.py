@@ -58,15 +58,8 @@ class Conditions:
 class Objective:
     """What a plan costs and how late it delivers.
 
-    Attributes
-    ----------
-    cost
-        Its cost.
-    delay_s, latest_s
-        The predicted delays of its deliveries together, and that of the last broker to have
-        all that it wants.
-    total
-        The sum J.
+    `delay_s` are the predicted delays of its deliveries together, `latest_s` that of the last
+    broker to have all that it wants, and `total` is the sum J.
     """
 
     cost: Cost

@@ -49,10 +49,7 @@ def optimal(problem: PlacementProblem) -> Plan:
 
     Takes about (brokers x 4^formats) steps of interpreted code: seconds up to 6 formats.
 
-    Raises
-    ------
-    TooLarge
-        When it would take more than about a minute; nothing has been computed then.
+    Raises `TooLarge` when it would take more than about a minute, before anything is computed.
     """
     seconds = seconds_estimate(problem)
     if seconds > _SECONDS_MAX:

@@ -131,14 +131,8 @@ def load_compiled(method: str) -> None:
 class Found:
     """A plan, and what its method knows about it.
 
-    Attributes
-    ----------
-    plan
-        The plan.
-    lower_bound
-        What no plan costs less than; None if the method knows nothing.
-    chosen
-        How it was found, by a method that chooses between others.
+    The bound is None if the method knows nothing; `chosen` is how a method found it that chooses
+    between others.
     """
 
     plan: Plan

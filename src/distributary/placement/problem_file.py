@@ -49,14 +49,8 @@ _ENTRY_KEYS = {
 class ProblemFile:
     """A problem, and what the file says beyond it.
 
-    Attributes
-    ----------
-    problem
-        The problem, its formats and nodes in an order that does not depend on the file.
-    node_order
-        The nodes in the order of the file, which a plan for it keeps.
-    warnings
-        One sentence for each thing in the file that is ignored.
+    The order of the problem does not depend on the file; plans keep `node_order`, which is that of
+    the file. Each thing in it that is ignored has a sentence in `warnings`.
     """
 
     problem: PlacementProblem

@@ -103,12 +103,7 @@ def random_graph(
     uniformly from the rest bring the total to `out_degree` times the number of formats.
     Sizes are uniform in [1, 30] and costs in [1, 60], independent of each other.
 
-    Parameters
-    ----------
-    out_degree
-        How many others a format converts into on average, from 1 to all the others.
-    integer_costs
-        Draw sizes and costs among the whole numbers, as published Steiner instances do.
+    With `integer_costs` sizes and costs are whole numbers, as in published Steiner instances.
     """
     if format_count < 2:
         raise BadInput("formats", f"is {format_count}, and must be at least 2")

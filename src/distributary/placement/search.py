@@ -83,16 +83,8 @@ def search(
     optimum, but with a bound that says how far it can be at most. The result depends on
     the seed only, unless the time runs out.
 
-    Parameters
-    ----------
-    seed
-        Seed of the kicks and of the order of moves.
-    rounds
-        How many local optima to visit; by default as many as take some seconds.
-    seconds_max
-        Stop after the round in which this many seconds have passed.
-    observe
-        Called with a stage, the rounds done and their number.
+    It visits so many `rounds` of local optima, by default as many as take some seconds, and stops
+    after the round in which `seconds_max` have passed.
     """
     if not problem.served[0]:
         return SearchResult(Plan.empty(problem), 0.0, 0)

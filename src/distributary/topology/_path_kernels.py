@@ -25,18 +25,8 @@ def shortest_paths(
     up when a shorter way to it is found: pushing it again instead would need a heap as
     large as the number of links, and links are what a network has most of.
 
-    Parameters
-    ----------
-    start, target, length
-        The network, shapes (nodes + 1,), (links * 2,) and (links * 2,); lengths are not
-        negative.
-    sources
-        Where paths begin, shape (sources,).
-
-    Returns
-    -------
-    lengths
-        Shape (sources, nodes); infinite where there is no path.
+    The network is `start` (nodes + 1,), `target` and `length` (links * 2,), not negative. The
+    result is (sources, nodes), infinite where there is no path.
     """
     nodes = start.shape[0] - 1
     lengths = np.full((sources.shape[0], nodes), np.inf)

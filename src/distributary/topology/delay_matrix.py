@@ -37,12 +37,8 @@ _MISSING = frozenset({"", "-", "*", "?", "na", "n/a", "nan", "null", "none", "in
 class DelayMatrix:
     """Delays between hosts, without gaps.
 
-    Attributes
-    ----------
-    delays
-        Seconds from each host to each other, 0 on the diagonal, shape (hosts, hosts).
-    missing_count
-        How many delays between different hosts the file did not have.
+    Seconds from each host to each other, 0 on the diagonal, shape (hosts, hosts), and how many of
+    them the file did not have.
     """
 
     delays: FloatArray = field(repr=False)
@@ -62,14 +58,8 @@ class DelayMatrix:
 def read_delays(path: Path | str, *, unit: str = "ms", round_trip: bool = False) -> DelayMatrix:
     """Return the delays in a file, or raise `BadInput`.
 
-    Parameters
-    ----------
-    path
-        A `.npy` array, or text, packed if the name ends in `.gz`.
-    unit
-        What the file measures in: "s", "ms" or "us".
-    round_trip
-        Whether the file has times there and back, of which a delay is half.
+    The file is a `.npy` array, or text, packed if the name ends in `.gz`. It measures in "s", "ms"
+    or "us"; with `round_trip` there and back, of which a delay is half.
     """
     if unit not in UNITS:
         raise BadInput("unit", f"{quoted(unit)} is not one of {', '.join(UNITS)}")
@@ -97,10 +87,7 @@ def complete_delays(table: FloatArray) -> DelayMatrix:
     hosts: no message takes no time. The delay of the way back stands in, or failing
     that the best way over a third host.
 
-    Parameters
-    ----------
-    table
-        Seconds, shape (hosts, hosts); what it has on the diagonal does not matter.
+    The table has seconds, shape (hosts, hosts); what is on the diagonal does not matter.
     """
     known: BoolArray = (table > 0.0) & (table <= DELAY_MAX)
     delays = np.where(known, table, np.inf)

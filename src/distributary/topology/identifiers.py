@@ -67,10 +67,7 @@ def shared_prefix_length(one: str, other: str) -> int:
 def digits_of(identifiers: Sequence[str], *, digits: int | None = None) -> IntArray:
     """Return the digits of identifiers of equal length, shape (identifiers, digits).
 
-    Parameters
-    ----------
-    digits
-        The length that every identifier must have; by default that of the first.
+    Every identifier must have so many digits; by default as many as the first.
     """
     expected = digits if digits is not None else len(identifiers[0]) if identifiers else 0
     rows = np.empty((len(identifiers), expected), dtype=np.int64)

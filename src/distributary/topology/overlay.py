@@ -20,12 +20,7 @@ __all__ = ["Overlay"]
 class Overlay:
     """Brokers that route to each other by prefix, with neighbours chosen by delay.
 
-    Attributes
-    ----------
-    identifiers
-        The brokers; a broker's position is its index.
-    delays
-        `delays[u, v]` is the delay from `u` to `v`, shape (brokers, brokers).
+    A broker's position is its index: `delays[u, v]` is the delay from `u` to `v`.
     """
 
     identifiers: tuple[str, ...]

@@ -71,10 +71,7 @@ class RoutingTables:
         1,024. Of two neighbours at the same delay the one with the smaller identifier is
         taken, as a broker that builds its own table would.
 
-        Parameters
-        ----------
-        delays
-            `delays[u, v]` is the delay from `u` to `v`, shape (brokers, brokers).
+        `delays[u, v]` is the delay from `u` to `v`, shape (brokers, brokers).
         """
         names = tuple(identifiers)
         if not names:
@@ -144,10 +141,8 @@ class RoutingTables:
         `w`. So the route to `t` is, up to `w`, the route to `w` itself: whatever
         receiver a broker is passed for, it is reached over the same link.
 
-        Returns
-        -------
-        The parent of every broker that some route passes, None for the root, in the
-        order of the overlay's brokers.
+        Whatever broker some route passes has its parent here, None for the root, in the order of
+        the overlay's brokers.
         """
         parents: dict[str, str | None] = {root: None}
         for broker in brokers:
@@ -164,10 +159,7 @@ def narrowed(
     They share their first `level` digits. Those go on that have `digit` next, or the next
     digit after it, going round, that any of them has.
 
-    Parameters
-    ----------
-    identifiers
-        In ascending order.
+    The identifiers are in ascending order.
     """
     prefix = identifiers[first][:level]
     begin = bisect_left(identifiers, prefix + digit, first, end)
@@ -184,10 +176,7 @@ def root_among(identifiers: Sequence[str], key: str) -> str:
     It needs no table and no delays: which broker is the root depends only on which
     identifiers exist. The time grows with the logarithm of how many there are.
 
-    Parameters
-    ----------
-    identifiers
-        At least one, in ascending order, all as long as the key.
+    There is at least one identifier, in ascending order, all as long as the key.
     """
     first, end = 0, len(identifiers)
     level = 0

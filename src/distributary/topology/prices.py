@@ -16,15 +16,8 @@ _ROUNDING = 1e-12
 def shortest_prices(prices: FloatArray) -> FloatArray:
     """Return the prices along cheapest paths, where those are cheaper than the direct way.
 
-    Parameters
-    ----------
-    prices
-        Symmetric, with a zero diagonal, shape (brokers, brokers).
-
-    Returns
-    -------
-    FloatArray
-        A metric. Prices that keep the triangle inequality (up to rounding) are as given.
+    Prices are symmetric, with a zero diagonal, shape (brokers, brokers), and so is the result,
+    which is a metric. Prices that keep the triangle inequality (up to rounding) are as given.
     """
     shortest = np.array(prices, dtype=np.float64)
     _shorten(shortest)

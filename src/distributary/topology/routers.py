@@ -32,10 +32,7 @@ def power_law_network(router_count: int, rng: np.random.Generator) -> Network:
     links that they have. Routers stand at random in the unit square, and the delay of a
     link is its length there.
 
-    Parameters
-    ----------
-    router_count
-        From 2 to `ROUTERS_MAX`.
+    There are from 2 to `ROUTERS_MAX` routers.
     """
     if not 2 <= router_count <= ROUTERS_MAX:
         raise BadInput("routers", f"is {router_count}, and must be from 2 to {ROUTERS_MAX:,}")
@@ -74,18 +71,9 @@ def server_delays(
     a path from every router takes seconds even where a path from every server would
     take minutes.
 
-    Parameters
-    ----------
-    server_count
-        How many servers, a source among them if there is one; at least 1.
-    delay_mean
-        What the delays are scaled to: their mean over all pairs of servers, in seconds.
-
-    Returns
-    -------
-    delays
-        Seconds from each server to each other, 0 on the diagonal, the same in both
-        directions, shape (servers, servers).
+    Returns seconds from each server to each other, 0 on the diagonal, the same in both directions,
+    scaled so that their mean over all pairs is `delay_mean`, shape (servers, servers). A source, if
+    there is one, is among the servers.
     """
     assert server_count >= 1
     network = power_law_network(router_count, rng)

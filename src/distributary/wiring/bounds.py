@@ -53,17 +53,9 @@ def lower_bound(
 ) -> float:
     """Return what no wiring costs less than.
 
-    Parameters
-    ----------
-    problem
-        Of any size.
-    core
-        One of `CORES`.
-    time_limit
-        About how many seconds may be spent; unless given, one, and four more for every
-        hundred million access prices. It is turned into a number of steps, so that the
-        bound does not depend on how fast a machine is. The prices are read a few times in
-        any case.
+    About `time_limit` seconds may be spent; unless given, one, and four more for every hundred
+    million access prices. It is turned into a number of steps, so that the bound does not depend
+    on how fast a machine is. The prices are read a few times in any case.
     """
     assert core in CORES
     if time_limit is None:
@@ -137,13 +129,8 @@ class _Wishes:
 class _Ascent:
     """How multipliers are improved.
 
-    Attributes
-    ----------
-    capacities
-        Of the brokers.
-    unit
-        The mean demand: a surcharge counts by what it does to an average user, so that it
-        can be compared with shares.
+    `unit` is the mean demand: a surcharge counts by what it does to an average user, so that it can
+    be compared with shares.
     """
 
     capacities: FloatArray

@@ -66,14 +66,7 @@ def _naming(
 class ParquetColumn:
     """A block of one column of one file.
 
-    Attributes
-    ----------
-    file, name
-        Where it is from.
-    first
-        The number of its first row in the file.
-    values
-        The values.
+    `first` is the number of its first row in the file.
     """
 
     file: str

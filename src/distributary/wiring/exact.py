@@ -47,26 +47,10 @@ def exact_wiring(
     Without a limit the two are equal. Twenty users and six brokers take some
     milliseconds, thirty users and six brokers seconds.
 
-    Parameters
-    ----------
-    problem
-        With at most ten brokers.
-    core
-        One of `CORES`.
-    time_limit
-        About so many seconds later the best wiring so far is returned.
-    branches_max
-        The same after so many branches, about two microseconds each; the result then does
-        not depend on the machine.
-    start
-        A wiring to improve on.
-
-    Raises
-    ------
-    TooLarge
-        When it would take too long, before anything is computed.
-    InfeasiblePlan
-        When the users do not fit on the brokers.
+    The best wiring so far, at first `start`, is returned after about `time_limit` seconds, or after
+    `branches_max` branches of about two microseconds each: the result then does not depend on the
+    machine. Raises `TooLarge` with more than ten brokers and when it would take too long, before
+    anything is computed, and `InfeasiblePlan` when the users do not fit on the brokers.
     """
     assert core in CORES
     require_small(problem)

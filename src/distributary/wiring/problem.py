@@ -141,23 +141,9 @@ class WiringProblem:
         depends on the order of the input; shortest paths replace core prices that break
         the triangle inequality.
 
-        Parameters
-        ----------
-        users, brokers
-            Their names, without repetition.
-        publishes
-            Rates, shape (users, channels).
-        subscribes
-            Interests, shape (users, channels).
-        access_prices
-            Shape (users, brokers).
-        core_prices
-            Shape (brokers, brokers), symmetric with a zero diagonal.
-        capacities
-            Shape (brokers,); infinite when not given.
-        core_place
-            What a message calls the core price of one broker to another, by their places in
-            the order given; a reader knows where in a file it is.
+        Rates and interests have a column per channel, prices one per broker. Capacities are
+        infinite unless given. `core_place` is what a message calls the core price of one broker
+        to another, by their places in the order given; a reader knows where in a file it is.
         """
         check_type("users", users, Sequence)
         publishes = shaped("publishes", publishes, (len(users), None), np.float64)

@@ -57,16 +57,9 @@ _USER_KEYS = frozenset({"user", "publishes", "subscribes", "position"})
 class ProblemFile:
     """A problem, and what the file says beyond it.
 
-    Attributes
-    ----------
-    problem
-        The problem, its users and brokers in an order that does not depend on the file.
-    user_order
-        The users in the order of the file, which wirings for it keep.
-    positions
-        Where users and brokers are, if the file says so for all of them.
-    warnings
-        One sentence for each thing in the file that is ignored.
+    The order of the problem does not depend on the file; wirings keep `user_order`, which is that
+    of the file. Positions are there if the file says so for everybody, and `warnings` has a
+    sentence for each thing in it that is ignored.
     """
 
     problem: WiringProblem

@@ -44,13 +44,8 @@ NO_BROKER = -1
 class Assignment:
     """An earlier assignment, seen from a problem that may have changed since.
 
-    Attributes
-    ----------
-    broker_of
-        The broker of every user of the problem, `NO_BROKER` for users who are new and for
-        those whose broker is gone; shape (users,).
-    warnings
-        A sentence for each thing that has changed.
+    Users who are new and those whose broker is gone have `NO_BROKER`, shape (users,). Each thing
+    that has changed has a sentence in `warnings`.
     """
 
     broker_of: IntArray

@@ -24,13 +24,8 @@ _FINE_RATES = (Fraction(120), Fraction(1000))
 def tick_rate(seconds: Sequence[float], *, proposed: Iterable[Fraction | None]) -> Fraction:
     """Return ticks a second of a clock on which frames fall.
 
-    Parameters
-    ----------
-    seconds
-        When frames are shown, ascending, from 0.
-    proposed
-        Rates that the header suggests, the most trusted first. One that does not hold is
-        passed over.
+    Frames are shown at these `seconds`, ascending, from 0. `proposed` are rates that the header
+    suggests, the most trusted first; one that does not hold is passed over.
     """
     finest = _FINE_RATES[-1]
     for rate in proposed:

@@ -36,10 +36,7 @@ class Espeak:
     every text, which takes 4 ms, and speech can be kept by the hash of its text.
     One at a time: its state belongs to the process.
 
-    Attributes
-    ----------
-    rate
-        Samples a second.
+    `rate` is in samples a second.
     """
 
     rate: int

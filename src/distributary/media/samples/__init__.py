@@ -40,13 +40,9 @@ _PDF_IDENTIFIER = re.compile(rb"/ID\[<[0-9A-F]{32}><[0-9A-F]{32}>\]")
 def map_pdf(pages: int = _MAP_PAGES, seed: int = 0) -> bytes:
     """Return an annotated map for an emergency, as a PDF.
 
-    Parameters
-    ----------
-    pages
-        How many, from 2 (the map and its descriptions) to 200. After the fourth, the map
-        begins again. The file grows by about a quarter of a megabyte with each.
-    seed
-        Number of the exercise.
+    It has from 2 (the map and its descriptions) to 200 pages; after the fourth, the map begins
+    again. The file grows by about a quarter of a megabyte with each. The seed numbers the
+    exercise.
     """
     if not 2 <= pages <= _MAP_PAGES_MAX:
         raise BadInput("pages", f"must be from 2 to {_MAP_PAGES_MAX}, not {pages}")
@@ -84,15 +80,9 @@ def clip_mp4(
     The picture carries a running time code. At every full second a beep sounds and the
     marker turns white, so that sound and picture that drift apart show it.
 
-    Parameters
-    ----------
-    seconds
-        How long, more than 0 and at most 600. After the fifth, the flight begins again. The
-        file grows by about 140 kB with each second.
-    width, height
-        Size of a frame in pixels: even, from 64 to 640 and to 480.
-    seed
-        Number of the exercise.
+    It takes at most 600 seconds; after the fifth, the flight begins again. The file grows by
+    about 140 kB with each. A frame is even in width and height, from 64 pixels to 640 and to 480.
+    The seed numbers the exercise.
     """
     if not 0 < seconds <= _CLIP_SECONDS_MAX:
         raise BadInput(
@@ -143,12 +133,7 @@ def clip_mp4(
 def photo_jpeg(width: int = _PHOTO_WIDTH, seed: int = 0) -> bytes:
     """Return a picture of the valley as JPEG, two thirds as high as it is wide.
 
-    Parameters
-    ----------
-    width
-        In pixels, from 64 to 2560.
-    seed
-        Number of the exercise.
+    The width is in pixels, from 64 to 2560, and the seed numbers the exercise.
     """
     if not _PHOTO_WIDTH_MIN <= width <= _PHOTO_WIDTH:
         raise BadInput("width", f"must be from {_PHOTO_WIDTH_MIN} to {_PHOTO_WIDTH}, not {width}")

@@ -19,12 +19,8 @@ _TONES_HZ = (440.0, 554.37, 659.25, 880.0, 659.25, 554.37)
 def tone_wav(seconds: float = 5, seed: int = 0) -> bytes:
     """Return tones in turn with pauses between, as WAV: 16 bits, mono, 44,100 samples a second.
 
-    Parameters
-    ----------
-    seconds
-        How long, more than 0 and at most an hour. The file grows by 88 kB with each second.
-    seed
-        Which of the tones comes first, and how loud the noise behind them is.
+    It takes at most an hour, and the file grows by 88 kB with each second. The seed says which of
+    the tones comes first, and how loud the noise behind them is.
     """
     if not 0 < seconds <= _SECONDS_MAX:
         raise BadInput(
