@@ -155,13 +155,11 @@ def check_choice(argument: str, value: object, choices: Collection[str]) -> None
         raise BadInput(argument, f"{quoted(value)} is none of {', '.join(choices)}")
 
 
-def check_count(argument: str, value: object, *, least: int = 0, most: int | None = None) -> None:
-    """Raise `BadInput` unless `value` is a whole number in this range, both ends included."""
+def check_count(argument: str, value: object, *, least: int = 0) -> None:
+    """Raise `BadInput` unless `value` is a whole number of at least that."""
     if type(value) is not int:
         check_type(argument, value, Integral)
     count = int(cast(int, value))
-    if most is not None and not least <= count <= most:
-        raise BadInput(argument, f"is {count:,}, and must be from {least:,} to {most:,}")
     if count < least:
         raise BadInput(argument, f"must be at least {least:,}, not {count:,}")
 

@@ -20,7 +20,7 @@ from distributary.wiring.starts import attach_rest
 from distributary.wiring.wiring import ROUNDING, loads
 from distributary.xorshift import seed_state
 
-__all__ = ["rewire", "rewire_by_search", "users_moved"]
+__all__ = ["rewire", "users_moved"]
 
 # Up to so many wirings all are tried; there are more than that beyond so many moves.
 _TRIED_MAX, _MOVED_MAX = 4_000, 20
@@ -52,45 +52,18 @@ def rewire(
     seed: int = 0,
     time_limit: float | None = None,
     observe: Observer | None = None,
+    tried_max: int = _TRIED_MAX,
 ) -> IntArray:
     """Return the best wiring found with at most `moves` users moved.
 
-    Parameters
-    ----------
-    problem
-        The instance as it is now.
-    home
-        The broker of every user so far; -1 for those who have none yet, who do not count
-        as moved wherever they are attached.
-    moves
-        The most users that may leave their broker.
-    core, seed, time_limit, observe
-        As for `search_wiring`.
+    Where there are at most `tried_max` such wirings it is the best of all; else a search finds it.
 
-    Raises
-    ------
-    InfeasiblePlan
-        When brokers are overloaded and that cannot be mended with so few moves.
+    Users at -1 have no broker yet, and do not count as moved wherever they are attached. Raises
+    `InfeasiblePlan` when brokers are overloaded and that cannot be mended with so few moves.
     """
     check_feasible(problem)
-    if _wirings_near(problem, home, moves) <= _TRIED_MAX:
+    if _wirings_near(problem, home, moves) <= tried_max:
         return _best_of_all(problem, home, moves, core)
-    return rewire_by_search(
-        problem, home, moves, core=core, seed=seed, time_limit=time_limit, observe=observe
-    )
-
-
-def rewire_by_search(
-    problem: WiringProblem,
-    home: IntArray,
-    moves: int,
-    *,
-    core: str = "mst",
-    seed: int = 0,
-    time_limit: float | None = None,
-    observe: Observer | None = None,
-) -> IntArray:
-    """Return what `rewire` returns when there are too many wirings to try all of them."""
     start = attach_rest(problem, home)
     search = WiringSearch.of(
         problem, start, core=core, home=home, moves_max=moves, time_limit=time_limit
