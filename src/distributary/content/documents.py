@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from distributary.arguments import check_type
 from distributary.errors import BadInput, quoted
+from distributary.files import naming
 
 __all__ = ["DOCUMENT_BYTES_MAX", "document_text", "parse_document", "place_of", "read_document"]
 
@@ -51,23 +52,13 @@ def read_document(path: Path | str, parse: Callable[[object], T]) -> T:
     Whatever is wrong, with the file or in it, the error names the file.
     """
     check_type("path", path, Path, str)
-    place = str(path) if str(path).isprintable() else repr(str(path))
-    if place == _STANDARD_INPUT:
-        place = "standard input"
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(DOCUMENT_BYTES_MAX + 1)
-    except FileNotFoundError:
-        raise BadInput(place, "does not exist") from None
-    except IsADirectoryError:
-        raise BadInput(place, "is a directory, not a file") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise BadInput(place, f"cannot be read: {(reason or str(error)).lower()}") from None
-    try:
+    with naming("standard input" if str(path) == _STANDARD_INPUT else path):
+        try:
+            with Path(path).open("rb") as file:
+                data = file.read(DOCUMENT_BYTES_MAX + 1)
+        except ValueError as error:
+            raise OSError(str(error)) from None  # A name that no file can have.
         return parse(parse_document(data))
-    except BadInput as error:
-        raise error.within(place) from None
 
 
 def parse_document(data: bytes | str) -> object:
