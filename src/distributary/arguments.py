@@ -27,6 +27,7 @@ __all__ = [
     "check_number",
     "check_time_limit",
     "check_type",
+    "check_within",
     "checked",
     "checked_fields",
     "kind_of",
@@ -152,7 +153,7 @@ def check_choice(argument: str, value: object, choices: Collection[str]) -> None
     if type(value) is not str:
         check_type(argument, value, str)
     if value not in choices:
-        raise BadInput(argument, f"{quoted(value)} is none of {', '.join(choices)}")
+        raise BadInput(argument, f"{quoted(value)} is not one of {', '.join(choices)}")
 
 
 def check_count(argument: str, value: object, *, least: int = 0) -> None:
@@ -173,6 +174,15 @@ def check_number(
     fault = amount_fault(float(cast(float, value)), positive=positive, most=most)
     if fault is not None:
         raise BadInput(argument, fault)
+
+
+def check_within(argument: str, value: float, least: float, most: float) -> None:
+    """Raise `BadInput` unless a number is in this range, both ends included."""
+    if not least <= value <= most:
+        found, low, high = (
+            f"{each:,}" if isinstance(each, int) else f"{each:g}" for each in (value, least, most)
+        )
+        raise BadInput(argument, f"is {found}, and must be from {low} to {high}")
 
 
 def check_time_limit(value: object) -> None:

@@ -206,7 +206,7 @@ CALLS: dict[str, tuple[Callable[[], object], str]] = {
     "place no time": (lambda: place(SMALL, time_limit=0), "time_limit: must be greater than 0"),
     "place count": (lambda: place(SMALL, iterations=1.5), "iterations: must be a whole number"),
     "place method": (lambda: place(SMALL, method=None), "method: must be a string, not None"),
-    "place select": (lambda: place(SMALL, select="x"), "select: 'x' is none of slack, random"),
+    "place select": (lambda: place(SMALL, select="x"), "select: 'x' is not one of slack, random"),
     "tree seed": (lambda: build_trees(STREAM, seed=True), "seed: must be a whole number, not a"),
     "tree start": (lambda: build_trees(STREAM, start=[0]), "start: must be a Forest or None"),
     "tree fanout": (

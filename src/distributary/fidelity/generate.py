@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from distributary.arguments import checked
+from distributary.arguments import check_count, check_within, checked
 from distributary.arrays import BoolArray, FloatArray
 from distributary.errors import BadInput
 from distributary.fidelity.problem import Adaptation, FidelityProblem
@@ -86,8 +86,7 @@ def generate_problem(
     adaptation
         What keeping the tree adapted costs, if that counts.
     """
-    if seed < 0:
-        raise BadInput("seed", f"is {seed}, which is negative")
+    check_count("seed", seed)
     if delays is not None:
         if routers is not None:
             raise BadInput("routers", "cannot be combined with given delays")
@@ -139,15 +138,10 @@ def generate_problem(
 
 def _check(servers: int, objects: int, load: float, interest: float) -> None:
     """Raise `BadInput` for whatever is out of range."""
-    if not 1 <= servers < NODES_MAX:
-        raise BadInput("servers", f"is {servers}, and must be from 1 to {NODES_MAX - 1:,}")
-    most = min(OBJECTS_MAX, CELLS_MAX // (servers + 1))
-    if not 1 <= objects <= most:
-        raise BadInput("objects", f"is {objects}, and must be from 1 to {most:,}")
-    if not LOAD_MIN <= load <= _LOAD_MAX:
-        raise BadInput("load", f"is {load:g}, and must be from {LOAD_MIN:g} to {_LOAD_MAX:g}")
-    if not 0.0 <= interest <= 1.0:
-        raise BadInput("interest", f"is {interest:g}, and must be from 0 to 1")
+    check_within("servers", servers, 1, NODES_MAX - 1)
+    check_within("objects", objects, 1, min(OBJECTS_MAX, CELLS_MAX // (servers + 1)))
+    check_within("load", load, LOAD_MIN, _LOAD_MAX)
+    check_within("interest", interest, 0.0, 1.0)
 
 
 def _rate_range(rates: tuple[float, float] | None, objects: int) -> tuple[float, float]:

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from distributary.arguments import check_choice, check_within
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.content import AdaptationGraph
 from distributary.errors import BadInput, quoted
@@ -91,10 +92,10 @@ def dissemination_problem(
     alpha, beta
         What a unit of transmission and a unit of conversion are worth.
     """
-    _check_choice("heterogeneity", heterogeneity, HETEROGENEITIES)
-    _check_choice("tree", tree, TREES)
+    check_choice("heterogeneity", heterogeneity, HETEROGENEITIES)
+    check_choice("tree", tree, TREES)
     brokers_max = _OVERLAY_BROKERS_MAX if tree == "routes" else _RECURSIVE_BROKERS_MAX
-    _check_count("brokers", brokers, brokers_max)
+    check_within("brokers", brokers, 1, brokers_max)
     if not 0.0 < matching <= 1.0:
         raise BadInput("matching", f"is {matching:g}, and must be above 0 and at most 1")
     for option, weight in (("alpha", alpha), ("beta", beta)):
@@ -107,12 +108,12 @@ def dissemination_problem(
 
     choices = np.arange(graph.format_count)
     if popular is not None:
-        _check_count("popular", popular, graph.format_count - 1)
+        check_within("popular", popular, 1, graph.format_count - 1)
         choices = np.sort(wish_rng.choice(choices[~held], popular, replace=False))
     if wants is None:
         wants = min(max(1, graph.format_count // 4), len(choices))
-    _check_count("wants", wants, len(choices))
-    _check_count("wants_min", wants_min, wants)
+    check_within("wants", wants, 1, len(choices))
+    check_within("wants_min", wants_min, 1, wants)
 
     grow = _routes_tree if tree == "routes" else _recursive_tree
     parents, matched = grow(brokers, matching, tree_rng)
@@ -205,13 +206,3 @@ def _wants_array(
         if broker in wishes:
             wants[v, wishes[broker]] = True
     return wants
-
-
-def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise BadInput(option, f"{quoted(value)} is not one of {', '.join(choices)}")
-
-
-def _check_count(option: str, value: int, value_max: int) -> None:
-    if not 1 <= value <= value_max:
-        raise BadInput(option, f"is {value}, and must be from 1 to {value_max}")

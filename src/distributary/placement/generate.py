@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distributary.arguments import checked
+from distributary.arguments import check_choice, check_count, check_within, checked
 from distributary.content import AdaptationGraph
-from distributary.errors import BadInput, quoted
+from distributary.errors import BadInput
 from distributary.placement.dissemination import dissemination_problem
 from distributary.placement.problem import PlacementProblem
 from distributary.placement.scenarios import (
@@ -92,18 +92,15 @@ def generate_problem(
     brokers, matching, heterogeneity, tree, alpha, beta
         As in `dissemination_problem`. A ``steiner`` problem always has one broker.
     """
-    if kind not in _DEFAULTS:
-        raise BadInput("kind", f"{quoted(kind)} is not one of {', '.join(KINDS)}")
+    check_choice("kind", kind, KINDS)
     defaults = _DEFAULTS[kind]
     brokers = defaults.brokers if brokers is None else brokers
     formats = defaults.formats if formats is None else formats
     matching = defaults.matching if matching is None else matching
-    if seed < 0:
-        raise BadInput("seed", f"is {seed}, which is negative")
+    check_count("seed", seed)
     if kind in _SCENARIOS and formats != defaults.formats:
         raise BadInput("formats", f"is {formats}, but a {kind} has {defaults.formats} formats")
-    if not 2 <= formats <= _FORMATS_MAX:
-        raise BadInput("formats", f"is {formats}, and must be from 2 to {_FORMATS_MAX}")
+    check_within("formats", formats, 2, _FORMATS_MAX)
     graph_rng, rng = np.random.default_rng(seed).spawn(2)
     graph, source = _graph_of(kind, formats, graph_rng)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from distributary.arguments import check_within
 from distributary.content import AdaptationGraph
 from distributary.errors import BadInput
 
@@ -107,8 +108,7 @@ def random_graph(
     """
     if format_count < 2:
         raise BadInput("formats", f"is {format_count}, and must be at least 2")
-    if not 1.0 <= out_degree <= format_count - 1:
-        raise BadInput("out_degree", f"is {out_degree:g}, and must be from 1 to {format_count - 1}")
+    check_within("out_degree", out_degree, 1, format_count - 1)
     possible = np.zeros((format_count, format_count), dtype=np.bool_)
     joined = np.concatenate([[0], 1 + rng.permutation(format_count - 1)])
     for place in range(1, format_count):

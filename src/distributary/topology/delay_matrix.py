@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from distributary.arguments import check_choice
 from distributary.arrays import BoolArray, FloatArray
 from distributary.errors import BadInput, counted, quoted
 from distributary.files import file_bytes, naming
@@ -61,8 +62,7 @@ def read_delays(path: Path | str, *, unit: str = "ms", round_trip: bool = False)
     The file is a `.npy` array, or text, packed if the name ends in `.gz`. It measures in "s", "ms"
     or "us"; with `round_trip` there and back, of which a delay is half.
     """
-    if unit not in UNITS:
-        raise BadInput("unit", f"{quoted(unit)} is not one of {', '.join(UNITS)}")
+    check_choice("unit", unit, UNITS)
     with naming(path):
         table: NDArray[Any]
         if Path(path).suffix == ".npy":

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from distributary.arguments import checked
+from distributary.arguments import check_count, check_within, checked
 from distributary.arrays import IntArray
 from distributary.errors import BadInput, quoted
 
@@ -39,10 +39,8 @@ def random_identifiers(
     count: int, rng: np.random.Generator, *, digits: int = IDENTIFIER_DIGITS
 ) -> tuple[str, ...]:
     """Return `count` distinct identifiers, uniformly at random, in the order drawn."""
-    if not 1 <= digits <= _DIGITS_MAX:
-        raise BadInput("digits", f"is {digits}, and must be from 1 to {_DIGITS_MAX}")
-    if count < 0:
-        raise BadInput("count", f"is {count}, which is negative")
+    check_within("digits", digits, 1, _DIGITS_MAX)
+    check_count("count", count)
     if count > DIGIT_BASE**digits:
         raise BadInput(
             "count", f"is {count}, but there are only {DIGIT_BASE**digits} of {digits} digits"

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from distributary.arguments import check_within
 from distributary.arrays import FloatArray, IntArray
-from distributary.errors import BadInput
 from distributary.topology.network import Network
 
 __all__ = ["DELAY_MEAN", "ROUTERS", "ROUTERS_MAX", "power_law_network", "server_delays"]
@@ -34,8 +34,7 @@ def power_law_network(router_count: int, rng: np.random.Generator) -> Network:
 
     There are from 2 to `ROUTERS_MAX` routers.
     """
-    if not 2 <= router_count <= ROUTERS_MAX:
-        raise BadInput("routers", f"is {router_count}, and must be from 2 to {ROUTERS_MAX:,}")
+    check_within("routers", router_count, 2, ROUTERS_MAX)
     coordinates = rng.random((router_count, 2))
     # A router stands in `ends` once for every link it has, so that a random entry is a
     # router in proportion to its links.

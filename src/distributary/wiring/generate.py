@@ -8,12 +8,11 @@ twice the demand. Users and brokers stand on a plane, and prices are distances.
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 import numpy as np
 
-from distributary.arguments import checked
+from distributary.arguments import check_count, check_within, checked
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.errors import BadInput
 from distributary.wiring.generating_function import quadratic_cells
@@ -141,8 +140,7 @@ def check_arguments(
 ) -> None:
     """Raise `BadInput` that names the argument of `generate_problem` that is out of range."""
     _check_size(seed, users, brokers, channels, dimensions)
-    if not (math.isfinite(core_ratio) and 0.0 <= core_ratio <= _RATIO_MAX):
-        raise BadInput("core_ratio", f"is {core_ratio:g}, and must be from 0 to {_RATIO_MAX:g}")
+    check_within("core_ratio", core_ratio, 0.0, _RATIO_MAX)
     if interests is not None and not 1 <= interests[0] <= interests[1] <= channels:
         raise BadInput(
             "interests",
@@ -157,16 +155,14 @@ def check_arguments(
 
 def _check_size(seed: int, users: int, brokers: int, channels: int, dimensions: int) -> None:
     """Raise `BadInput` for counts that are out of range, each alone and together."""
-    if seed < 0:
-        raise BadInput("seed", f"is {seed}, which is negative")
+    check_count("seed", seed)
     for place, count, most in (
         ("users", users, USERS_MAX),
         ("brokers", brokers, BROKERS_MAX),
         ("channels", channels, CELLS_MAX),
         ("dimensions", dimensions, _DIMENSIONS_MAX),
     ):
-        if not 1 <= count <= most:
-            raise BadInput(place, f"is {count:,}, and must be from 1 to {most:,}")
+        check_within(place, count, 1, most)
     cells = channels**dimensions
     if cells > CELLS_MAX:
         raise BadInput(

@@ -206,7 +206,7 @@ TREE = ["tree", "problem.json"]
         (["generate", "tree", "--load", "nan"], "load: is nan"),
         (["generate", "tree", "--interest", "2"], "'--interest'"),
         (["generate", "tree", "--servers", "0"], "'--servers'"),
-        (["generate", "tree", "--servers", "99999", "-o", "x.json"], "servers: is 99999"),
+        (["generate", "tree", "--servers", "99999", "-o", "x.json"], "servers: is 99,999"),
         (["generate", "tree", "--servers", "5000"], "the delays between 5,001 nodes do not go"),
         (["generate", "tree", "--routers", "1"], "'--routers'"),
         (["generate", "tree", "--rates", "2", "1"], "rates: are from 2 to 1"),

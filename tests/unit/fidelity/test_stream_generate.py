@@ -95,9 +95,9 @@ def test_servers_stand_at_places_of_a_given_matrix() -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"seed": -1}, "seed: is -1"),
+        ({"seed": -1}, "seed: must be at least 0, not -1"),
         ({"servers": 0}, "servers: is 0"),
-        ({"servers": 100_000}, "servers: is 100000"),
+        ({"servers": 100_000}, "servers: is 100,000"),
         ({"routers": 1}, "routers: is 1"),
         ({"routers": 10**9}, "routers: is"),
         ({"objects": 0}, "objects: is 0"),

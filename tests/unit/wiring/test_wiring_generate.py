@@ -130,7 +130,7 @@ def test_a_seed_gives_the_same_problem_and_another_seed_another() -> None:
 @pytest.mark.parametrize(
     ("arguments", "place"),
     [
-        ({"seed": -1}, "seed: is -1"),
+        ({"seed": -1}, "seed: must be at least 0, not -1"),
         ({"users": 0}, "users: is 0"),
         ({"brokers": 0}, "brokers: is 0"),
         ({"channels": 0}, "channels: is 0"),
