@@ -85,6 +85,18 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if _is_fast(config) and _place(collection_path) else None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(
+    collector: pytest.Module | pytest.Class, name: str, obj: object
+) -> list[pytest.Item] | None:
+    """Do not make tests that are left out anyway: there are twelve thousand of the long sweeps."""
+    if "not full" not in collector.config.option.markexpr:
+        return None
+    marks = [getattr(one, "pytestmark", []) for one in (obj, collector.obj)]
+    every = [mark for found in marks for mark in (found if isinstance(found, list) else [found])]
+    return [] if any(mark.name == "full" for mark in every) else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put fast tests first, and mark the slow ones."""
     items.sort(key=lambda item: _place(item.path))
