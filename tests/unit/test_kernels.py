@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, cast
 
 import numba
 import numpy as np
 import pytest
+from tests.commands import forked
 
 from distributary.arrays import IntArray
 from distributary.kernels import inner_kernel, kernel
@@ -33,6 +33,7 @@ def outer(x):
 """
 COMPILES = """\
 import sys
+sys.dont_write_bytecode = True
 import numba.core.event as event
 from outer import outer
 with event.install_recorder("numba:compile") as compiled:
@@ -47,10 +48,8 @@ def write(folder: Path, *, factor: int, added: int) -> None:
 
 
 def start(folder: Path, argument: str) -> subprocess.Popen[str]:
-    code = COMPILES.format(argument=argument)
-    return subprocess.Popen(
-        [sys.executable, "-B", "-c", code], cwd=folder, stdout=subprocess.PIPE, text=True
-    )
+    command = [*forked(), "python", "-c", COMPILES.format(argument=argument)]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
 
 
 def said(process: subprocess.Popen[str]) -> str:
