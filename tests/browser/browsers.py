@@ -24,7 +24,7 @@ _OPTIONS = (
     "--disable-component-update",
     "--disable-sync",
 )
-_WAIT_MS = 30_000
+_WAIT_MS = 60_000
 _AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import httpx
 
-__all__ = ["Http", "Sent", "Stream", "event"]
+__all__ = ["WAIT_S", "Http", "Sent", "Stream", "event"]
 
-_WAIT_S = 20.0
+WAIT_S = 60.0
+"""How long somebody who asks waits for the next byte, also on a busy machine."""
 
 
 def event(source: str, number: int, kind: str, **more: Any) -> dict[str, Any]:
@@ -74,7 +75,7 @@ class Http:
     def __init__(self, url: str, token: str) -> None:
         self.url = url
         self.token = token
-        self._client = httpx.Client(base_url=url, timeout=_WAIT_S)
+        self._client = httpx.Client(base_url=url, timeout=WAIT_S)
 
     def __enter__(self) -> Http:
         return self

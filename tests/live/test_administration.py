@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 from tests.commands import check_one_line, run
-from tests.live.gateways import Http, event
+from tests.live.gateways import WAIT_S, Http, event
 from tests.live.overlays import RunningOverlay, running_overlay
 
 pytestmark = pytest.mark.slow
@@ -97,7 +97,7 @@ def test_bad_input_is_one_sentence(
 def test_a_link_for_a_browser_works_once(overlay: RunningOverlay) -> None:
     link = token(overlay, "token", "login").stdout.strip()
     assert link.startswith(f"{overlay.line['gateway']}/login/")
-    assert [httpx.get(link).status_code for _ in range(2)] == [303, 403]
+    assert [httpx.get(link, timeout=WAIT_S).status_code for _ in range(2)] == [303, 403]
 
 
 def test_a_tenant_is_erased_by_a_command_that_asks(overlay: RunningOverlay) -> None:
