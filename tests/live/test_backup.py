@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.live.overlays import RunningOverlay, eventually, running_overlay
+from tests.live.gateways import Http, event
+from tests.live.overlays import RunningOverlay, eventually, running_overlay, wait_until
 from tests.live.traffic import Traffic
 
 from distributary.broker.client import Delivery
@@ -119,6 +120,43 @@ def test_a_broker_that_has_forgotten_alone_gets_a_new_identifier(tmp_path: Path)
         asyncio.run(asyncio.wait_for(run(overlay), 120))
 
 
+@pytest.mark.parametrize("runs", [True, False], ids=["running", "at rest"])
+def test_tokens_work_and_subscriptions_go_on_where_there_was_nothing(
+    tmp_path: Path, runs: bool
+) -> None:
+    copy, there = tmp_path / "copy", tmp_path / "there"
+    with running_overlay(tmp_path / "here", brokers=2) as overlay:
+        with Http(overlay.line["gateway"], overlay.line["token"]) as admin:
+            made = {"name": "kept", "scopes": ["publish", "subscribe"], "tenant": "north"}
+            token = admin.post("/tokens", json=made).json()["token"]
+        with Http(overlay.line["gateway"], token) as http:
+            name = http.subscribe({"types": ["kept"]})
+            http.publish([event("/kept", number, "kept") for number in range(1, 5)])
+            wait_until(lambda: http.get(f"/subscriptions/{name}").json().get("last") == 4)
+            assert http.post(f"/subscriptions/{name}/acks", json={"up_to": 2}).status_code == 204
+            wait_until(lambda: http.get(f"/subscriptions/{name}").json()["acknowledged"] == 2)
+            if runs:
+                told = distributary("backup", str(copy), "--state", str(overlay.state))
+                assert told.returncode == 0, told.stderr
+            # It goes on here.
+            assert http.publish(event("/kept", 5, "kept")).status_code == 202
+        state = overlay.state
+    if not runs:
+        told = distributary("backup", str(copy), "--state", str(state))
+        assert told.returncode == 0, told.stderr
+    # Nothing of what is here is needed.
+    state.rename(tmp_path / "gone")
+    told = distributary("restore", str(copy), "--state", str(there))
+    assert told.returncode == 0, told.stderr
+    with running_overlay(there, brokers=2) as overlay, Http(overlay.line["gateway"], token) as http:
+        first = 5 if runs else 6
+        assert http.publish(event("/kept", first, "kept")).status_code == 202
+        with http.events(name) as stream:
+            got = [(one.id, one.event["id"]) for one in stream.take(first - 2)]
+        assert got == [(str(number), str(number)) for number in range(3, first + 1)]
+        assert [one["id"] for one in http.get("/subscriptions").json()] == [name]
+
+
 def test_what_is_no_whole_backup_is_not_brought_back(tmp_path: Path) -> None:
     state, copy = tmp_path / "state", tmp_path / "copy"
     with running_overlay(state, brokers=1) as overlay:
@@ -137,6 +175,13 @@ def test_what_is_no_whole_backup_is_not_brought_back(tmp_path: Path) -> None:
     assert broken.returncode == 2
     assert not (other / "overlay.json").exists()
     journal.write_bytes(whole)
+    shared = max((copy / "nats").rglob("*.blk"), key=lambda path: path.stat().st_size)
+    kept = shared.read_bytes()
+    shared.write_bytes(kept[:-1])
+    half = distributary("restore", str(copy), "--state", str(other))
+    assert half.returncode == 2
+    assert "is not what was copied" in half.stderr
+    shared.write_bytes(kept)
     (copy / "backup.json").unlink()
     half = distributary("restore", str(copy), "--state", str(other))
     assert half.returncode == 2

@@ -20,7 +20,7 @@ import numpy as np
 from distributary.errors import BadInput, DistributaryError, JournalDamaged
 from distributary.network.content import digest_of_file
 from distributary.network.journal import SqliteJournal
-from distributary.network.snapshot import JOURNAL, copy_broker, take_snapshot
+from distributary.network.snapshot import JOURNAL, SHARED, copy_broker, copy_shared, take_snapshot
 from distributary.network.supervisor import (
     SNAPSHOT,
     Overlay,
@@ -40,10 +40,17 @@ _LOOK_S = 0.02
 
 
 class _About(msgspec.Struct, forbid_unknown_fields=True):
-    """What a backup says of itself."""
+    """What a backup says of itself.
+
+    Attributes
+    ----------
+    shared
+        The digests of files that gateways share, by their paths.
+    """
 
     version: int
     made: float
+    shared: dict[str, str] = {}
 
 
 class Restored(msgspec.Struct, frozen=True):
@@ -77,6 +84,7 @@ def backup(state: Path, target: Path) -> list[str]:
         overlay = read_overlay(snapshot / "overlay.json")
         for name in overlay.brokers:
             copy_broker(snapshot / "brokers" / name, target / "brokers" / name, link=False)
+        copy_shared(snapshot, target)
     except OSError as error:
         raise BadInput(str(target), f"cannot be written: {error.strerror}") from None
     finally:
@@ -111,6 +119,7 @@ def restore(source: Path, state: Path, *, fresh: bool) -> Restored:
         forget(state)
         for name in kept.brokers:
             copy_broker(source / "brokers" / name, state / "brokers" / name, link=False)
+        copy_shared(source, state)
         write_private(state / "overlay.json", msgspec.json.encode(kept).decode())
     return Restored(tuple(kept.brokers), {})
 
@@ -157,8 +166,14 @@ def _write_about(target: Path, overlay: Overlay) -> None:
         if path.is_file():
             with path.open("rb") as file:
                 os.fsync(file.fileno())
-    about = _About(_VERSION, time.time())
+    about = _About(_VERSION, time.time(), _shared(target))
     write_private(target / "backup.json", msgspec.json.encode(about).decode())
+
+
+def _shared(folder: Path) -> dict[str, str]:
+    """Return the digests of all files that gateways share, by their paths."""
+    paths = sorted(path for path in (folder / SHARED).rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): digest_of_file(path) for path in paths}
 
 
 def _check(source: Path) -> Overlay:
@@ -171,6 +186,8 @@ def _check(source: Path) -> Overlay:
         raise BadInput(
             str(source), f"has version {about.version}, and this program reads {_VERSION}"
         )
+    if _shared(source) != about.shared:
+        raise BadInput(str(source / SHARED), "is not what was copied")
     overlay = read_overlay(source / "overlay.json")
     for name in overlay.brokers:
         folder = source / "brokers" / name

@@ -255,7 +255,7 @@ def _run(
         if children.copy_wanted:
             children.copy_wanted = False
             try:
-                with children.standing_still(overlay.brokers):
+                with children.standing_still([*overlay.brokers, _SERVER]):
                     take_snapshot(places.state, places.state / SNAPSHOT, overlay.brokers)
             except OSError as error:
                 say(f"{places.state / SNAPSHOT} cannot be written: {error.strerror}")
