@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 import websockets
-from tests.live.gateways import Http
+from tests.live.gateways import Http, Stream, event
 from tests.live.overlays import RunningOverlay, running_overlay
 
 pytestmark = pytest.mark.slow
@@ -185,6 +185,38 @@ def test_logging_out_ends_the_session_and_so_does_revoking_its_token(http: Http)
             assert answer.status_code == 204
             client.cookies.update(cookies)
             problem(client.get("/session"), 401)
+
+
+def test_what_is_connected_by_a_session_ends_with_it_and_nothing_else_does(
+    browser: httpx.Client, http: Http
+) -> None:
+    names = [http.subscribe({"types": ["ends"]}) for _ in range(3)]
+    csrf = browser.get("/session").json()["csrf"]
+    cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+    url = f"{http.url.replace('http', 'ws', 1)}/subscriptions/{names[0]}/events"
+
+    async def log_out() -> int | None:
+        async with websockets.connect(
+            url,
+            origin=http.url,  # type: ignore[arg-type]
+            additional_headers={"cookie": cookie},
+            subprotocols=["cloudevents.json"],  # type: ignore[list-item]
+        ) as one:
+            answer = await asyncio.to_thread(
+                browser.delete, "/session", headers={"x-csrf-token": csrf}
+            )
+            assert answer.status_code == 204
+            async with asyncio.timeout(60):
+                await one.wait_closed()
+            return one.close_code
+
+    path = f"/subscriptions/{names[1]}/events"
+    with browser.stream("GET", path, timeout=60) as mine, http.events(names[2]) as another:
+        assert mine.status_code == 200
+        assert asyncio.run(log_out()) == 1008
+        assert Stream(mine).rest() == []
+        assert http.publish(event("/ends", 1, "ends")).status_code == 202
+        assert another.take(1)[0].event["id"] == "1"
 
 
 def test_answers_tell_browsers_to_do_nothing_by_themselves(http: Http) -> None:

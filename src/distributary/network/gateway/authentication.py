@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any, TypeAlias
 
@@ -20,7 +21,7 @@ from litestar.params import Dependency
 from distributary.network.gateway.directory import Owner
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.problems import Problem
-from distributary.network.gateway.protection import AUTHENTICATED, FOREIGN
+from distributary.network.gateway.protection import AUTHENTICATED, FOREIGN, SAFE
 from distributary.network.gateway.sessions import cookie_of, csrf_of
 from distributary.network.gateway.tokens import Access, Scope
 
@@ -83,7 +84,10 @@ class Authentication(AbstractAuthenticationMiddleware):
             assert secret is not None
             _check_page(connection, secret)
         scope: Any = connection.scope
-        scope[AUTHENTICATED](access)
+        scope[AUTHENTICATED](partial(gateway.tokens.when_ended, access))
+        # What changes something ends by itself, and one of these ends the session.
+        if secret is not None and auth == SESSION and scope.get("method", "GET") in SAFE:
+            scope[AUTHENTICATED](partial(gateway.sessions.when_ended, secret))
         return AuthenticationResult(user=access, auth=auth)
 
 
@@ -99,7 +103,7 @@ def _check_page(connection: ASGIConnection[Any, Any, Any, Any], secret: str) -> 
         # A page cannot send headers of its own with these, but cannot leave this one out either.
         if "origin" not in headers:
             raise Problem(HTTPStatus.FORBIDDEN, "Origin: is missing, which browsers always send")
-    elif scope["method"] not in ("GET", "HEAD", "OPTIONS"):
+    elif scope["method"] not in SAFE:
         sent = headers.get(_CSRF, "").encode("latin-1", "replace")
         if not hmac.compare_digest(sent, csrf_of(secret).encode()):
             raise Problem(

@@ -92,6 +92,7 @@ class Gateway:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something beside what is going on; what goes wrong is written down."""
+        self.spawn(self.sessions.watch())
         task = asyncio.ensure_future(self._do(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

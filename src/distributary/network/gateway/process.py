@@ -120,7 +120,6 @@ async def _run(
                     refusing(application(gateway, pages)),
                     hosts=hosts_of(table.host, table.port, table.hosts),
                     origins=table.origins,
-                    tokens=gateway.tokens,
                     audit=gateway.audit,
                 ),
                 host=table.host,

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 
 from distributary.network.gateway.audit import Audit
 from distributary.network.gateway.problems import MEDIA_TYPE, Problem
-from distributary.network.gateway.tokens import Access, Tokens
+from distributary.network.gateway.tokens import Access
 
-__all__ = ["AUTHENTICATED", "CONTENT_PATH", "DETAIL", "FOREIGN", "Protection", "hosts_of"]
+__all__ = ["AUTHENTICATED", "CONTENT_PATH", "DETAIL", "FOREIGN", "SAFE", "Protection", "hosts_of"]
 
 _Message: TypeAlias = MutableMapping[str, Any]
 _Receive: TypeAlias = Callable[[], Awaitable[_Message]]
@@ -28,13 +28,19 @@ CONTENT_PATH = "/content/"
 """What the paths begin with under which there is what others have published."""
 
 AUTHENTICATED = "distributary.authenticated"
-"""Where the scope of a request has what is to be called once it is known whose it is."""
+"""Where the scope of a request has what is called with what it is made by, to end with that.
+
+What it is called with takes what ends the request, and returns how to undo that.
+"""
 
 FOREIGN = "distributary.foreign"
 """Where it has whether it comes from a page of somebody else."""
 
 DETAIL = "distributary.detail"
 """Where a route says more of what was done, for the audit log."""
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+"""Methods that change nothing."""
 
 _HEADERS_MAX = 256
 _HEADERS_BYTES_MAX = 64 * 2**10
@@ -46,6 +52,7 @@ _ONCE = frozenset(
         b"content-length",
         b"content-type",
         b"host",
+        b"idempotency-key",
         b"last-event-id",
         b"origin",
         b"transfer-encoding",
@@ -54,11 +61,11 @@ _ONCE = frozenset(
 # A body may stand still for so long, besides the time it takes at the least rate.
 _BODY_S = 30.0
 _BODY_BYTES_PER_S = 1024
-_SAFE = ("GET", "HEAD", "OPTIONS")
 # Summed up, or too many to tell: what they did is seen from who was let in.
 _UNTOLD = ("/events", "/publish", "/acks")
 _LOGIN = "/login/"
 _POLICY = 1008
+_ENDED = "the token or the session has ended"
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _CORS_S = 600
 
@@ -109,11 +116,9 @@ class Protection:
         *,
         hosts: frozenset[str],
         origins: Iterable[str],
-        tokens: Tokens,
         audit: Audit,
     ) -> None:
         self._app = app
-        self._tokens = tokens
         self._hosts = hosts
         self._origins = frozenset(origins)
         self._audit = audit
@@ -148,20 +153,21 @@ class Protection:
         await self._run(scope, taking, protected)
 
     async def _run(self, scope: Any, receive: _Receive, send: _Send) -> None:
-        """Have a request answered for as long as its token is valid."""
+        """Have a request answered for as long as its token and session are valid."""
         task = asyncio.current_task()
         assert task is not None
         began = sized = revoked = False
-        undo: Callable[[], None] = _nothing
+        undo: list[Callable[[], None]] = []
 
         def end() -> None:
             nonlocal revoked
-            revoked = True
-            task.cancel()
+            # By its session and by its token, it may be; what is said to it then is to be said.
+            if not revoked:
+                revoked = True
+                task.cancel()
 
-        def authenticated(access: Access) -> None:
-            nonlocal undo
-            undo = self._tokens.when_ended(access, end)
+        def authenticated(when_ended: Callable[[Callable[[], None]], Callable[[], None]]) -> None:
+            undo.append(when_ended(end))
 
         async def noted(message: _Message) -> None:
             nonlocal began, sized
@@ -180,7 +186,8 @@ class Protection:
             task.uncancel()
             await _end(scope, send, began=began, sized=sized)
         finally:
-            undo()
+            for one in undo:
+                one()
 
     def _checked(self, scope: Any, headers: Mapping[bytes, bytes]) -> str | None:
         """Return the other origin that a request comes from, or raise a problem."""
@@ -235,7 +242,7 @@ class Protection:
         method = scope.get("method", "WS")
         refused = status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
         login = path.startswith(_LOGIN)
-        told = method not in _SAFE and not path.endswith(_UNTOLD)
+        told = method not in SAFE and not path.endswith(_UNTOLD)
         if refused or login or told:
             remote = scope.get("client")
             self._audit.note(
@@ -308,16 +315,12 @@ async def _allow(send: _Send, origin: str, headers: Mapping[bytes, bytes]) -> No
     await send({"type": "http.response.body", "body": b""})
 
 
-def _nothing() -> None:
-    """Undo what was not done."""
-
-
 async def _end(scope: Any, send: _Send, *, began: bool, sized: bool) -> None:
-    """End a connection whose token has ended."""
+    """End a connection whose token or session has ended."""
     if not began:
-        await _answer(scope, send, Problem(HTTPStatus.UNAUTHORIZED, "the token has ended"))
+        await _answer(scope, send, Problem(HTTPStatus.UNAUTHORIZED, _ENDED))
     elif scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": _POLICY, "reason": "the token has ended"})
+        await send({"type": "websocket.close", "code": _POLICY, "reason": _ENDED})
     elif not sized:
         # Of one that has said how long it is, the server closes the connection.
         await send({"type": "http.response.body", "body": b"", "more_body": False})

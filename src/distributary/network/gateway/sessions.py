@@ -7,14 +7,23 @@ A session may do what its token may, and ends with it. Of both secrets only hash
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 
 from distributary.network.buckets import Buckets, Entry, WasChanged
-from distributary.network.gateway.tokens import Access, Tokens, digest_of, new_secret
+from distributary.network.gateway.tokens import (
+    Access,
+    Tokens,
+    TokensAway,
+    digest_of,
+    new_secret,
+)
 
 __all__ = ["SESSION_S", "Sessions", "cookie_of", "csrf_of"]
 
@@ -27,6 +36,8 @@ _LINK = "link"
 _SESSION = "session"
 # Longer ones are nobody's.
 _SECRET_CHARACTERS_MAX = 128
+# The end of a session of which nobody has told is found after so long.
+_LOOK_S = 2.0
 
 
 class _Session(msgspec.Struct, frozen=True):
@@ -54,6 +65,10 @@ class Sessions:
     def __init__(self, buckets: Buckets, tokens: Tokens) -> None:
         self._bucket = buckets[_BUCKET]
         self._tokens = tokens
+        # What is to be done when each session ends that something is connected by.
+        self._connected: dict[str, dict[object, Callable[[], None]]] = {}
+        self._changed = asyncio.Event()
+        self._bucket.listeners.append(self._heard)
 
     async def offer(self, access: Access, secret: str | None = None) -> str:
         """Return the secret of a link by which a browser gets what a token permits.
@@ -97,6 +112,37 @@ class Sessions:
     async def log_out(self, secret: str) -> None:
         """End a session."""
         await self._bucket.delete(_SESSION, digest_of(secret))
+
+    def when_ended(self, secret: str, end: Callable[[], None]) -> Callable[[], None]:
+        """Have something done when a session has ended; return how to undo that."""
+        key = object()
+        self._connected.setdefault(secret, {})[key] = end
+
+        def undo() -> None:
+            ends = self._connected.get(secret, {})
+            ends.pop(key, None)
+            if not ends:
+                self._connected.pop(secret, None)
+
+        return undo
+
+    async def watch(self) -> None:
+        """End what is connected by sessions that end, at whichever gateway, or are over."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_S):
+                    await self._changed.wait()
+            self._changed.clear()
+            for secret in list(self._connected):
+                # Of what cannot be read now nobody knows that it has ended.
+                with suppress(OSError, TokensAway):
+                    if await self.find(secret) is None:
+                        for end in list(self._connected.get(secret, {}).values()):
+                            end()
+
+    def _heard(self, key: tuple[str, ...]) -> None:
+        if key[:1] == (_SESSION,):
+            self._changed.set()
 
     async def _get(self, kind: str, secret: str) -> Entry | None:
         if not 0 < len(secret) <= _SECRET_CHARACTERS_MAX:
