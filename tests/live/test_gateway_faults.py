@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -207,6 +209,43 @@ def test_without_brokers_the_answer_is_that_nobody_is_there(
     publish(http, "alone", 1, 1)
     with http.events(name) as stream:
         assert [one.event["id"] for one in stream.take(2)] == ["0", "1"]
+
+
+def publishers(http: Http) -> int:
+    """How many tokens a gateway has something open for, to publish by."""
+    (line,) = re.findall(r"^distributary_publishers (.*)$", http.get("/metrics").text, re.MULTILINE)
+    return int(float(line))
+
+
+def test_whoever_gives_up_does_not_hold_up_those_behind_it(
+    overlay: RunningOverlay, http: Http
+) -> None:
+    """The body of a request that is over is still needed: it is to be published before others."""
+    asked = {"name": "gives-up", "scopes": ["publish"]}
+    large = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/g", "ce-type": "given up"}
+    name = http.subscribe({"types": ["given up"]})
+    there = publishers(http)
+    pids = [overlay.pids()[broker] for broker in overlay.brokers]
+    with (
+        Http(http.url, http.post("/tokens", json=asked).json()["token"]) as given_up,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        try:
+            for pid in pids:
+                os.kill(pid, signal.SIGSTOP)
+            answer = thread.submit(given_up.post, "/events", content=b"x" * 300_000, headers=large)
+            wait_until(lambda: publishers(http) > there)
+            assert http.delete("/tokens/gives-up").status_code == 204
+            assert answer.result().status_code == 401
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+    wait_until(lambda: http.get("/ready").status_code == 200)
+    with Http(http.url, http.post("/tokens", json=asked).json()["token"]) as again:
+        assert again.publish(event("/g", 2, "given up")).status_code == 202
+    with http.events(name) as stream:
+        assert [one.event["id"] for one in stream.take(2)] == ["1", "2"]
+    assert "Traceback" not in overlay.log("gateway")
 
 
 def test_what_is_malformed_is_refused_and_never_an_error_of_ours(

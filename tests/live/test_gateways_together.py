@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from tests.live.gateways import Http, event
-from tests.live.overlays import RunningOverlay, running_overlay, wait_until
+import websockets
+from tests.live.gateways import Http, Stream, event
+from tests.live.overlays import RunningOverlay, eventually, running_overlay, wait_until
 
 from distributary.network.server import free_port
 
@@ -40,7 +44,7 @@ def second(overlay: RunningOverlay, tmp_path_factory: pytest.TempPathFactory) ->
     password = (overlay.state / "gateway" / "password").read_text()
     (folder / "gateway.toml").write_text(
         f'[gateway]\nbrokers = {json.dumps(overlay.brokers)}\noverlay = "up"\nport = {port}\n'
-        f"acknowledged_s = 1.0\n"
+        f"acknowledged_s = 1.0\npublisher_idle_s = 1.0\n"
         f'[nats]\nurls = ["{overlay.line["nats"]}"]\nuser = "gateway"\n'
     )
     command = [sys.executable, "-m", "distributary", "gateway", "--config"]
@@ -92,6 +96,25 @@ def test_a_connection_at_another_gateway_takes_over(first: Http, second: Http) -
                 assert new.take(1)[0].id == str(number)
 
 
+def test_logging_out_at_one_gateway_ends_what_is_connected_at_another(
+    first: Http, second: Http
+) -> None:
+    name = first.subscribe({"types": ["sessions"]})
+    link = first.post("/login").json()["login"]
+    with httpx.Client(base_url=first.url, timeout=60) as browser:
+        browser.get(link)
+        csrf = browser.get("/session").json()["csrf"]
+        (secret,) = browser.cookies.values()
+        # Browsers do not tell ports apart, so the cookie of each has its own name.
+        cookie = {"cookie": f"distributary-{urlsplit(second.url).port}={secret}"}
+        path = f"{second.url}/subscriptions/{name}/events"
+        with browser.stream("GET", path, headers=cookie) as there:
+            assert there.status_code == 200
+            gone = browser.delete("/session", headers={"x-csrf-token": csrf})
+            assert gone.status_code == 204
+            assert Stream(there).rest() == []
+
+
 def test_what_was_written_long_ago_counts_as_arrived(first: Http, second: Http) -> None:
     name = first.subscribe({"types": ["silent"]})
     first.publish([event("/silent", number, "silent") for number in range(5)])
@@ -110,6 +133,40 @@ def test_what_was_written_long_ago_counts_as_arrived(first: Http, second: Http) 
     with second.events(name) as stream:
         stream.take(6)
         wait_until(lambda: acknowledged() == 6)
+
+
+def publishers(http: Http) -> int:
+    """How many tokens a gateway has something open for, to publish by."""
+    (line,) = re.findall(r"^distributary_publishers (.*)$", http.get("/metrics").text, re.MULTILINE)
+    return int(float(line))
+
+
+def test_who_publishes_nothing_for_a_while_is_let_go_and_comes_back(
+    first: Http, second: Http
+) -> None:
+    name = first.subscribe({"types": ["idle"]})
+    for number in (1, 2):
+        assert second.publish(event("/idle", number, "idle")).status_code == 202
+        wait_until(lambda: publishers(second) == 0)
+    made = first.post("/tokens", json={"name": "socket", "scopes": ["publish"]}).json()
+
+    async def run() -> None:
+        async with websockets.connect(
+            f"{second.url.replace('http', 'ws', 1)}/publish",
+            additional_headers={"authorization": f"Bearer {made['token']}"},
+            subprotocols=[websockets.Subprotocol("cloudevents.json")],
+        ) as socket:
+            for number in (3, 4):
+                await socket.send(json.dumps(event("/idle", number, "idle")))
+                assert "accepted" in json.loads(await socket.recv())
+                # Others are let go; who is connected is not.
+                second.publish(event("/idle", number + 2, "idle"))
+                await eventually(lambda: publishers(second) == 1)
+
+    asyncio.run(run())
+    wait_until(lambda: publishers(second) == 0)
+    with first.events(name) as stream:
+        assert sorted(one.event["id"] for one in stream.take(6)) == list("123456")
 
 
 def test_a_subscription_that_ends_by_itself_says_why(first: Http) -> None:

@@ -245,6 +245,11 @@ class Client:
         """How many publications are not sent yet."""
         return self._outgoing.waiting
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything that it has published or asked for is answered."""
+        return self._outgoing.is_idle and not self._questions
+
     async def announce(self, source: str, subject: str, event: str) -> messages.Announced:
         """Open a stream object; return when those who follow it know of it."""
         name = f"{source} {subject}"

@@ -229,6 +229,11 @@ class Outgoing:
         """How many are not sent yet."""
         return len(self._waiting)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is to be sent, and everything is answered."""
+        return not (self._waiting or self._under_way)
+
     def follow(self, old: str, new: str) -> None:
         """Go along with a client that has moved, and its sessions with it."""
         if self.home == old:
@@ -248,8 +253,7 @@ class Outgoing:
             if first is not None and first.question.is_due(now):
                 self._send_under_way()
             self._send_more()
-        idle = not self._under_way and not self._waiting
-        if idle or not self._connection.connected or now - self._looked_at > _SLEPT_S:
+        if self.is_idle or not self._connection.connected or now - self._looked_at > _SLEPT_S:
             self._heard_at = now
         self._looked_at = now
         silent_s = now - max(self._heard_at, self._paused_until)

@@ -43,6 +43,8 @@ class GatewayTable:
         How large content may be; as brokers have it.
     acknowledged_s
         After how long what was written as a server-sent event counts as arrived.
+    publisher_idle_s
+        How long a connection to a broker is kept for a token that publishes nothing.
     hosts
         Further names under which it may be asked, with their port unless it is that of the scheme.
     origins
@@ -63,6 +65,7 @@ class GatewayTable:
     state: str = "."
     content_bytes_max: int = bounded(ContentSettings().content_bytes_max, 1, 4 * 2**30)
     acknowledged_s: float = bounded(300.0, 0.1, 86_400.0)
+    publisher_idle_s: float = bounded(900.0, 0.1, 86_400.0)
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     certificate: str | None = None

@@ -6,14 +6,16 @@ import base64
 import json
 from typing import Any
 
+from distributary.broker.blob import Blob
 from distributary.broker.client import Delivery, Ended, Undeliverable, Updated
 from distributary.content.media_type import MediaType
 from distributary.content.payload import content_text
 from distributary.errors import BadInput
-from distributary.network.client import Numbered
+from distributary.network.client import Client, Numbered
 from distributary.network.gateway.feeds import Connection
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.spool import INLINE_BYTES_MAX
+from distributary.network.transfers import TransferFailed
 
 __all__ = ["event_of", "notice", "number_of", "text_of", "version_of"]
 
@@ -37,13 +39,14 @@ async def event_of(gateway: Gateway, connection: Connection, message: Numbered) 
     if blob is None:
         return event
     event.setdefault("datacontenttype", blob.media_type)
-    client = connection.feed.client
-    if blob.size_bytes > INLINE_BYTES_MAX:
-        gateway.contents.note(connection.feed.owner.tenant, blob.digest, client.home)
+    data = await _data(connection.feed.client, blob)
+    if data is None:
+        gateway.contents.note(
+            connection.feed.owner.tenant, blob.digest, connection.feed.client.home
+        )
         event["dataref"] = f"/content/{blob.digest}"
         event["datasize"] = blob.size_bytes
         return event
-    data = b"".join([chunk async for chunk in client.content(blob)])
     declared = MediaType.parse(blob.media_type, place="datacontenttype")
     if declared.is_json:
         try:
@@ -57,6 +60,17 @@ async def event_of(gateway: Gateway, connection: Connection, message: Numbered) 
     else:
         event["data"] = text
     return event
+
+
+async def _data(client: Client, blob: Blob) -> bytes | None:
+    """Return what goes into an event; None where it has to go by reference."""
+    if blob.size_bytes > INLINE_BYTES_MAX:
+        return None
+    try:
+        return b"".join([chunk async for chunk in client.content(blob)])
+    except TransferFailed:
+        # What comes after it need not wait for what may be there later, or never again.
+        return None
 
 
 async def version_of(gateway: Gateway, connection: Connection, message: Updated) -> dict[str, Any]:

@@ -101,6 +101,9 @@ async def _server_sent(gateway: Gateway, connection: Connection) -> AsyncIterato
             connection.wrote(message)
     except Ousted:
         yield f"id: {_OUSTED}\n\n"
+    except OSError:
+        # Whoever comes again when NATS is there gets it then.
+        return
     finally:
         await connection.close()
 

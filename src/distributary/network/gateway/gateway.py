@@ -51,6 +51,8 @@ class Gateway:
         How large content may be.
     acknowledged_s
         After how long what was written to somebody who says nothing counts as arrived.
+    publisher_idle_s
+        How long a client is kept that nobody publishes by.
     limits
         What each tenant may take.
     audit
@@ -67,6 +69,7 @@ class Gateway:
         folder: Path,
         content_bytes_max: int,
         acknowledged_s: float,
+        publisher_idle_s: float,
         limits: Limits,
         audit: Audit,
     ) -> None:
@@ -82,17 +85,17 @@ class Gateway:
         self.directory = Directory(self.buckets)
         self.members = Members(self.gate, brokers)
         self.contents = Contents(self)
-        self.publishers = Publishers(self)
+        self.publishers = Publishers(self, publisher_idle_s)
         self.objects = Objects(self)
         self.feeds = Feeds(self)
         self.pulse = Pulse(self)
         self.metrics = Metrics(self)
         self._tasks: set[asyncio.Task[Any]] = set()
         self.spawn(self._look())
+        self.spawn(self.sessions.watch())
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something beside what is going on; what goes wrong is written down."""
-        self.spawn(self.sessions.watch())
         task = asyncio.ensure_future(self._do(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -107,6 +110,7 @@ class Gateway:
         while True:
             await asyncio.sleep(_LOOK_S)
             self.feeds.look()
+            self.publishers.look()
 
     def client_changed(self, owner: Owner, name: str, client: Client) -> None:
         """Note that the client of a subscription has moved, or that it has ended."""

@@ -54,6 +54,10 @@ class Metrics:
         )
         feeds = Gauge("distributary_connections", "Connected subscriptions.", registry=registry)
         feeds.set_function(lambda: len(gateway.feeds))
+        publishers = Gauge(
+            "distributary_publishers", "Tokens that have published of late.", registry=registry
+        )
+        publishers.set_function(lambda: len(gateway.publishers))
         connected = Gauge("distributary_nats_connected", "Whether NATS is.", registry=registry)
         connected.set_function(lambda: gateway.gate.connection.connected)
         up = Gauge("distributary_brokers_up", "Brokers that answer.", registry=registry)

@@ -63,9 +63,8 @@ class Objects:
         held = Held(owner.name, document=document, entry=0 if known is None else known.entry)
         if known is None or known.document != document:
             held = await self._gateway.directory.keep_object(owner.tenant, source, subject, held)
-        client = await self._gateway.publishers.get(owner)
         text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-        async with asyncio.timeout(_ANNOUNCED_S):
+        async with self._gateway.publishers.using(owner) as client, asyncio.timeout(_ANNOUNCED_S):
             await client.announce(source, subject, text)
         self._note((owner.tenant, source, subject), held)
 

@@ -107,6 +107,7 @@ async def _run(
         audit=Audit(config.folder / _AUDIT),
     )
     try:
+        publisher_idle_s=table.publisher_idle_s,
         if token is not None:
             name = _FIRST if login is None else _UP
             await gateway.tokens.create(name, scopes=SCOPES, token=token)

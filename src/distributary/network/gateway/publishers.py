@@ -1,10 +1,17 @@
-"""Publishers: one client for every token that publishes, so that its events keep their order."""
+"""Publishers: one client for every token that publishes, so that its events keep their order.
+
+A client that nobody has needed for a while is closed: tokens come and go, and each client is looked
+at ten times a second. The next one of the same token begins another session. There is no order
+between sessions, but by then its home, too, has forgotten the one before (`dedupe_s`).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -17,6 +24,7 @@ from distributary.network.client import Client, WasRefused
 from distributary.network.gateway.directory import Held, Owner
 from distributary.network.gateway.messages import Outbound
 from distributary.network.gateway.problems import Problem
+from distributary.network.gateway.spool import Spool
 from distributary.network.outgoing import ContentGone
 
 if TYPE_CHECKING:
@@ -30,19 +38,76 @@ _ANSWER_S = 30.0
 _WAITING_MAX = 8_192
 
 
+class _Publisher:
+    """Somebody who publishes.
+
+    Attributes
+    ----------
+    opening
+        Gives the client.
+    users, used_at
+        How many have to do with it, and when somebody last had.
+    """
+
+    __slots__ = ("opening", "used_at", "users")
+
+    def __init__(self, opening: asyncio.Task[Client]) -> None:
+        self.opening = opening
+        self.users = 0
+        self.used_at = 0.0
+
+    @property
+    def has_failed(self) -> bool:
+        task = self.opening
+        return task.done() and (task.cancelled() or task.exception() is not None)
+
+    def is_idle(self, since: float) -> bool:
+        """Whether nobody has needed it for a while, and nothing is under way."""
+        if self.users or self.used_at > since or not self.opening.done():
+            return False
+        return self.has_failed or self.opening.result().is_idle
+
+
 class Publishers:
-    """All that publish through one gateway."""
+    """All that publish through one gateway.
 
-    def __init__(self, gateway: Gateway) -> None:
+    Parameters
+    ----------
+    idle_s
+        How long a client is kept that nobody publishes by.
+    """
+
+    def __init__(self, gateway: Gateway, idle_s: float) -> None:
         self._gateway = gateway
-        self._clients: dict[Owner, asyncio.Task[Client]] = {}
+        self._idle_s = idle_s
+        self._publishers: dict[Owner, _Publisher] = {}
 
-    async def get(self, owner: Owner) -> Client:
-        """Return the client that publishes for somebody."""
-        task = self._clients.get(owner)
-        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
-            task = self._clients[owner] = asyncio.ensure_future(self._open(owner))
-        return await asyncio.shield(task)
+    def __len__(self) -> int:
+        return len(self._publishers)
+
+    @asynccontextmanager
+    async def using(self, owner: Owner) -> AsyncIterator[Client]:
+        """Have the client that publishes for somebody, for as long as it is needed."""
+        publisher = self._publishers.get(owner)
+        if publisher is None or publisher.has_failed:
+            publisher = _Publisher(asyncio.ensure_future(self._open(owner)))
+            self._publishers[owner] = publisher
+        publisher.users += 1
+        try:
+            yield await asyncio.shield(publisher.opening)
+        finally:
+            publisher.users -= 1
+            publisher.used_at = asyncio.get_running_loop().time()
+
+    def look(self) -> None:
+        """Close clients that nobody has needed for a while."""
+        since = asyncio.get_running_loop().time() - self._idle_s
+        for owner, publisher in list(self._publishers.items()):
+            if publisher.is_idle(since):
+                del self._publishers[owner]
+                if not publisher.has_failed:
+                    # Without goodbye: nothing is ever sent to it of its own accord.
+                    self._gateway.spawn(publisher.opening.result().close(goodbye=False))
 
     async def publish(self, owner: Owner, events: Sequence[Outbound]) -> list[Accepted]:
         """Publish events in order; return when all of them are stored.
@@ -53,7 +118,12 @@ class Publishers:
             When brokers are busy, or one of the events breaks the rules. Those before it are
             published then.
         """
-        client = await self.get(owner)
+        async with self.using(owner) as client:
+            return await self._publish(client, owner, events)
+
+    async def _publish(
+        self, client: Client, owner: Owner, events: Sequence[Outbound]
+    ) -> list[Accepted]:
         self._check_room(client)
         versions = [await self._gateway.objects.version(owner, one.publication) for one in events]
         references = await self.references(owner, events)
@@ -66,14 +136,11 @@ class Publishers:
             else:
                 client.change(version)
                 answers.append(Accepted(*one.publication.identity))
-        try:
-            async with asyncio.timeout(_ANSWER_S):
-                waiting = [one for one in answers if not isinstance(one, Accepted)]
-                await asyncio.gather(*waiting, return_exceptions=True)
-        except TimeoutError:
-            if client.busy_s:
-                raise _busy(client.busy_s) from None
-            raise
+        waiting = [one for one in answers if not isinstance(one, Accepted)]
+        # Whoever gives up does so for itself: what is under way is published all the same.
+        late = (await asyncio.wait(waiting, timeout=_ANSWER_S))[1] if waiting else ()
+        if late:
+            raise _busy(client.busy_s) if client.busy_s else TimeoutError
         return [one if isinstance(one, Accepted) else one.result() for one in answers]
 
     def submit(
@@ -85,6 +152,10 @@ class Publishers:
             text = one.text
             if one.reference is None:
                 answer = client.submit(text, one.content, one.media_type)
+                if isinstance(one.content, Spool):
+                    # The request may end before it is there.
+                    one.content.keep()
+                    answer.add_done_callback(partial(_close, one.content))
             else:
                 found = references[one.reference]
                 answer = client.submit(text, Blob(one.media_type, found.size_bytes, found.digest))
@@ -116,8 +187,8 @@ class Publishers:
 
     async def close(self) -> None:
         """End all clients."""
-        for task in self._clients.values():
-            task.cancel()
+        for publisher in self._publishers.values():
+            publisher.opening.cancel()
 
     async def _open(self, owner: Owner) -> Client:
         gateway = self._gateway
@@ -153,6 +224,10 @@ def _busy(wait_s: float) -> Problem:
         f"brokers are busy; come again in {math.ceil(wait_s)} s",
         retry_s=wait_s,
     )
+
+
+def _close(content: Spool, _: asyncio.Future[Accepted]) -> None:
+    content.close()
 
 
 def _looked_at(answer: asyncio.Future[Accepted]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections.abc import Coroutine
 from http import HTTPStatus
 from typing import Any, TypeAlias
 
@@ -39,6 +40,7 @@ _UNDER_WAY_MAX = 1_024
 _OUSTED = 4000
 _ENDED = 4001
 _PROBLEM = 4400
+_LATER = 1013
 _REASON_BYTES_MAX = 120
 
 
@@ -84,16 +86,22 @@ async def deliver(socket: Socket, gateway: Here, name: Name) -> None:
     if connection is None:
         await _close(socket, _ENDED, "the subscription has ended")
         return
-    reading = asyncio.ensure_future(_read_acks(socket, connection))
-    writing = asyncio.ensure_future(_write(socket, gateway, connection))
     try:
-        await asyncio.wait({reading, writing}, return_when=asyncio.FIRST_COMPLETED)
+        await _both(_read_acks(socket, connection), _write(socket, gateway, connection))
     finally:
-        for task in (reading, writing):
+        await connection.close()
+
+
+async def _both(*work: Coroutine[Any, Any, None]) -> None:
+    """Read and write at the same time, until either ends."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError):
                 await task
-        await connection.close()
 
 
 async def _write(socket: Socket, gateway: Gateway, connection: Connection) -> None:
@@ -114,6 +122,8 @@ async def _write(socket: Socket, gateway: Gateway, connection: Connection) -> No
             connection.wrote(message)
     except Ousted:
         await _close(socket, _OUSTED, "another connection has taken over")
+    except OSError:
+        await _close(socket, _LATER, "there is no connection to NATS")
 
 
 async def _read_acks(socket: Socket, connection: Connection) -> None:
@@ -130,17 +140,9 @@ async def _read_acks(socket: Socket, connection: Connection) -> None:
 async def publish(socket: Socket, gateway: Here) -> None:
     """Publish events as they come, many under way; answers come in their order."""
     await _accept(socket)
-    client = await gateway.publishers.get(owner_of(socket.user))
     answers: asyncio.Queue[tuple[str, _Answer]] = asyncio.Queue(_UNDER_WAY_MAX)
-    reading = asyncio.ensure_future(_read_events(socket, gateway, client, answers))
-    writing = asyncio.ensure_future(_answer(socket, answers))
-    try:
-        await asyncio.wait({reading, writing}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in (reading, writing):
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError):
-                await task
+    async with gateway.publishers.using(owner_of(socket.user)) as client:
+        await _both(_read_events(socket, gateway, client, answers), _answer(socket, answers))
 
 
 async def _read_events(

@@ -28,6 +28,7 @@ class Spool:
         self._start = bytearray()
         self._file: IO[bytes] | None = None
         self._hash = hashlib.sha256()
+        self._kept = 0
         self.size_bytes = 0
 
     @property
@@ -61,9 +62,14 @@ class Spool:
         self._file.seek(offset)
         return self._file.read(count)
 
+    def keep(self) -> None:
+        """Have it closed once more before its bytes are forgotten."""
+        self._kept += 1
+
     def close(self) -> None:
-        """Forget the bytes."""
-        if self._file is not None:
+        """Forget the bytes, unless somebody else keeps them."""
+        self._kept -= 1
+        if self._file is not None and self._kept < 0:
             self._file.close()
 
 

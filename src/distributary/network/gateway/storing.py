@@ -67,7 +67,6 @@ async def put_content(request: Asked, gateway: Here, digest: Digest) -> Response
     _checked(digest)
     kind = request.headers.get("content-type", _OCTETS)
     Format.parse(kind, place="content-type")
-    client = await gateway.publishers.get(owner_of(request.user))
     body = await spooled(request.stream(), gateway.folder, bytes_max=gateway.content_bytes_max)
     try:
         begin, size = _part(request.headers.get("content-range"), body, gateway.content_bytes_max)
@@ -75,10 +74,11 @@ async def put_content(request: Asked, gateway: Here, digest: Digest) -> Response
         if size == body.size_bytes and body.digest != digest:
             raise BadInput("digest", "is not that of the bytes that were sent")
         gateway.limits.take_bytes(request.user.tenant, body.size_bytes)
-        there = await client.put_part(blob, begin, body)
+        async with gateway.publishers.using(owner_of(request.user)) as client:
+            there = await client.put_part(blob, begin, body)
+            gateway.contents.note(request.user.tenant, digest, client.publishes_at)
     finally:
         body.close()
-    gateway.contents.note(request.user.tenant, digest, client.publishes_at)
     return Response(
         Stored(digest, there, f"/content/{digest}"),
         status_code=HTTPStatus.CREATED if there >= size else HTTPStatus.ACCEPTED,
