@@ -33,6 +33,7 @@ class Brokers:
         *,
         settings: str = "",
         authority: Authority | None = None,
+        store: Path | None = None,
     ) -> None:
         self.names = names
         self.subjects = Subjects("east")
@@ -42,7 +43,7 @@ class Brokers:
         self._settings = named + settings
         self._users = users_of(self.subjects, names, gateways=["gateway"], operators=["operator"])
         tls = None if authority is None else authority.server()
-        self.nats = NatsServer(folder, self._users.values(), tls=tls)
+        self.nats = NatsServer(folder, self._users.values(), tls=tls, store=store)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def server(self, user: str) -> Server:
@@ -92,9 +93,10 @@ def started_brokers(
     *,
     settings: str = "",
     authority: Authority | None = None,
+    store: Path | None = None,
 ) -> Iterator[Brokers]:
     """Start brokers, and end those that are there in the end."""
-    brokers = Brokers(folder, names, settings=settings, authority=authority)
+    brokers = Brokers(folder, names, settings=settings, authority=authority, store=store)
     try:
         for name in names:
             brokers.start(name)

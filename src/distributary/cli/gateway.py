@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from pathlib import Path
 from typing import Annotated
@@ -52,6 +53,8 @@ def gateway(
         from distributary.network.buckets import make_buckets
         from distributary.network.subjects import Subjects
 
+        # What is wrong is said once, as the error that it is.
+        logging.getLogger("distributary").addHandler(logging.NullHandler())
         overlay, user = Subjects(read.gateway.overlay), read.server.user
         try:
             asyncio.run(make_buckets(overlay, read.server, user, replicas=replicas))

@@ -36,6 +36,7 @@ _RETRY_S = 0.2
 # A change of which nobody has told is found after so long; revocation has five seconds.
 _LOOK_S = 2.0
 _NO_MESSAGE = 10037
+_NO_STREAM = 10059
 _WRONG_REVISION = (10071, 10164)
 _DELETED = b"KV-Operation: "
 # How long an entry that was deleted is still seen as deleted, by gateways that were away.
@@ -85,8 +86,7 @@ async def make_buckets(subjects: Subjects, server: Server, name: str, *, replica
     """
     connection = Connection(server, name=name, inbox=subjects.inbox(name), handlers={})
     try:
-        async with asyncio.timeout(_ASK_S):
-            await connection.wait()
+        await _connected(connection)
         for bucket in BUCKETS:
             called = subjects.bucket(bucket)
             config = {
@@ -143,6 +143,26 @@ class Buckets:
 
     def __getitem__(self, name: str) -> Bucket:
         return self._buckets[name]
+
+    async def check(self) -> None:
+        """Look whether they have been made.
+
+        Raises
+        ------
+        BadInput
+            When one of them is not there.
+        OSError
+            When the server does not answer.
+        """
+        for name, bucket in self._buckets.items():
+            try:
+                await bucket.next(0)
+            except FileNotFoundError:
+                raise BadInput(
+                    f"bucket {self.subjects.bucket(name)}",
+                    "is not there",
+                    hint="an operator makes what gateways share: distributary gateway --prepare",
+                ) from None
 
     def followed(self, following: Following) -> None:
         """Have somebody told when something changes."""
@@ -273,7 +293,8 @@ class Bucket:
         if error is not None:
             if error.get("err_code") == _NO_MESSAGE:
                 return None
-            raise OSError(f"bucket {self.name}: {error.get('description')}")
+            kind = FileNotFoundError if error.get("err_code") == _NO_STREAM else OSError
+            raise kind(f"bucket {self.name}: {error.get('description')}")
         message = answer["message"]
         deleted = _DELETED in base64.b64decode(message.get("hdrs", ""))
         try:
@@ -286,12 +307,20 @@ class Bucket:
 
     async def _request(self, subject: str, data: bytes, headers: dict[str, str]) -> dict[str, Any]:
         connection = self._buckets.connection
-        async with asyncio.timeout(_ASK_S):
-            await connection.wait()
+        await _connected(connection)
         answer: dict[str, Any] = json.loads(
             await connection.request(subject, data, timeout_s=_ASK_S, headers=headers)
         )
         return answer
+
+
+async def _connected(connection: Connection) -> None:
+    """Wait for a connection, or raise `OSError` that says why there is none."""
+    try:
+        async with asyncio.timeout(_ASK_S):
+            await connection.wait()
+    except TimeoutError:
+        raise TimeoutError(f"there is no connection to NATS: {connection.problem}") from None
 
 
 class Following:

@@ -61,6 +61,10 @@ def run_gateway(
     except DistributaryError as error:
         _log.error("%s", error)
         return STOPPED
+    except OSError as error:
+        # It may be there when this one is started again.
+        _log.error("%s", error)
+        return os.EX_UNAVAILABLE
     return os.EX_OK
 
 
@@ -103,11 +107,12 @@ async def _run(
         folder=config.folder,
         content_bytes_max=table.content_bytes_max,
         acknowledged_s=table.acknowledged_s,
+        publisher_idle_s=table.publisher_idle_s,
         limits=Limits(config.limits),
         audit=Audit(config.folder / _AUDIT),
     )
     try:
-        publisher_idle_s=table.publisher_idle_s,
+        await gateway.buckets.check()
         if token is not None:
             name = _FIRST if login is None else _UP
             await gateway.tokens.create(name, scopes=SCOPES, token=token)
