@@ -166,6 +166,37 @@ def test_cuts_at_any_byte_lose_nothing_and_repeat_nothing(
     asyncio.run(run())
 
 
+def test_answers_that_are_lost_make_no_second_subscription_and_end_none_twice(
+    overlay: RunningOverlay,
+) -> None:
+    count = 12
+
+    async def run() -> None:
+        async with (
+            cutting_proxy(overlay.line["gateway"], seed=5) as proxy,
+            connection(overlay, proxy.url) as d,
+        ):
+            # A request takes about half of this, and its answer the other half.
+            proxy.bytes_max = 1_600
+            proxy.cut_all()
+            names = []
+            for place in range(count):
+                async with d.subscribe(of(f"lost {place}"), keep=True) as one:
+                    names.append(one.id)
+            assert proxy.cut > count
+            async with connection(overlay) as directly:
+                there = [one["filters"] for one in await directly.subscriptions()]
+                assert [there.count(of(f"lost {place}")) for place in range(count)] == [1] * count
+                for name in names:
+                    await d.unsubscribe(name)
+                left = {one["id"] for one in await directly.subscriptions()}
+                assert not left.intersection(names)
+                with pytest.raises(RequestRefused, match="there is no subscription"):
+                    await directly.unsubscribe(names[0])
+
+    asyncio.run(run())
+
+
 def test_a_gateway_that_is_killed_is_found_again(overlay: RunningOverlay) -> None:
     async def run() -> None:
         async with connection(overlay) as d, d.subscribe(of("killed")) as events:

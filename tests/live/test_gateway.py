@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -115,6 +116,7 @@ def test_problems_name_what_is_wrong(http: Http) -> None:
     assert "filters" in problem(http.post("/subscriptions", json={}), 400)
     filters = [{"exactly": {"type": "t"}}]
     assert "exactly" in problem(http.post("/subscriptions", json={"filters": filters}), 400)
+    assert problem(http.post("/tokens"), 400) == "the body: is missing"
     xml = {"content-type": "application/cloudevents+xml"}
     assert "xml" in problem(http.post("/events", content=b"<a/>", headers=xml), 415)
 
@@ -193,3 +195,34 @@ def test_messages_of_acknowledgement_free_what_waits(http: Http) -> None:
         wait_until(lambda: waiting() == 13)
     assert http.post(f"/subscriptions/{name}/acks", json={"up_to": 999}).status_code == 204
     wait_until(lambda: waiting() == 0)
+
+
+def test_a_subscription_that_is_asked_for_again_by_its_key_is_made_once(http: Http) -> None:
+    def ask(key: str, kind: str, token: str | None = None) -> httpx.Response:
+        return http.post(
+            "/subscriptions", json={"types": [kind]}, headers={"idempotency-key": key}, token=token
+        )
+
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda _: ask("one", "once"), range(8)))
+    assert {one.status_code for one in answers} == {201}
+    (name,) = {one.json()["id"] for one in answers}
+    assert {one.headers["location"] for one in answers} == {f"/subscriptions/{name}"}
+    assert [one.get("types") for one in http.get("/subscriptions").json()].count(["once"]) == 1
+    http.publish(event("/once", 1, "once"))
+    # To ask again does not begin anew.
+    assert ask("one", "once").json()["id"] == name
+    with http.events(name) as stream:
+        assert stream.take(1)[0].event["id"] == "1"
+    assert "Idempotency-Key" in problem(ask("one", "other"), 409)
+    for key in ("", "x" * 256):
+        assert "Idempotency-Key" in problem(ask(key, "once"), 400)
+    made = http.post("/tokens", json={"name": "another", "scopes": ["subscribe"]}).json()
+    assert ask("one", "once", token=made["token"]).json()["id"] != name
+    assert ask("two", "once").json()["id"] != name
+    # One that has ended may be made anew.
+    assert http.delete(f"/subscriptions/{name}").status_code == 204
+    assert ask("one", "other").json()["id"] == name
+    http.publish([event("/once", 2, "once"), event("/once", 3, "other")])
+    with http.events(name) as stream:
+        assert stream.take(1)[0].event["id"] == "3"

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias
 from urllib.parse import quote
+from weakref import WeakSet
 
 from distributary.arguments import check_number, check_type
 from distributary.client.composition import SOURCE, compose
@@ -80,7 +81,7 @@ class Connection:
         self._tls = tls
         self._observe = observe
         self._open: tuple[Gateway, Publisher] | None = None
-        self._subscriptions: set[Subscription] = set()
+        self._subscriptions: WeakSet[Subscription] = WeakSet()
 
     @property
     def url(self) -> str:

@@ -31,6 +31,8 @@ _ANSWER_S = 30.0
 # A gateway that has nothing to say says so more often than this.
 _SILENCE_S = 60.0
 _ERROR_BYTES_MAX = 65_536
+_NO_CONTENT = 204
+_NOT_FOUND = 404
 # Busy, and a gateway or a proxy whose other side is away: what was asked may be asked again.
 _FOR_NOW = frozenset((429, 502, 503, 504))
 
@@ -126,11 +128,20 @@ class Gateway:
         self, method: str, path: str, *, patience_s: float | None = None, **options: Any
     ) -> httpx.Response:
         """Ask until there is an answer, and return it."""
+        asked = 0
 
         async def attempt(_: Patience) -> httpx.Response:
-            async with self.stream(method, path, **options) as response:
-                await response.aread()
-                return response
+            nonlocal asked
+            asked += 1
+            try:
+                async with self.stream(method, path, **options) as response:
+                    await response.aread()
+                    return response
+            except RequestRefused as refusal:
+                # Of what an earlier request has ended, whose answer was lost, there is nothing.
+                if method == "DELETE" and asked > 1 and refusal.status == _NOT_FOUND:
+                    return httpx.Response(_NO_CONTENT)
+                raise
 
         return await self.persist(attempt, patience_s)
 

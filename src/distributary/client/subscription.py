@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
@@ -59,6 +60,8 @@ class Subscription:
         self.id = id
         self._gateway = gateway
         self._request = request
+        # Whoever asks again after a lost answer must not get a second subscription.
+        self._key = secrets.token_urlsafe(16)
         self._keep = keep
         self._something_done = asyncio.Event()
         self._progress = Resumption(changed=self._something_done.set)
@@ -140,7 +143,10 @@ class Subscription:
         if self._reader is not None:
             return
         if self._request is not None and not self.id:
-            answer = await self._gateway.ask("POST", "/subscriptions", json=self._request)
+            headers = {"idempotency-key": self._key}
+            answer = await self._gateway.ask(
+                "POST", "/subscriptions", json=self._request, headers=headers
+            )
             self.id = _field(answer.content, "id")
         self._reader = asyncio.create_task(self._read())
         self._teller = asyncio.create_task(self._tell_always())

@@ -32,6 +32,9 @@ _log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 
+# What routes call it.
+_BODY = "data"
+
 DOCUMENT_BYTES_MAX = 64 * 2**10
 """How large a document may be that is read at once."""
 
@@ -101,7 +104,11 @@ def _sentence(error: HTTPException) -> str:
     extra: Any = error.extra
     if isinstance(extra, list) and extra and isinstance(extra[0], dict):
         found = extra[0]
-        return f"{found.get('key', 'the request')}: {found.get('message', error.detail)}"
+        name, message = found.get("key", "the request"), found.get("message", error.detail)
+        if name == _BODY:
+            # Of a body that is not there it has its own name for it to say.
+            name, message = "the body", "is missing" if message == repr(_BODY) else message
+        return f"{name}: {message}"
     return error.detail or HTTPStatus(error.status_code).phrase
 
 

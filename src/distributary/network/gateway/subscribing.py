@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 import json
 import secrets
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -15,6 +18,7 @@ from litestar.params import Parameter
 from distributary.content import Subscription
 from distributary.content.documents import parse_document
 from distributary.errors import BadInput
+from distributary.network.buckets import WasChanged
 from distributary.network.client import WasRefused
 from distributary.network.gateway.authentication import Asked, Here, needs, owner_of
 from distributary.network.gateway.directory import Held, Owner
@@ -26,11 +30,24 @@ from distributary.network.gateway.spool import spooled
 __all__ = ["SUBSCRIPTION_ROUTES", "Name", "checked", "document_of", "held_of"]
 
 _ID_BYTES = 15
+_KEY_CHARACTERS_MAX = 255
 _DOCUMENT_BYTES_MAX = 32 * 2**10
 _CONFIRMED_S = 20.0
+# Says of a subscription that could not be made that it is being ended.
+_GIVEN_UP = "it could not be made"
 _FIELDS = ("filters", "types", "source", "config", "profile", "tolerance")
 
 Name = Annotated[str, Parameter(max_length=64, description="Of a subscription.")]
+Key = Annotated[
+    str | None,
+    Parameter(
+        header="Idempotency-Key",
+        description=(
+            "1 to 255 characters. Whoever comes again with the same ones gets the subscription "
+            "that was made before."
+        ),
+    ),
+]
 
 
 class SubscriptionTold(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -63,17 +80,6 @@ class SubscriptionTold(msgspec.Struct, frozen=True, omit_defaults=True):
     acknowledged: int | None = None
     last: int | None = None
     oldest_s: float | None = None
-
-
-class SubscriptionAsked(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is asked for; the document says which fields mean what."""
-
-    filters: list[Any] | None = None
-    types: list[str] | None = None
-    source: str | None = None
-    config: dict[str, Any] | None = None
-    profile: dict[str, Any] | None = None
-    tolerance: dict[str, Any] | None = None
 
 
 async def document_of(request: Asked, gateway: Gateway) -> dict[str, Any]:
@@ -175,28 +181,72 @@ async def _told(gateway: Gateway, owner: Owner, name: str, held: Held) -> Subscr
     guards=[needs("subscribe")],
     responses=ANSWERS,
     summary="Subscribe",
-    description="What is published after the answer is owed.",
+    description=(
+        "What is published after the answer is owed. With an `Idempotency-Key` it may be asked "
+        "for again, as after a lost answer, and there is one subscription."
+    ),
 )
-async def subscribe(request: Asked, gateway: Here) -> Response[SubscriptionTold]:
-    """Make a subscription."""
-    owner, name = owner_of(request.user), secrets.token_urlsafe(_ID_BYTES)
+async def subscribe(request: Asked, gateway: Here, key: Key = None) -> Response[SubscriptionTold]:
+    """Make a subscription, or find the one that was made by the same key."""
+    owner = owner_of(request.user)
+    name = secrets.token_urlsafe(_ID_BYTES) if key is None else _name_of(owner, key)
     kept, told = checked(await document_of(request, gateway), name)
-    await gateway.limits.take_subscription(
-        owner.tenant, lambda: gateway.directory.of_tenant(owner.tenant)
-    )
-    held = Held(gateway.members.choose(), document=kept)
     # First, so that no home keeps what nobody knows of.
-    held = await gateway.directory.keep_subscription(owner, name, held)
+    held, is_new = await _entered(gateway, owner, name, kept)
     try:
         await _register(gateway, owner, name, held, told)
     except BaseException as error:
-        gateway.spawn(_give_up(gateway, owner, name, held, refused=isinstance(error, WasRefused)))
+        if is_new:
+            refused = isinstance(error, WasRefused)
+            gateway.spawn(_give_up(gateway, owner, name, held, refused=refused))
         raise
     made = SubscriptionTold(name, "registered", **{"filters": [], **kept})
     return Response(made, headers={"Location": f"/subscriptions/{name}"})
 
 
+def _name_of(owner: Owner, key: str) -> str:
+    """Return what a subscription is called that somebody asks for by a key."""
+    if not 1 <= len(key) <= _KEY_CHARACTERS_MAX:
+        raise BadInput("Idempotency-Key", f"must have 1 to {_KEY_CHARACTERS_MAX} characters")
+    text = "\n".join((owner.tenant, owner.name, key))
+    digest = hashlib.sha256(text.encode()).digest()
+    return base64.urlsafe_b64encode(digest[:_ID_BYTES]).decode()
+
+
+async def _entered(
+    gateway: Gateway, owner: Owner, name: str, kept: dict[str, Any]
+) -> tuple[Held, bool]:
+    """Return the entry of a subscription that is asked for, and whether it is new.
+
+    One that was there is written again, so that whoever would give it up leaves it alone.
+    """
+    while True:
+        held = await gateway.directory.subscription(owner, name)
+        is_new = held is None
+        if held is None:
+            await gateway.limits.take_subscription(
+                owner.tenant, lambda: gateway.directory.of_tenant(owner.tenant)
+            )
+            held = Held(gateway.members.choose(), document=kept)
+        elif held.ended == _GIVEN_UP:
+            detail = f"subscription {name} is being ended, as {_GIVEN_UP}"
+            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, retry_s=1.0)
+        elif held.ended or held.document != kept:
+            raise Problem(
+                HTTPStatus.CONFLICT,
+                "Idempotency-Key: was used for a subscription that says something else by now",
+            )
+        with suppress(WasChanged):
+            return await gateway.directory.keep_subscription(owner, name, held), is_new
+
+
 async def _give_up(gateway: Gateway, owner: Owner, name: str, held: Held, *, refused: bool) -> None:
+    """Forget a subscription that could not be made, unless somebody has come again for it."""
+    given_up = msgspec.structs.replace(held, ended=_GIVEN_UP)
+    try:
+        await gateway.directory.keep_subscription(owner, name, given_up)
+    except WasChanged:
+        return
     if not refused:
         async with gateway.feeds.using(owner, name, held.home) as feed:
             await feed.client.unsubscribe(name)
