@@ -16,6 +16,7 @@ GUIDE = (ROOT / "docs" / "pipeline.md").read_text(encoding="utf-8")
 HEADINGS = {
     "sample": "Making a sample",
     "ingest": "Reading files",
+    "load": "Reading a folder of files",
     "match": "Matching",
     "channels": "Channels",
     "traffic": "Traffic",

@@ -133,6 +133,13 @@ def test_the_summary_has_a_line_for_each_job_and_costs_beside_baselines() -> Non
     )
 
 
+def test_the_summary_says_what_was_not_done() -> None:
+    report = JobReport("match", {"publications": 1}, {"deliveries": 7}, 1.0)
+    *_, total, left = summary_lines([report], ["plans", "wire"])
+    assert total.split() == ["together", "1.0"]
+    assert left.split() == ["not", "done", "plans,", "wire"]
+
+
 def test_a_chain_of_jobs_hands_tables_on(store: Store, tmp_path: Path) -> None:
     (tmp_path / "users.csv").write_text("user,broker\nann,b1\nbob,b2\n")
     chain = config(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,27 +54,42 @@ def run(
     from distributary.pipeline.jobs.run import run as run_steps
     from distributary.pipeline.store import Store
 
-    with spark.session() as (session, observe):
-        reports = run_steps(
-            Store(session, folder),
-            chain.steps,
-            observe=observe,
-            warn=lambda text: print(f"warning: {text}", file=sys.stderr),
-            finished=lambda report: print(
-                f"{report.job}: {report.seconds:.1f} s", file=sys.stderr, flush=True
-            ),
-        )
-    if spark.as_json:
-        seconds = round(sum(report.seconds for report in reports), 3)
-        documents = [report.document() for report in reports]
-        write_document({"seconds": seconds, "steps": documents}, None)
+    done: list[JobReport] = []
+
+    def finished(report: JobReport) -> None:
+        done.append(report)
+        print(f"{report.job}: {report.seconds:.1f} s", file=sys.stderr, flush=True)
+
+    try:
+        with spark.session() as (session, observe):
+            run_steps(
+                Store(session, folder),
+                chain.steps,
+                observe=observe,
+                warn=lambda text: print(f"warning: {text}", file=sys.stderr),
+                finished=finished,
+            )
+    finally:
+        # What was done stays done, and is told, whatever became of the rest.
+        if done:
+            _tell(done, [step.job for step in chain.steps[len(done) :]], as_json=spark.as_json)
+
+
+def _tell(done: list[JobReport], left: list[str], *, as_json: bool) -> None:
+    if as_json:
+        seconds = round(sum(report.seconds for report in done), 3)
+        documents = [report.document() for report in done]
+        write_document({"seconds": seconds, "steps": documents, "not_done": left}, None)
         return
-    for line in summary_lines(reports):
+    for line in summary_lines(done, left):
         print(line)
 
 
-def summary_lines(reports: list[JobReport]) -> list[str]:
-    """Return one table for all jobs: rows, seconds, and costs against baselines."""
+def summary_lines(reports: list[JobReport], left: Sequence[str] = ()) -> list[str]:
+    """Return one table for all jobs: rows, seconds, and costs against baselines.
+
+    `left` are those that were not done, because one of them failed.
+    """
     from distributary.pipeline.jobs.run import comparison
 
     lines = [f"{'step':<10}{'rows in':>14}{'rows out':>14}{'seconds':>10}  costs"]
@@ -92,6 +108,8 @@ def summary_lines(reports: list[JobReport]) -> list[str]:
         lines.append(f"{begin}  {', '.join(costs)}")
     total = sum(report.seconds for report in reports)
     lines.append(f"{'together':<38}{total:>10.1f}")
+    if left:
+        lines.append(f"not done  {', '.join(left)}")
     return lines
 
 

@@ -40,9 +40,12 @@ from distributary.pipeline.transforms.widths import misfit, usual_widths, width_
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["check", "frames", "ingest"]
+__all__ = ["INGESTIBLE", "check", "frames", "ingest"]
 
 QUARANTINE = "quarantine"
+
+INGESTIBLE = tuple(name for name in TABLES if name != QUARANTINE)
+"""The tables that can be filled from files."""
 
 
 def ingest(
@@ -299,7 +302,7 @@ def _ingestible(name: str) -> TableSchema:
         raise BadInput(
             "table",
             f"{quoted(name)} is not filled from files",
-            hint=f"tables are {', '.join(item for item in TABLES if item != QUARANTINE)}",
+            hint=f"tables are {', '.join(INGESTIBLE)}",
         )
     return declared
 
