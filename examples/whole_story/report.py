@@ -25,7 +25,7 @@ from examples.whole_story.streams import Streams
 from examples.whole_story.tables import CORE_PRICE, PLACES_MAX, SIZES
 
 from distributary.drawing import tree_picture
-from distributary.drawing.plane_picture import plane_picture
+from distributary.drawing.plane import plane_picture
 from distributary.drawing.scene import NOT_MADE, TreeScene
 from distributary.wiring.cost import cost
 from distributary.wiring.draw import wiring_plane
