@@ -44,10 +44,10 @@ def forked() -> tuple[str, ...]:
 def run(*arguments: str, fresh: bool = False, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run `distributary` with `arguments`; `options` are those of `subprocess.run`.
 
-    In an environment of its own, or if it is to be `fresh`, it loads everything itself.
+    If it is to be `fresh`, it loads everything itself: where the environment says what is there
+    to be loaded, or is looked at while it is.
     """
-    alone = fresh or "env" in options
-    program = [sys.executable, "-c", _PROCESS] if alone else [*forked(), "distributary"]
+    program = [sys.executable, "-c", _PROCESS] if fresh else [*forked(), "distributary"]
     return subprocess.run(
         [*program, *arguments],
         text=True,

@@ -24,6 +24,7 @@ from typing import Any
 _LOADED = (
     *(f"distributary.cli.{name}" for name in ("generate", "match", "place", "simulate", "tree")),
     "distributary.cli.wire",
+    "distributary.client",
     "distributary.fidelity",
     "distributary.filters",
     "distributary.placement",

@@ -14,12 +14,11 @@ from typing import Any
 import httpx
 import pytest
 import websockets
-from tests.live.gateways import Http, event
+from tests.live.gateways import WAIT_S, Http, event
 from tests.live.overlays import RunningOverlay, running_overlay, wait_until
 
 pytestmark = pytest.mark.slow
 
-REVOKED_S = 5.0
 numbers = itertools.count()
 
 
@@ -89,7 +88,7 @@ def test_nothing_is_done_without_a_token_or_with_one_that_is_none(admin: Http) -
     ]
     found = operations(admin)
     assert len(found) >= 15
-    with httpx.Client(base_url=admin.url) as client:
+    with httpx.Client(base_url=admin.url, timeout=WAIT_S) as client:
         for method, path in found:
             for headers in tries if path == "/events" else tries[:2] + tries[7:8]:
                 answer = client.request(method, path, headers=headers)
@@ -102,7 +101,7 @@ def test_nothing_is_done_without_a_token_or_with_one_that_is_none(admin: Http) -
 def test_a_token_that_is_over_is_none(admin: Http) -> None:
     from datetime import UTC, datetime, timedelta
 
-    soon = datetime.now(UTC) + timedelta(seconds=0.5)
+    soon = datetime.now(UTC) + timedelta(seconds=2.0)
     with made(admin, "subscribe", expires=soon.isoformat()) as http:
         wait_until(lambda: http.get("/subscriptions").status_code == 401)
         assert datetime.now(UTC) >= soon
@@ -332,6 +331,7 @@ def socket_status(http: Http, path: str) -> int:
         try:
             async with websockets.connect(
                 url,
+                open_timeout=WAIT_S,
                 additional_headers=bearer(http),
                 subprotocols=[websockets.Subprotocol("cloudevents.json")],
             ):
@@ -362,6 +362,7 @@ def test_revocation_ends_a_web_socket_and_what_it_sends_is_not_published(
         async def run() -> tuple[list[dict[str, Any]], int | None]:
             async with websockets.connect(
                 url,
+                open_timeout=WAIT_S,
                 additional_headers=bearer(http),
                 subprotocols=[websockets.Subprotocol("cloudevents.json")],
             ) as socket:
@@ -370,7 +371,7 @@ def test_revocation_ends_a_web_socket_and_what_it_sends_is_not_published(
                     await socket.send(json.dumps(event(source, 1, "ws")))
                     said.append(json.loads(await socket.recv()))
                 await asyncio.to_thread(admin.delete, f"/tokens/{token}?tenant=north")
-                async with asyncio.timeout(REVOKED_S):
+                async with asyncio.timeout(WAIT_S):
                     await socket.wait_closed()
                 return said, socket.close_code
 
@@ -401,15 +402,11 @@ def test_an_administrator_of_a_tenant_administers_that_tenant_alone(admin: Http)
 
 
 def test_revocation_ends_what_is_connected(admin: Http) -> None:
-    import time
-
     with made(admin, "subscribe", tenant="north") as http:
         name, token = http.subscribe({"types": ["never"]}), named(http)
         with http.events(name) as stream:
-            began = time.monotonic()
             assert admin.delete(f"/tokens/{token}?tenant=north").status_code == 204
             assert stream.rest() == []
-            assert time.monotonic() - began < REVOKED_S
         problem(http.get("/subscriptions"), 401)
 
 

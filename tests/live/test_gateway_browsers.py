@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 import websockets
-from tests.live.gateways import Http, Stream, event
-from tests.live.overlays import RunningOverlay, running_overlay
+from tests.live.gateways import WAIT_S, Http, Stream, event
+from tests.live.overlays import RunningOverlay, running_overlay, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +37,7 @@ def http(overlay: RunningOverlay) -> Iterator[Http]:
 def browser(http: Http) -> Iterator[httpx.Client]:
     """A browser that is logged in."""
     link = http.post("/login").json()["login"]
-    with httpx.Client(base_url=http.url) as client:
+    with httpx.Client(base_url=http.url, timeout=WAIT_S) as client:
         assert client.get(link).status_code == 303
         yield client
 
@@ -53,7 +53,7 @@ def test_the_link_of_up_works_once_and_gives_a_cookie_that_scripts_do_not_see(
     overlay: RunningOverlay,
 ) -> None:
     link = overlay.line["login"]
-    with httpx.Client(base_url=overlay.line["gateway"]) as client:
+    with httpx.Client(base_url=overlay.line["gateway"], timeout=WAIT_S) as client:
         # Looking at what is there does not use it up.
         assert client.head(link).status_code in (404, 405)
         first = client.get(link)
@@ -73,7 +73,7 @@ def test_the_link_of_up_works_once_and_gives_a_cookie_that_scripts_do_not_see(
             404,
         )
         secret = name.partition("=")[2]
-    with httpx.Client(base_url=overlay.line["gateway"]) as other:
+    with httpx.Client(base_url=overlay.line["gateway"], timeout=WAIT_S) as other:
         assert "used" in problem(other.get(link), 403)
         assert not other.cookies
         as_token = {"authorization": f"Bearer {secret}"}
@@ -85,23 +85,21 @@ def test_a_gateway_that_comes_back_does_not_take_the_link_again(
 ) -> None:
     with (
         running_overlay(tmp_path_factory.mktemp("again") / "state", brokers=1) as overlay,
-        httpx.Client(base_url=overlay.line["gateway"]) as client,
+        httpx.Client(base_url=overlay.line["gateway"], timeout=WAIT_S) as client,
     ):
         assert client.get(overlay.line["login"]).status_code == 303
         overlay.kill("gateway")
-        _until_there(client)
+        wait_until(lambda: _is_there(client))
         assert client.get("/session").status_code == 200
         client.cookies.clear()
         problem(client.get(overlay.line["login"]), 403)
 
 
-def _until_there(client: httpx.Client) -> None:
-    while True:
-        try:
-            if client.get("/ready").status_code == 200:
-                return
-        except httpx.TransportError:
-            continue
+def _is_there(client: httpx.Client) -> bool:
+    try:
+        return client.get("/ready").status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 def test_what_changes_something_by_a_cookie_needs_what_only_our_pages_know(
@@ -172,7 +170,7 @@ def test_logging_out_ends_the_session_and_so_does_revoking_its_token(http: Http)
     made = http.post("/tokens", json={"name": "clicks", "scopes": ["subscribe"]}).json()
     for way in ("log out", "revoke"):
         link = http.post("/login", token=made["token"]).json()["login"]
-        with httpx.Client(base_url=http.url) as client:
+        with httpx.Client(base_url=http.url, timeout=WAIT_S) as client:
             client.get(link)
             told = client.get("/session").json()
             assert (told["name"], told["scopes"]) == ("clicks", ["subscribe"])
@@ -255,6 +253,7 @@ def test_a_web_socket_by_a_cookie_is_for_our_own_pages(browser: httpx.Client, ht
         try:
             async with websockets.connect(
                 url,
+                open_timeout=WAIT_S,
                 origin=origin,  # type: ignore[arg-type]
                 additional_headers={"cookie": cookie},
                 subprotocols=["cloudevents.json"],  # type: ignore[list-item]

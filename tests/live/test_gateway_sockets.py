@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import websockets
-from tests.live.gateways import Http, event
+from tests.live.gateways import WAIT_S, Http, event
 from tests.live.overlays import RunningOverlay, running_overlay, wait_until
 
 pytestmark = pytest.mark.slow
@@ -30,6 +30,7 @@ def http(overlay: RunningOverlay) -> Iterator[Http]:
 def connect(http: Http, path: str, protocol: str = "cloudevents.json") -> Any:
     return websockets.connect(
         http.url.replace("http", "ws") + path,
+        open_timeout=WAIT_S,
         additional_headers={"authorization": f"Bearer {http.token}"},
         subprotocols=[websockets.Subprotocol(protocol)],
     )

@@ -99,10 +99,13 @@ async def _well(overlay: RunningOverlay, before: dict[str, int], source: str) ->
         for subscriber in traffic.subscribers.values():
             await subscriber.unsubscribe("all")
     assert overlay.pids() == before
-    told = await ask(overlay.subjects, overlay.server("operator"), "operator", overlay.brokers)
-    for one in told.values():
-        assert one is not None
-        assert one["members_up"] == len(overlay.brokers)
+    # On a busy machine somebody may seem to be away for a moment.
+    counts: list[int] = []
+    async with asyncio.timeout(60):
+        while counts != [len(overlay.brokers)] * len(overlay.brokers):
+            server = overlay.server("operator")
+            told = await ask(overlay.subjects, server, "operator", overlay.brokers)
+            counts = [one["members_up"] if one else 0 for one in told.values()]
     for name in overlay.brokers:
         assert "failed over" not in overlay.log(name)
         assert "Traceback" not in overlay.log(name)
@@ -189,7 +192,7 @@ def test_nobody_is_answered_in_the_place_of_somebody_else(overlay: RunningOverla
         for _ in range(5):
             await client.publish(to_host, encode_request(GetStatus()), reply=forged)
         # Behind these, one that is answered.
-        assert await gateway.request(to_host, encode_request(GetStatus()), timeout_s=10.0)
+        assert await gateway.request(to_host, encode_request(GetStatus()), timeout_s=60.0)
         await ears.flush()
         await gateway.close()
         await ears.close()

@@ -105,7 +105,7 @@ async def _run(brokers: Brokers) -> None:
     assert 0.0 < max(one["rate"] for one in figures["rates"]) <= 1.2 / CHANGES_S
     service = {one["name"]: one["value"] for one in figures["service"]}
     assert {*service} == {"filter", "send"}
-    assert all(0.0 < seconds < 0.1 for seconds in service.values())
+    assert all(0.0 < seconds < 1.0 for seconds in service.values())
     shares = [one for one in figures["published"] if one["client"] == "@gateway/p"]
     assert sum(one["publications"] for one in shares) == 30
     formats = {one["name"] for one in figures["delivered"]}

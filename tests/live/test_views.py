@@ -64,9 +64,13 @@ def test_brokers_say_how_they_are_and_whom_they_know(overlay: RunningOverlay) ->
                 assert one["room_bytes"] > 0
                 assert one["journal_bytes"] > 0
                 assert one["subscriptions"] == len(TENANTS)
-            members = await everywhere(overlay, gate, "members")
+            status: set[str] = set()
+            # On a busy machine somebody may be suspected for a moment.
+            async with asyncio.timeout(60):
+                while status != {"alive"}:
+                    members = await everywhere(overlay, gate, "members")
+                    status = {one["status"] for one in members}
             assert sorted(one["broker"] for one in members) == sorted(2 * overlay.brokers)
-            assert {one["status"] for one in members} == {"alive"}
 
     asyncio.run(run())
 

@@ -212,7 +212,7 @@ def test_a_real_process_on_a_narrow_terminal_writes_one_unwrapped_line(
     problem, plan = tmp_path / "problem.json", tmp_path / "plan.json"
     problem.write_text(content, encoding="utf-8")
     narrow = {"COLUMNS": "20", "FORCE_COLOR": "1"}
-    result = run("place", str(problem), "-o", str(plan), env=narrow)
+    result = run("place", str(problem), "-o", str(plan), env=narrow, fresh=True)
     check_one_line(result.returncode, result.stdout, result.stderr, place)
     assert not plan.exists()
 

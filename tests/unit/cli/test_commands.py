@@ -90,7 +90,7 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
 
 def test_completion_can_be_shown_for_a_shell() -> None:
     detection_off = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
-    result = run("--show-completion", "bash", env=detection_off)
+    result = run("--show-completion", "bash", env=detection_off, fresh=True)
     assert result.returncode == 0
     assert "_DISTRIBUTARY_COMPLETE" in result.stdout
 

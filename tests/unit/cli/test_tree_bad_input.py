@@ -156,7 +156,7 @@ def test_a_real_process_on_a_narrow_terminal_writes_one_unwrapped_line(tmp_path:
     problem, tree = tmp_path / "problem.json", tmp_path / "tree.json"
     problem.write_text(VALID_TEXT.replace("0.03]", "-0.03]"), encoding="utf-8")
     narrow = {"COLUMNS": "20", "FORCE_COLOR": "1"}
-    result = run("tree", str(problem), "-o", str(tree), env=narrow)
+    result = run("tree", str(problem), "-o", str(tree), env=narrow, fresh=True)
     check_one_line(result.returncode, result.stdout, result.stderr, "delays[1][2]: must be at")
     assert not tree.exists()
 

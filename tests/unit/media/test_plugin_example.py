@@ -32,7 +32,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def test_its_conversion_is_listed_where_it_is_installed(environment: dict[str, str]) -> None:
-    listed = json.loads(run("formats", "--json", env=environment).stdout)
+    listed = json.loads(run("formats", "--json", env=environment, fresh=True).stdout)
     pairs = {(item["from"], item["to"]) for item in listed["conversions"]}
     assert ("text/plain;charset=utf-8", MORSE) in pairs
     assert MORSE in listed["formats"]
@@ -47,7 +47,8 @@ def test_it_converts_in_a_worker_and_on_the_way_from_other_formats(
     (tmp_path / "call.txt").write_text("CQ DE K1ABC", "utf-8")
     (tmp_path / "map.pdf").write_bytes(tiny("application/pdf"))
     for name, way in (("call.txt", "text/plain"), ("map.pdf", "application/pdf -> text/plain")):
-        ran = run("convert", name, "morse.wav", "--to", MORSE, env=environment, cwd=tmp_path)
+        command = ("convert", name, "morse.wav", "--to", MORSE)
+        ran = run(*command, env=environment, cwd=tmp_path, fresh=True)
         assert ran.returncode == 0, ran.stderr
         assert ran.stderr.startswith(f"{way};charset=utf-8 -> {MORSE}: ")
         with wave.open(str(tmp_path / "morse.wav")) as sound:
