@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -46,7 +47,7 @@ SHARING = ("tests/unit/media/test_pool", "tests/unit/media/test_prediction.py")
 PROCESSORS_MAX = 16
 # Of each property at most: they are the same in every run, so many more would show little more.
 # Whoever asks to look for others gets as many as the test states.
-EXAMPLES = 50
+EXAMPLES = 30
 # Where slow tests are left out.
 FAST_EXAMPLES = 15
 
@@ -107,6 +108,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             _limit_examples(item, FAST_EXAMPLES)
         elif "EXPLORE" not in os.environ:
             _limit_examples(item, EXAMPLES)
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage seldom, and not in what stays anyway: that is a seventh of a simulation."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000)
 
 
 def _is_fast(config: pytest.Config) -> bool:
