@@ -47,14 +47,14 @@ def test_search_finds_the_optimum_of_a_handful_of_users(problem: WiringProblem, 
 def test_moves_and_swaps_alone_come_within_two_per_cent_of_the_optimum(
     room: str, core: str
 ) -> None:
-    for seed in range(25):
+    for seed in range(12):
         problem = random_wiring_problem(seed, users=6, brokers=4, channels=3, room=room)
         found = search_wiring(problem, core=core)
         check(problem, found)
         assert cost(problem, found, core=core).total <= NEAR * optimal_cost(problem, core) + 1e-9
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("core", ["mst", "one-tree"])
 def test_search_is_never_dearer_than_the_published_methods(seed: int, core: str) -> None:
     problem = random_wiring_problem(seed, users=60, brokers=9, channels=6)

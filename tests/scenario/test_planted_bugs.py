@@ -41,14 +41,19 @@ def check(bug: Bug) -> None:
     pytest.fail(f"nothing in scenarios/{bug.scenario}.toml shows that a broker {bug.name}")
 
 
-@pytest.mark.parametrize("bug", [bug for bug in BUGS if not bug.rare], ids=lambda bug: bug.name)
+# For every checker and every scenario in which it has to complain, the first one: that shows that
+# they do, and the others show of how much.
+FIRST = list({(bug.scenario, bug.checker): bug for bug in BUGS[::-1] if not bug.rare}.values())
+
+
+@pytest.mark.parametrize("bug", FIRST, ids=lambda bug: bug.name)
 def test_a_planted_bug_is_noticed(bug: Bug) -> None:
     check(bug)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("bug", [bug for bug in BUGS if bug.rare], ids=lambda bug: bug.name)
-def test_a_planted_bug_is_noticed_in_time(bug: Bug) -> None:
+@pytest.mark.parametrize("bug", [bug for bug in BUGS if bug not in FIRST], ids=lambda bug: bug.name)
+def test_every_other_planted_bug_is_noticed(bug: Bug) -> None:
     check(bug)
 
 
