@@ -20,7 +20,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 EFFECTS_MAX = 2_000
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.full)])
 def test_overload_slows_publishers_and_little_is_sent_again(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
