@@ -24,6 +24,7 @@ Examples:
   distributary up
   distributary up --brokers 3 --state overlay --json
   distributary up --fresh
+  distributary up --demo
 """
 
 _BROKERS_MAX = 256
@@ -55,14 +56,24 @@ def up(
         ),
     ] = PORT,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget what was there.")] = False,
+    demo: Annotated[
+        bool,
+        typer.Option("--demo", help="Have maps and prices published, and devices that follow."),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Say what there is in one line of JSON.")
     ] = False,
 ) -> None:
     """Start a NATS server and brokers on this machine, and run them until Ctrl-C.
 
-    What dies is started again. What was accepted survives until --fresh forgets it.
+    What dies is started again. What was accepted survives until --fresh forgets it. --demo gives
+    the console something to show: an annotated map every few seconds for devices of many kinds,
+    and prices that change.
     """
+    from distributary.cli.demo import SETTINGS, check_packages, run_demo
+
+    if demo:
+        check_packages()
     # Brokers are forked: threads of libraries would not survive that.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
@@ -80,6 +91,8 @@ def up(
         print(f"Gateway at {there['gateway']}, token {there['token']}", flush=True)
         print(f"Console: open {there['login']} (works once)", flush=True)
         print(f"NATS at {there['nats']}, state in {there['state']}", flush=True)
+        if demo:
+            print("Demo: maps of a flood and prices, published as /demo/...", flush=True)
         print("Ctrl-C stops everything.", flush=True)
 
     supervise(
@@ -90,4 +103,6 @@ def up(
         ready=ready,
         say=lambda sentence: print(sentence, file=sys.stderr, flush=True),
         pages=_pages,
+        settings=SETTINGS if demo else "",
+        beside=run_demo if demo else None,
     )

@@ -68,6 +68,7 @@ SNAPSHOT = "snapshot"
 
 _SERVER = "nats"
 _BUCKETS = "buckets"
+_BESIDE = "demo"
 _STARTS_S = 60.0
 _STOPS_S = 8.0
 _LOOK_S = 3600.0
@@ -157,6 +158,8 @@ def supervise(
     ready: Callable[[dict[str, object]], None],
     say: Callable[[str], None],
     pages: Callable[[], Pages] | None = None,
+    settings: str = "",
+    beside: Callable[[Path], int] | None = None,
 ) -> None:
     """Run an overlay until somebody says stop.
 
@@ -176,6 +179,11 @@ def supervise(
         Called with a sentence when something happens that nobody has asked for.
     pages
         Returns what the gateway serves to people, in its process.
+    settings
+        Tables `[settings]` of every broker, as TOML.
+    beside
+        Called with the folder of the state when everything is ready, in a process of its own
+        that ends before the others do.
     """
     program = server_program()
     try:
@@ -196,9 +204,9 @@ def supervise(
         places.logs.mkdir(exist_ok=True)
         children = Children(places.logs, final=STOPPED, say=say)
         try:
-            _run(places, overlay, program, children, ready, say, pages)
+            _run(places, overlay, program, children, ready, say, pages, settings, beside)
         finally:
-            for names in ([GATEWAY], overlay.brokers, [_BUCKETS, _SERVER]):
+            for names in ([_BESIDE], [GATEWAY], overlay.brokers, [_BUCKETS, _SERVER]):
                 children.stop(names, _STOPS_S)
             places.operator.unlink(missing_ok=True)
 
@@ -211,9 +219,11 @@ def _run(
     ready: Callable[[dict[str, object]], None],
     say: Callable[[str], None],
     pages: Callable[[], Pages] | None,
+    settings: str,
+    beside: Callable[[Path], int] | None,
 ) -> None:
     end = time.monotonic() + _STARTS_S
-    while not _start_server(places, overlay, program, children, end):
+    while not _start_server(places, overlay, program, children, settings, end):
         # Somebody else was faster at this port.
         overlay.port = free_port()
     login = new_secret()
@@ -250,6 +260,8 @@ def _run(
                 "server": children[_SERVER].pid,
             }
         )
+        if beside is not None:
+            children.add(_BESIDE, _aside(places.state, beside))
     while not children.stop_wanted:
         children.step(_LOOK_S)
         if children.copy_wanted:
@@ -262,11 +274,16 @@ def _run(
 
 
 def _start_server(
-    places: _Places, overlay: Overlay, program: Path, children: Children, end: float
+    places: _Places,
+    overlay: Overlay,
+    program: Path,
+    children: Children,
+    settings: str,
+    end: float,
 ) -> bool:
     """Start the NATS server at the port of an overlay; return whether it is there."""
     name = secrets.token_hex(8)
-    _write_all(places, overlay, name)
+    _write_all(places, overlay, name, settings)
     config = str(places.server_config)
 
     def serve(_: Callable[[], None]) -> int:
@@ -316,6 +333,14 @@ def _gateway(
         config = read_gateway_config(places.gateway / "gateway.toml", {})
         served = NO_PAGES if pages is None else pages()
         return run_gateway(config, ready, token=_token(places), login=login, pages=served)
+
+    return run
+
+
+def _aside(state: Path, beside: Callable[[Path], int]) -> Callable[[Callable[[], None]], int]:
+    def run(_: Callable[[], None]) -> int:
+        log_to_stderr(_BESIDE)
+        return beside(state)
 
     return run
 
@@ -396,7 +421,7 @@ def _overlay(places: _Places, count: int, port: int, say: Callable[[str], None])
     return overlay
 
 
-def _write_all(places: _Places, overlay: Overlay, server: str) -> None:
+def _write_all(places: _Places, overlay: Overlay, server: str, settings: str) -> None:
     """Write the configuration of everybody, and what is remembered."""
     write_private(places.overlay, msgspec.json.encode(overlay).decode())
     subjects = Subjects(overlay.overlay)
@@ -419,7 +444,8 @@ def _write_all(places: _Places, overlay: Overlay, server: str) -> None:
             folder / "broker.toml",
             f"# Written by `distributary up` at every start.\n"
             f'[broker]\nidentity = "{name}"\noverlay = "{overlay.overlay}"\n{joins}\n\n'
-            f'[nats]\nurls = ["{url}"]\nuser = "{name}"\npassword_file = "password"\n',
+            f'[nats]\nurls = ["{url}"]\nuser = "{name}"\npassword_file = "password"\n\n'
+            f"{settings}",
         )
     write_private(places.gateway / "password", users[GATEWAY].password)
     write_private(
