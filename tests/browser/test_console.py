@@ -137,6 +137,12 @@ def test_a_document_is_published_and_arrives_as_picture_and_as_text(
     rows = publisher.page.locator("section:has(#who-got) tbody tr").all_inner_texts()
     assert sorted("JPEG" in row for row in rows) == [False, True]
     assert publisher.page.locator(".bars .name").all_inner_texts()[0] == "This plan"
+    # When it was where: every hop has a time, and so has every conversion.
+    steps = "\n".join(publisher.page.locator(".timeline li").all_inner_texts())
+    assert re.search(r"converts .+ m?s", steps)
+    assert re.search(r"delivers to 1 subscription", steps)
+    hops = publisher.page.locator(".tree .hop").count()
+    assert publisher.page.locator(".tree .hop .time").count() == hops
     other = new_tab()
     other.page.goto(publisher.page.url)
     other.page.wait_for_selector(".tree .stop")

@@ -118,6 +118,42 @@ def test_a_tenant_sees_its_own_and_an_operator_everything(overlay: RunningOverla
     asyncio.run(run())
 
 
+def test_the_way_of_a_publication_is_told_with_its_times(overlay: RunningOverlay) -> None:
+    async def run() -> None:
+        async with overlay.gate() as gate:
+            plan: dict[str, Any] | None = None
+            delivered: set[str] = set()
+            # What is delivered is told when it is durable.
+            while delivered != {*overlay.brokers}:
+                plan = await look_at_plan(
+                    gate.connection,
+                    overlay.subjects,
+                    "gateway",
+                    overlay.brokers,
+                    tenant="north",
+                    source="/p",
+                    id="1",
+                )
+                assert plan is not None
+                way = plan["way"]
+                delivered = {one["broker"] for one in way if one["what"] == "delivered"}
+            assert plan is not None
+            assert json.loads(json.dumps(way, allow_nan=False)) == way
+            (published,) = (one for one in way if one["what"] == "published")
+            assert published["broker"] == overlay.brokers[0]
+            assert {one["broker"] for one in way if one["what"] == "planned"} == {plan["root"]}
+            hops = [one for one in way if one.get("carries") == "portion"]
+            taken = {(one["broker"], one["to"]) for one in hops}
+            assert taken == {(node["parent"], node["broker"]) for node in plan["plan"][1:]}
+            # All clocks are the same one here.
+            for one in way:
+                assert published["began_ns"] <= one["began_ns"] <= one["ended_ns"]
+            counts = [one["count"] for one in way if one["what"] == "delivered"]
+            assert counts == [1] * len(overlay.brokers)
+
+    asyncio.run(run())
+
+
 def test_an_operator_asks_as_well_and_what_makes_no_sense_is_refused(
     overlay: RunningOverlay,
 ) -> None:

@@ -50,7 +50,7 @@ from distributary.broker.host import (
 from distributary.broker.planning import PlanningProblem
 from distributary.broker.settings import Settings, ns
 from distributary.broker.streams import messages as stream_messages
-from distributary.broker.telemetry import Misbehaved, SetAsideMessage, SettingsDiffer
+from distributary.broker.telemetry import Delivered, Misbehaved, SetAsideMessage, SettingsDiffer
 from distributary.errors import PeerMisbehaved, quoted
 from distributary.media.failure import ConversionFailed
 from distributary.network.answers import answer
@@ -66,6 +66,7 @@ from distributary.network.requests import (
 from distributary.network.room import Room
 from distributary.network.service_times import ServiceClock
 from distributary.network.subjects import Subjects
+from distributary.network.trail import Trail
 from distributary.network.transfers import TransferFailed, Transfers
 
 if TYPE_CHECKING:
@@ -169,6 +170,7 @@ class NetworkHost:
         self._told_detached = True
         self._senders: dict[str, tuple[str, Address]] = {}
         self._times = ServiceClock()
+        self.trail = Trail(self.now_ns)
         self._warn_at: dict[str, float] = {}
         self.commits = 0
         self.began = time.monotonic()
@@ -321,6 +323,7 @@ class NetworkHost:
             except PeerMisbehaved as error:
                 self.report(Misbehaved(sender, error.problem))
                 return
+        self.trail.received(sender, message)
         if type(message) in _STREAMS:
             began = time.thread_time()
             self.driver.receive(message, sender=sender)
@@ -401,6 +404,7 @@ class NetworkHost:
             subject = self.subjects.to_broker(to, self.identity)
             version = VERSION if broker is None else broker.version
         self.connection.send(subject, encode(message, version))
+        self.trail.sent(to, message)
         if timed:
             self._times.took("send", time.thread_time() - began)
 
@@ -409,13 +413,17 @@ class NetworkHost:
 
         async def convert() -> None:
             answer: object
+            made: Blob | None = None
+            began_ns = self.now_ns()
             try:
-                answer = Converted(ticket, *await self._convert(blob, target, data))
+                made, seconds = await self._convert(blob, target, data)
+                answer = Converted(ticket, made, seconds)
             except ConversionFailed as failure:
                 answer = ConversionRefused(ticket, str(failure), failure.lasting)
             except Exception as error:
                 _log.exception("broker %s: a conversion to %s failed", self.identity, target)
                 answer = ConversionRefused(ticket, f"{type(error).__name__}: {error}", False)
+            self.trail.converted(began_ns, blob, target, made)
             self.tell(answer)
 
         self._task(ticket, convert())
@@ -472,6 +480,8 @@ class NetworkHost:
     def report(self, record: object) -> None:
         """Count what a broker reports, and write down what somebody should know."""
         self.reports[type(record).__name__] += 1
+        if type(record) is Delivered:
+            self.trail.delivered(record)
         if isinstance(record, Misbehaved | SetAsideMessage | SettingsDiffer):
             now, kind = time.monotonic(), type(record).__name__
             if now >= self._warn_at.get(kind, 0.0):

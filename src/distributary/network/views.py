@@ -17,12 +17,14 @@ import msgspec
 from distributary import __version__
 from distributary.broker.addresses import tenant_of
 from distributary.broker.broker import Broker
+from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.subscriptions.subscription import scoped_id
 from distributary.network.connection import Connection
 from distributary.network.requests import GetRows, NotGiven, RowsTold
 from distributary.network.snapshot import JOURNAL_FILES
 from distributary.network.status import summary
 from distributary.network.subjects import Subjects
+from distributary.network.trail import way_of
 from distributary.network.transfers import TransferFailed, ask
 
 if TYPE_CHECKING:
@@ -50,6 +52,8 @@ def rows_of(host: NetworkHost, request: GetRows) -> RowsTold | NotGiven:
         return NotGiven(f"{host.identity} is starting", lasting=False)
     if request.view == "broker":
         rows: _Rows = iter([("", _of_host(host))])
+    elif request.view == "way":
+        rows = _way(host, request)
     elif request.view in _VIEWS:
         rows = _VIEWS[request.view](broker, request)
     else:
@@ -140,6 +144,13 @@ def _plan(broker: Broker, request: GetRows) -> _Rows:
             yield f"2 {number:09d} {place:09d}", {"node": number, **grant}
 
 
+def _way(host: NetworkHost, request: GetRows) -> _Rows:
+    """Yield what the host knows of the way of a publication."""
+    item = ItemId(request.tenant or "", request.source, request.id)
+    for number, row in enumerate(host.trail.rows(item)):
+        yield f"{number:09d}", row
+
+
 def _trees(broker: Broker, request: GetRows) -> _Rows:
     for tree in broker.snapshot(parts=("streams",))["streams"]["trees"]:
         if request.tenant in (None, tree["tenant"]):
@@ -195,13 +206,15 @@ async def look(
     ----------
     view
         `broker`: one row with how it is; `members`: whom it knows; `measured`: its last window
-        of telemetry; `plans`: what it has planned as a root; `plan`: one of these; `trees` and
-        `streams`: what it carries; `subscriptions`: those of its clients, with their queues.
+        of telemetry; `plans`: what it has planned as a root; `plan`: one of these; `way`: what
+        it did with a publication, and when; `trees` and `streams`: what it carries;
+        `subscriptions`: those of its clients, with their queues.
     tenant
         Whose rows; None for everybody's, which is the operator's to see. The first three
         views are nobody's.
     source, id
-        Of the publication, for `plan`; without a tenant it is one of the tenant without a name.
+        Of the publication, for `plan` and `way`; without a tenant it is one of the tenant
+        without a name.
     count_max
         After so many rows it asks for no more.
 
@@ -246,19 +259,27 @@ async def look_at_plan(
     -------
     row
         As in `Broker.snapshot`, with the broker that has planned it as `root`; the latest where
-        several have, as when the root was lost. None where nobody knows it, or any more.
+        several have, as when the root was lost. None where nobody knows it, or any more. Its
+        `way` is what brokers remember of what was done when; see `trail.way_of`.
     """
 
-    async def of_one(broker: str) -> list[_Row]:
+    async def of_one(broker: str, view: str) -> list[_Row]:
         try:
             subject = subjects.to_host(broker, name)
-            return await look(connection, subject, "plan", tenant=tenant, source=source, id=id)
+            return await look(connection, subject, view, tenant=tenant, source=source, id=id)
         except TransferFailed:
             return []
 
-    found = await asyncio.gather(*(of_one(broker) for broker in brokers))
-    plans = [_joined(broker, rows) for broker, rows in zip(brokers, found, strict=True) if rows]
-    return max(plans, key=lambda plan: plan["at_ns"], default=None)
+    async def of_all(view: str) -> dict[str, list[_Row]]:
+        found = await asyncio.gather(*(of_one(broker, view) for broker in brokers))
+        return dict(zip(brokers, found, strict=True))
+
+    plans = [_joined(broker, rows) for broker, rows in (await of_all("plan")).items() if rows]
+    plan = max(plans, key=lambda plan: plan["at_ns"], default=None)
+    if plan is None:
+        return None
+    way = way_of(await of_all("way"), root=plan["root"], planned_ns=plan["at_ns"])
+    return {**plan, "way": way}
 
 
 def _joined(root: str, rows: Sequence[_Row]) -> _Row:

@@ -3,6 +3,7 @@
 import { delivery, received, stored } from "../content.js";
 import { bytes, chip, clock, cost, duration, format, h, percent, show } from "../dom.js";
 import { get, live } from "../gateway.js";
+import { hopTo, lasted, timeline, took } from "../timeline.js";
 import { tree } from "../tree.js";
 
 const TITLES = {
@@ -31,21 +32,23 @@ function saving(plan) {
   return `It costs ${share(most)} less than the worse of the two simple plans, and ${share(least)} less than the better one.`;
 }
 
-function stop(node, root) {
+function stop(node, root, way) {
   const chips = (names) => names.map((one) => chip(one));
   const clients = node.subscriptions.length;
+  const making = ([from, to]) => way.find((one) => one.what === "converted" && one.broker === node.broker && one.from === from && one.to === to);
   return h("div", { class: ["stop", root && "root", node.converts.length && "converts"].filter(Boolean).join(" ") },
     h("div", {}, h("span", { class: "name mono" }, node.broker), root ? h("span", { class: "soft small" }, " root") : null),
-    node.converts.map(([from, to]) => h("div", { class: "line" }, h("span", { class: "does" }, "converts"), chip(from), "→", chip(to))),
+    node.converts.map((pair) => h("div", { class: "line" }, h("span", { class: "does" }, "converts"), chip(pair[0]), "→", chip(pair[1]), making(pair) && h("span", { class: "soft" }, `in ${duration(took(making(pair)))}`))),
     clients ? h("div", { class: "line" }, h("span", { class: "does" }, `delivers to ${clients}`), chips(node.delivers)) : h("div", { class: "line" }, h("span", { class: "does" }, node.converts.length ? "" : "passes it on")));
 }
 
-function hop(node) {
-  const links = live.state?.links ?? [];
-  const link = links.find((one) => (one.from === node.broker && one.to === node.parent) || (one.to === node.broker && one.from === node.parent));
-  const took = node.hop_ms ?? link?.hop_ms ?? link?.delay_ms;
+function hop(node, way) {
+  const step = hopTo(way, node.broker);
+  const seconds = took(step);
   return [h("div", { class: "chips" }, node.receives.map((one) => chip(one))),
-    took === undefined ? null : h("span", { class: "time", title: "how long this hop takes on average" }, duration(took / 1000))];
+    // Brokers find other ways than was planned when one of them goes down.
+    step && step.broker !== node.parent && h("span", { class: "time" }, `from ${step.broker}`),
+    seconds !== undefined && h("span", { class: "time", title: "from when it was sent to when it was taken, by the clocks of the two" }, duration(Math.max(0, seconds)))];
 }
 
 function who(plan) {
@@ -79,12 +82,14 @@ export function details(plan) {
   const converted = plan.plan.reduce((sum, node) => sum + node.converts.length, 0);
   const subscribers = plan.plan.reduce((sum, node) => sum + node.subscriptions.length, 0);
   const formats = new Set(plan.plan.flatMap((node) => node.delivers));
+  const end = lasted(plan);
   const from = plan.media_type ? `${format(plan.media_type)}, ${bytes(plan.size_bytes)}` : "It";
   return [
     h("p", { class: "lead" }, `${from}: published at ${clock(plan.published_ns ?? plan.at_ns)}, sent along a tree of ${plan.plan.length} brokers, converted ${converted} time${converted === 1 ? "" : "s"}, ` +
-      `and delivered to ${subscribers} subscription${subscribers === 1 ? "" : "s"} in ${formats.size} format${formats.size === 1 ? "" : "s"}.`),
-    h("section", { class: "card", "aria-labelledby": "way" }, h("h2", { id: "way" }, "The way it took"), tree(plan.plan, { stop, hop, name: "Tree of brokers" }),
-      h("div", { class: "legend" }, h("span", {}, "on the links: the formats that were sent, and how long the hop takes"), h("span", {}, "tinted: a broker that converts"))),
+      `and delivered to ${subscribers} subscription${subscribers === 1 ? "" : "s"} in ${formats.size} format${formats.size === 1 ? "" : "s"}${end === undefined ? "" : `, the last of them after ${duration(end)}`}.`),
+    h("section", { class: "card", "aria-labelledby": "way" }, h("h2", { id: "way" }, "The way it took"), tree(plan.plan, { stop: (node, root) => stop(node, root, plan.way), hop: (node) => hop(node, plan.way), name: "Tree of brokers" }),
+      h("div", { class: "legend" }, h("span", {}, "on the links: the formats that were sent, and how long it took"), h("span", {}, "tinted: a broker that converts"))),
+    h("section", { class: "card", "aria-labelledby": "steps" }, h("h2", { id: "steps" }, "Step by step"), timeline(plan)),
     h("div", { class: "grid half" },
       h("section", { class: "card", "aria-labelledby": "costs" }, h("h2", { id: "costs" }, "What it costs"), bars(plan),
         h("div", { class: "legend" }, h("span", {}, h("i", { class: "key send" }), "sending"), h("span", {}, h("i", { class: "key make" }), "converting")),
