@@ -121,6 +121,7 @@ class Deliveries(Part):
                     "subscription": subscription,
                     "waiting": len(queue.waiting),
                     "bytes": queue.size_bytes,
+                    "oldest_ns": next((one.queued_ns for one in queue.waiting.values()), None),
                     "under_way": queue.under_way,
                     "acknowledged": queue.acknowledged,
                     "last": queue.last,
