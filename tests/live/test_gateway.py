@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -171,6 +173,10 @@ def test_what_happens_is_counted_and_told(http: Http) -> None:
     assert figure("events_accepted_total") >= 3
     assert figure("events_delivered_total") >= 2
     wait_until(lambda: figure("brokers_up") == 3)
+    # All of those that the guide has, and no others.
+    guide = Path("docs/metrics.md").read_text(encoding="utf-8")
+    names = re.findall(r"^# TYPE (\w+)", http.get("/metrics").text, re.MULTILINE)
+    assert sorted(re.findall(r"^\| `(distributary_\w+)`", guide, re.MULTILINE)) == sorted(names)
     with http.stream("/live") as live:
         first = live.take(1)[0]
         assert first.kind == "brokers"

@@ -14,6 +14,7 @@ from tests.live.traffic import event
 
 from distributary.network.client import ClientGate
 from distributary.network.connection import Connection
+from distributary.network.figures import FIGURES
 from distributary.network.requests import GetRows, NotGiven, RowsTold
 from distributary.network.transfers import TransferFailed, ask
 from distributary.network.views import look, look_at_plan
@@ -111,7 +112,7 @@ def test_a_tenant_sees_its_own_and_an_operator_everything(overlay: RunningOverla
             assert len(await everywhere(overlay, gate, "plans")) == 9
             assert len(await everywhere(overlay, gate, "subscriptions")) == 9
             assert await everywhere(overlay, gate, "plans", tenant="west") == []
-            for view in ("broker", "members", "measured"):
+            for view in ("broker", "figures", "members", "measured"):
                 with pytest.raises(TransferFailed, match="all tenants"):
                     await everywhere(overlay, gate, view, tenant="north")
 
@@ -177,6 +178,30 @@ def test_an_operator_asks_as_well_and_what_makes_no_sense_is_refused(
     asyncio.run(run())
 
 
+def test_brokers_say_what_they_have_counted(overlay: RunningOverlay) -> None:
+    def total(rows: list[dict[str, Any]], figure: str, *labels: str) -> float:
+        found = [one for one in rows if one["figure"] == figure]
+        return sum(one["value"] for one in found if one["labels"][: len(labels)] == [*labels])
+
+    async def run() -> None:
+        async with overlay.gate() as gate:
+            rows: list[dict[str, Any]] = []
+            while total(rows, "deliveries", "application/json") < 27:
+                rows = await everywhere(overlay, gate, "figures")
+            for row in rows:
+                assert len(row["labels"]) == len(FIGURES[row["figure"]].labels)
+                assert row["value"] >= 0
+            assert total(rows, "reports", "Planned") == 9
+            assert total(rows, "plans_compared") == 9
+            # Nothing was converted: all plans cost the same.
+            assert total(rows, "plan_cost", "chosen") > 0
+            assert total(rows, "plan_cost", "chosen") == total(rows, "plan_cost", "all-in-root")
+            assert total(rows, "message_bytes") > total(rows, "messages") > 0
+            assert total(rows, "commit_seconds") > 0
+
+    asyncio.run(run())
+
+
 def test_many_rows_come_in_pages_none_twice(overlay: RunningOverlay) -> None:
     count = 250
 
@@ -223,5 +248,10 @@ def test_streams_and_their_trees_are_seen(overlay: RunningOverlay) -> None:
             assert {one["objects"] for one in trees} == {1}
             assert await everywhere(overlay, gate, "streams", tenant="south") == []
             assert await everywhere(overlay, gate, "trees", tenant="south") == []
+            # How the tree came about.
+            moves = await everywhere(overlay, gate, "moves", tenant="north")
+            assert [one["parent"] for one in moves] == [overlay.brokers[0]] * len(below)
+            assert {(one["what"], one["tenant"]) for one in moves} == {("linked", "north")}
+            assert await everywhere(overlay, gate, "moves", tenant="south") == []
 
     asyncio.run(run())

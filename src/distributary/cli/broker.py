@@ -29,7 +29,8 @@ def broker(
     the table [nats].
     """
     from distributary.network.config import read_config
-    from distributary.network.process import log_to_stderr, run_broker
+    from distributary.network.logs import log_to_stderr
+    from distributary.network.process import run_broker
 
     read = read_config(config, os.environ)
     log_to_stderr(read.broker.identity)

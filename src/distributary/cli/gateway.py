@@ -46,7 +46,7 @@ def gateway(
     from distributary.console.pages import PAGES
     from distributary.network.gateway.config import read_gateway_config
     from distributary.network.gateway.process import run_gateway
-    from distributary.network.process import log_to_stderr
+    from distributary.network.logs import log_to_stderr
 
     read = read_gateway_config(config, os.environ)
     if prepare:

@@ -50,7 +50,7 @@ from distributary.broker.host import (
 from distributary.broker.planning import PlanningProblem
 from distributary.broker.settings import Settings, ns
 from distributary.broker.streams import messages as stream_messages
-from distributary.broker.telemetry import Delivered, Misbehaved, SetAsideMessage, SettingsDiffer
+from distributary.broker.telemetry import Misbehaved, SetAsideMessage, SettingsDiffer
 from distributary.errors import PeerMisbehaved, quoted
 from distributary.media.failure import ConversionFailed
 from distributary.network.answers import answer
@@ -66,8 +66,8 @@ from distributary.network.requests import (
 from distributary.network.room import Room
 from distributary.network.service_times import ServiceClock
 from distributary.network.subjects import Subjects
-from distributary.network.trail import Trail
 from distributary.network.transfers import TransferFailed, Transfers
+from distributary.network.witness import Witness
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -170,9 +170,10 @@ class NetworkHost:
         self._told_detached = True
         self._senders: dict[str, tuple[str, Address]] = {}
         self._times = ServiceClock()
-        self.trail = Trail(self.now_ns)
+        self.witness = Witness(self.now_ns)
         self._warn_at: dict[str, float] = {}
         self.commits = 0
+        self._commit_began = 0.0
         self.began = time.monotonic()
         self.connection = Connection(
             server,
@@ -323,7 +324,7 @@ class NetworkHost:
             except PeerMisbehaved as error:
                 self.report(Misbehaved(sender, error.problem))
                 return
-        self.trail.received(sender, message)
+        self.witness.received(sender, message)
         if type(message) in _STREAMS:
             began = time.thread_time()
             self.driver.receive(message, sender=sender)
@@ -372,6 +373,7 @@ class NetworkHost:
     def _write(self, writes: Mapping[str, bytes | None]) -> None:
         if self._closed:
             return
+        self._commit_began = time.monotonic()
         future = self._loop.run_in_executor(self._disk, self._journal.commit, writes)
         self._tasks["commit"] = future
         future.add_done_callback(lambda done: self._written(done, writes))
@@ -381,6 +383,7 @@ class NetworkHost:
             return
         error = done.exception()
         if error is None:
+            self.witness.figures.committed(time.monotonic() - self._commit_began)
             self.driver.committed()
         elif isinstance(error, Exception) and is_full(error):
             # Nothing is lost by waiting for room: what the commit is for has not left either.
@@ -403,8 +406,9 @@ class NetworkHost:
             broker = self.driver.broker
             subject = self.subjects.to_broker(to, self.identity)
             version = VERSION if broker is None else broker.version
-        self.connection.send(subject, encode(message, version))
-        self.trail.sent(to, message)
+        data = encode(message, version)
+        self.connection.send(subject, data)
+        self.witness.sent(to, message, len(data))
         if timed:
             self._times.took("send", time.thread_time() - began)
 
@@ -423,7 +427,7 @@ class NetworkHost:
             except Exception as error:
                 _log.exception("broker %s: a conversion to %s failed", self.identity, target)
                 answer = ConversionRefused(ticket, f"{type(error).__name__}: {error}", False)
-            self.trail.converted(began_ns, blob, target, made)
+            self.witness.converted(began_ns, blob, target, made)
             self.tell(answer)
 
         self._task(ticket, convert())
@@ -442,6 +446,7 @@ class NetworkHost:
             try:
                 subject = self.subjects.to_host(holder, self.identity)
                 came = await self.transfers.fetch(self.connection, subject, blob)
+                self.witness.figures.fetched(holder, blob, came)
             except TransferFailed as failed:
                 failure = failed
             took_s = time.monotonic() - began
@@ -480,8 +485,7 @@ class NetworkHost:
     def report(self, record: object) -> None:
         """Count what a broker reports, and write down what somebody should know."""
         self.reports[type(record).__name__] += 1
-        if type(record) is Delivered:
-            self.trail.delivered(record)
+        self.witness.reported(record)
         if isinstance(record, Misbehaved | SetAsideMessage | SettingsDiffer):
             now, kind = time.monotonic(), type(record).__name__
             if now >= self._warn_at.get(kind, 0.0):

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,7 +23,7 @@ from distributary.network.snapshot import JOURNAL
 from distributary.network.subjects import Subjects
 from distributary.network.transfers import Transfers
 
-__all__ = ["STOPPED", "log_to_stderr", "run_broker"]
+__all__ = ["STOPPED", "run_broker"]
 
 STOPPED = 4
 """The exit code of a broker that is not to be started again.
@@ -37,16 +36,6 @@ _ENDS_S = 20.0
 _LOOK_S = 0.1
 
 _log = logging.getLogger(__name__)
-
-
-def log_to_stderr(name: str) -> None:
-    """Have what is worth knowing written on standard error, with the time and by whom."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.INFO,
-        format=f"%(asctime)s {name} %(levelname)s %(message)s",
-        force=True,
-    )
 
 
 def run_broker(config: Config, ready: Callable[[], None] = lambda: None) -> int:

@@ -47,6 +47,9 @@ def summary(host: NetworkHost) -> dict[str, Any]:
     queues = snapshot["deliveries"]["queues"]
     outboxes = snapshot["links"]["outboxes"]
     owed = snapshot["dissemination"]["owed"]
+    trees = snapshot["streams"]["trees"]
+    losses = [one["loss"] for tree in trees for one in tree["objects"] if one["followers"]]
+    oldest_ns = min((one["oldest_ns"] for one in queues if one["oldest_ns"]), default=None)
     return {
         **found,
         "life": snapshot["membership"]["life"],
@@ -55,9 +58,11 @@ def summary(host: NetworkHost) -> dict[str, Any]:
         "subscriptions": len(snapshot["subscriptions"]["subscriptions"]),
         "registrations": snapshot["rendezvous"]["registrations"],
         "cells": snapshot["rendezvous"]["cells"],
-        "streams": len(snapshot["streams"]["trees"]),
+        "streams": len(trees),
+        "fidelity_loss": sum(losses) / len(losses) if losses else 0.0,
         "queued": sum(one["waiting"] for one in queues),
         "queued_bytes": sum(one["bytes"] for one in queues),
+        "queue_age_s": 0.0 if oldest_ns is None else max(0.0, (host.now_ns() - oldest_ns) / 1e9),
         "outbox": sum(one["messages"] for one in outboxes),
         "outbox_bytes": sum(one["bytes"] for one in outboxes),
         "publications": sum(snapshot["publishing"]["kept"].values()),

@@ -31,7 +31,8 @@ from distributary.network.config import read_config
 from distributary.network.connection import Server
 from distributary.network.gateway.tokens import new_secret
 from distributary.network.journal import check_path
-from distributary.network.process import STOPPED, log_to_stderr, run_broker
+from distributary.network.logs import log_to_stderr
+from distributary.network.process import STOPPED, run_broker
 from distributary.network.rehearsal import rehearse
 from distributary.network.server import (
     free_port,

@@ -50,10 +50,8 @@ def rows_of(host: NetworkHost, request: GetRows) -> RowsTold | NotGiven:
     broker = host.driver.broker
     if broker is None:
         return NotGiven(f"{host.identity} is starting", lasting=False)
-    if request.view == "broker":
-        rows: _Rows = iter([("", _of_host(host))])
-    elif request.view == "way":
-        rows = _way(host, request)
+    if request.view in _OF_HOSTS:
+        rows = _OF_HOSTS[request.view](host, request)
     elif request.view in _VIEWS:
         rows = _VIEWS[request.view](broker, request)
     else:
@@ -79,17 +77,20 @@ def _page(rows: Sequence[tuple[str, _Row]], after: str | None) -> RowsTold:
     return RowsTold(page, None)
 
 
-def _of_host(host: NetworkHost) -> _Row:
-    """Return how a broker and its process are."""
-    return {
-        **summary(host),
-        "version": __version__,
-        "room_bytes": host.room.free_bytes(),
-        "room_low": host.room.is_low,
-        "journal_bytes": _journal_bytes(host.room.folder),
-        "reports": dict(sorted(host.reports.items())),
-        "refused": host.connection.refused,
-    }
+def _broker(host: NetworkHost, request: GetRows) -> _Rows:
+    """Yield how a broker and its process are."""
+    yield (
+        "",
+        {
+            **summary(host),
+            "version": __version__,
+            "room_bytes": host.room.free_bytes(),
+            "room_low": host.room.is_low,
+            "journal_bytes": _journal_bytes(host.room.folder),
+            "reports": dict(sorted(host.reports.items())),
+            "refused": host.connection.refused,
+        },
+    )
 
 
 def _journal_bytes(folder: Path) -> int:
@@ -100,6 +101,21 @@ def _journal_bytes(folder: Path) -> int:
         except FileNotFoundError:
             continue
     return sizes
+
+
+def _figures(host: NetworkHost, request: GetRows) -> _Rows:
+    """Yield what the host counts; see `figures.FIGURES`."""
+    figures, broker = host.witness.figures, host.driver.broker
+    if broker is not None and request.after is None:
+        figures.compare(broker)
+    for row in figures.rows(host.reports):
+        yield " ".join((row["figure"], *row["labels"])), row
+
+
+def _moves(host: NetworkHost, request: GetRows) -> _Rows:
+    for number, row in enumerate(host.witness.moves):
+        if request.tenant in (None, row["tenant"]):
+            yield f"{_LATEST_NS - row['at_ns']:020d} {number:09d}", row
 
 
 def _members(broker: Broker, request: GetRows) -> _Rows:
@@ -147,7 +163,7 @@ def _plan(broker: Broker, request: GetRows) -> _Rows:
 def _way(host: NetworkHost, request: GetRows) -> _Rows:
     """Yield what the host knows of the way of a publication."""
     item = ItemId(request.tenant or "", request.source, request.id)
-    for number, row in enumerate(host.trail.rows(item)):
+    for number, row in enumerate(host.witness.trail.rows(item)):
         yield f"{number:09d}", row
 
 
@@ -184,7 +200,13 @@ _VIEWS: Mapping[str, Callable[[Broker, GetRows], _Rows]] = {
     "subscriptions": _subscriptions,
     "trees": _trees,
 }
-_OPERATORS = frozenset({"broker", "measured", "members"})
+_OF_HOSTS: Mapping[str, Callable[[NetworkHost, GetRows], _Rows]] = {
+    "broker": _broker,
+    "figures": _figures,
+    "moves": _moves,
+    "way": _way,
+}
+_OPERATORS = frozenset({"broker", "figures", "measured", "members"})
 
 
 # How it is asked.
@@ -206,11 +228,12 @@ async def look(
     ----------
     view
         `broker`: one row with how it is; `members`: whom it knows; `measured`: its last window
-        of telemetry; `plans`: what it has planned as a root; `plan`: one of these; `way`: what
-        it did with a publication, and when; `trees` and `streams`: what it carries;
+        of telemetry; `figures`: what it counts; `plans`: what it has planned as a root;
+        `plan`: one of these; `way`: what it did with a publication, and when; `trees` and
+        `streams`: what it carries; `moves`: what changed last in these trees;
         `subscriptions`: those of its clients, with their queues.
     tenant
-        Whose rows; None for everybody's, which is the operator's to see. The first three
+        Whose rows; None for everybody's, which is the operator's to see. The first four
         views are nobody's.
     source, id
         Of the publication, for `plan` and `way`; without a tenant it is one of the tenant

@@ -60,6 +60,7 @@ export async function logIn() {
 }
 
 const RECENT_MAX = 10_000;
+const MOVES_MAX = 200;
 const PLANNED_MS = 8000;
 
 /** What happens now, for all views: they listen, and see what came before they did. */
@@ -99,6 +100,14 @@ class Live extends EventTarget {
       this.#tell("state");
     });
     source.addEventListener("plan", (event) => this.add([JSON.parse(event.data)]));
+    for (const kind of ["adapted", "linked"]) source.addEventListener(kind, (event) => this.#move(JSON.parse(event.data)));
+  }
+
+  #move(one) {
+    // Whoever connects anew is told of the last ones again.
+    if (this.moves.some((other) => other.at_ns === one.at_ns && other.broker === one.broker && other.tree === one.tree)) return;
+    this.moves = [one, ...this.moves].sort((a, b) => b.at_ns - a.at_ns).slice(0, MOVES_MAX);
+    this.#tell("moves", one);
   }
 
   /** Takes publications, newest first; those that are known are left out. */

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import nullcontext
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -26,6 +26,7 @@ __all__ = ["OVERVIEW_ROUTES"]
 _PLANS_MAX = 1_000
 # The newest of each broker, which are looked for every second.
 _PLANS_LIVE = 200
+_MOVES_LIVE = 50
 _ROWS_MAX = 10_000
 _PERIOD_S = 1.0
 
@@ -159,7 +160,8 @@ async def drain_broker(request: Asked, gateway: Here, broker: Broker) -> dict[st
     "/live",
     responses=ANSWERS,
     summary="What happens now",
-    description="Server-sent events: `brokers` with their figures, `state` of all, and `plan`.",
+    description="Server-sent events: `brokers` with their figures, `state` of all, `plan`, and "
+    "`adapted` and `linked` when trees of streams change, with what has changed lately at first.",
     media_type="text/event-stream",
 )
 async def get_live(request: Asked, gateway: Here) -> Stream:
@@ -168,9 +170,10 @@ async def get_live(request: Asked, gateway: Here) -> Stream:
 
 
 async def _live(gateway: Gateway, access: Access) -> AsyncIterator[str]:
-    seen: set[tuple[Any, ...]] = set()
-    first = True
+    plans, moves = _News("tenant", "source", "id", "at_ns"), _News("broker", "tree", "at_ns")
     state: dict[str, Any] | None = None
+    # What was planned before is at `/plans`.
+    plans.new(await _rows(gateway, "plans", _tenant(access), _PLANS_LIVE))
     # Only operators see what is nobody's.
     with gateway.pulse.watching() if access.is_operator else nullcontext():
         while True:
@@ -179,14 +182,33 @@ async def _live(gateway: Gateway, access: Access) -> AsyncIterator[str]:
                 if gateway.pulse.state not in (None, state):
                     state = gateway.pulse.state
                     yield _sent("state", state)
-            plans = await _rows(gateway, "plans", _tenant(access), _PLANS_LIVE)
-            keys = {(one["tenant"], one["source"], one["id"], one["at_ns"]): one for one in plans}
-            if not first:
-                for key in sorted(keys.keys() - seen, key=lambda key: key[-1]):
-                    yield _sent("plan", keys[key])
-            seen, first = set(keys), False
+            for one in plans.new(await _rows(gateway, "plans", _tenant(access), _PLANS_LIVE)):
+                yield _sent("plan", one)
+            for one in moves.new(await _rows(gateway, "moves", _tenant(access), _MOVES_LIVE)):
+                yield _sent(one["what"], one)
             yield ":\n\n"
             await asyncio.sleep(_PERIOD_S)
+
+
+class _News:
+    """Tells rows that are new from those of the last look.
+
+    Parameters
+    ----------
+    names
+        What tells rows apart; the last is the time.
+    """
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+        self._seen: set[tuple[Any, ...]] = set()
+
+    def new(self, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return those that were not there before, the oldest first."""
+        keys = {tuple(row[name] for name in self._names): row for row in rows}
+        fresh = sorted(keys.keys() - self._seen, key=lambda key: (key[-1], key))
+        self._seen = set(keys)
+        return [keys[key] for key in fresh]
 
 
 def _sent(kind: str, data: object) -> str:

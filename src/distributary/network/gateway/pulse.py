@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,10 +24,8 @@ __all__ = ["Pulse"]
 _PERIOD_S = 2.0
 # Delays hardly change, and everybody knows everybody.
 _LINKS_PERIOD_S = 10.0
-_PLANS_SEEN = 200
-# So many new plans are set beside the simple ones in a period; the others are left out of sums.
-_PLANS_A_PERIOD = 10
-_BASELINES = ("all-in-root", "all-in-leaves")
+_ROWS_MAX = 10_000
+_PLANS = {"cost": "chosen", "all-in-root": "all-in-root", "all-in-leaves": "all-in-leaves"}
 
 _Row: TypeAlias = dict[str, Any]
 
@@ -50,8 +47,6 @@ class Pulse:
         self._before: dict[str, tuple[float, _Row]] = {}
         self._links: list[_Row] = []
         self._links_at_s = float("-inf")
-        self._known: dict[tuple[str, str, str], None] = {}
-        self._worth: deque[Mapping[str, float]] = deque(maxlen=_PLANS_SEEN)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -90,7 +85,7 @@ class Pulse:
         if time.monotonic() - self._links_at_s > _LINKS_PERIOD_S:
             self._links_at_s = time.monotonic()
             self._links = _links(await self._all("members", names))
-        await self._look_at_plans(await self._all("plans", names, _PLANS_SEEN))
+        figures = await self._all("figures", names)
         rates, loads = self._differences(rows)
         converted = [one for rows in measured.values() for one in _per_s(rows, "conversions")]
         rates["conversions"] = sum(one["conversions"] for one in converted)
@@ -104,66 +99,25 @@ class Pulse:
             "queued": sum(row.get("queued", 0) for row in alive),
             "subscriptions": sum(row.get("subscriptions", 0) for row in alive),
             "saved": {
-                "plans": len(self._worth),
-                **{
-                    name: sum(worth[name] for worth in self._worth)
-                    for name in ("cost", *_BASELINES)
-                },
+                "plans": _total(figures, "plans_compared"),
+                **{name: _total(figures, "plan_cost", plan) for name, plan in _PLANS.items()},
             },
         }
 
-    async def _all(
-        self, view: str, names: Sequence[str], count_max: int = 10_000
-    ) -> dict[str, list[_Row]]:
+    async def _all(self, view: str, names: Sequence[str]) -> dict[str, list[_Row]]:
         """Return the rows of a view by broker; none of those who do not answer."""
         gate = self._gateway.gate
 
         async def of_one(name: str) -> list[_Row]:
             try:
                 subject = gate.subjects.to_host(name, gate.name)
-                return await look(gate.connection, subject, view, count_max=count_max)
+                return await look(gate.connection, subject, view, count_max=_ROWS_MAX)
             except TransferFailed:
                 return []
 
         alive = [name for name in names if self._gateway.members.status[name] is not None]
         answers = await asyncio.gather(*(of_one(name) for name in alive))
         return {**{name: [] for name in names}, **dict(zip(alive, answers, strict=True))}
-
-    async def _look_at_plans(self, plans: Mapping[str, Sequence[_Row]]) -> None:
-        """Set new plans beside the simple ones."""
-        new: list[tuple[str, _Row]] = []
-        for root, headings in plans.items():
-            for one in headings:
-                key = (one["tenant"], one["source"], one["id"])
-                if key not in self._known:
-                    self._known[key] = None
-                    new.append((root, one))
-        while len(self._known) > 10 * _PLANS_SEEN * len(plans):
-            del self._known[next(iter(self._known))]
-        gate = self._gateway.gate
-        converted: list[tuple[str, _Row]] = []
-        for root, one in new:
-            if one["formats"] in ([], [one["media_type"]]):
-                # Nothing to convert: all plans are this one.
-                self._worth.append(dict.fromkeys(("cost", *_BASELINES), _sum(one["cost"])))
-            else:
-                converted.append((root, one))
-        converted.sort(key=lambda pair: -pair[1]["at_ns"])
-        for root, one in converted[:_PLANS_A_PERIOD]:
-            subject = gate.subjects.to_host(root, gate.name)
-            with suppress(TransferFailed):
-                for row in await look(
-                    gate.connection,
-                    subject,
-                    "plan",
-                    tenant=one["tenant"],
-                    source=one["source"],
-                    id=one["id"],
-                    count_max=1,
-                ):
-                    if "baselines" in row:
-                        baselines = {name: _sum(row["baselines"][name]) for name in _BASELINES}
-                        self._worth.append({"cost": _sum(row["cost"]), **baselines})
 
     def _differences(
         self, rows: Mapping[str, _Row | None]
@@ -199,8 +153,14 @@ def _told(name: str, row: _Row | None, load: float) -> _Row:
     return {**row, "broker": name, "state": state, "load": round(load, 4)}
 
 
-def _sum(cost: Mapping[str, float]) -> float:
-    return cost["transmission"] + cost["conversion"]
+def _total(figures: Mapping[str, Sequence[_Row]], figure: str, *labels: str) -> float:
+    """Return a figure of all brokers together."""
+    return sum(
+        row["value"]
+        for rows in figures.values()
+        for row in rows
+        if row["figure"] == figure and row["labels"] == [*labels]
+    )
 
 
 def _per_s(rows: Sequence[_Row], what: str) -> list[_Row]:

@@ -67,7 +67,7 @@ async def documentation(request: Request[Any, Any, Any]) -> Response[str]:
 async def metrics(request: Asked, gateway: Here) -> bytes:
     """Return what is counted."""
     check_operator(request.user)
-    return gateway.metrics.text()
+    return await gateway.metrics.text()
 
 
 WATCHING_ROUTES = [health, ready, document, documentation, metrics]

@@ -1,7 +1,7 @@
 // Streams: which way each takes, how far copies lag behind, and moves of adaptation.
 
 import { chart } from "../chart.js";
-import { count, h, percent, rate, show } from "../dom.js";
+import { clock, count, h, percent, rate, show } from "../dom.js";
 import { get, live } from "../gateway.js";
 import { tree } from "../tree.js";
 
@@ -22,15 +22,19 @@ function objects(rows) {
 
 const mean = (values) => (values.length ? values.reduce((sum, one) => sum + one, 0) / values.length : 0);
 
-/** Parents of brokers in two looks, to see moves where brokers did not tell of them. */
-function moved(before, rows) {
-  return rows.filter((row) => before.has(row.broker) && before.get(row.broker) !== row.parent).map((row) => ({ ...row, from: before.get(row.broker) }));
+/** A change in a tree: a move of adaptation, or a broker that has another parent. */
+function change(one, objects) {
+  const about = objects.length ? ` in the tree of ${objects.slice(0, 2).join(", ")}${objects.length > 2 ? ` and ${objects.length - 2} more` : ""}` : "";
+  const told = one.what === "adapted" ? [h("span", { class: "badge good" }, one.move), " by ", h("span", { class: "mono" }, one.broker), `, which makes the loss of fidelity smaller${about}`]
+    : one.parent ? [h("span", { class: "mono" }, one.broker), " now gets it from ", h("span", { class: "mono" }, one.parent), about]
+      : [h("span", { class: "mono" }, one.broker), " gets it from nobody else any more", about];
+  return h("li", { class: "small" }, h("span", { class: "soft" }, `${clock(one.at_ns)} `), told);
 }
 
 export function enter(main, query) {
   const list = h("ul", { class: "list picks" });
   const place = h("div", {}, h("p", { class: "empty" }, "Asking the brokers…"));
-  const moves = h("ul", { class: "list" }, h("li", { class: "soft" }, "None since this page was opened."));
+  const moves = h("ul", { class: "list moves", tabindex: "0", "aria-label": "Moves in trees" });
   show(main, h("h1", {}, "Streams"),
     h("p", { class: "lead" }, "Values that change all the time, such as prices. Each follower says how far off it may be; a broker passes on only the changes that somebody below it needs."),
     h("div", { class: "grid half" },
@@ -38,7 +42,7 @@ export function enter(main, query) {
         h("section", { class: "card", "aria-labelledby": "moves" }, h("h2", { id: "moves" }, "Moves in trees"), moves)),
       h("section", { class: "card", "aria-live": "off" }, place)));
   const history = new Map();
-  const parents = new Map();
+  let members = new Map();
   let chosen = query.get("object");
   let over = false;
 
@@ -84,13 +88,15 @@ export function enter(main, query) {
       const points = history.get(key) ?? history.set(key, []).get(key);
       points.push([Date.now() / 1000, mean(rows.filter((one) => one.followers).map((one) => one.loss))]);
       if (points.length > HISTORY) points.shift();
-      for (const one of moved(parents.get(key) ?? new Map(), rows)) {
-        live.moves.unshift(`${new Date().toLocaleTimeString("en-GB")}: ${one.broker} has moved from ${one.from ?? "the root"} to ${one.parent ?? "the root"} for ${one.subject}`);
-        live.moves.length = Math.min(live.moves.length, 100);
-      }
-      parents.set(key, new Map(rows.map((one) => [one.broker, one.parent])));
     }
-    if (live.moves.length) show(moves, live.moves.slice(0, 20).map((one) => h("li", { class: "small" }, one)));
+    members = new Map();
+    for (const rows of found.values()) for (const { tree: name, subject } of rows) members.set(name, (members.get(name) ?? new Set()).add(subject));
+    tell();
+  }
+
+  function tell() {
+    if (live.moves.length) show(moves, live.moves.slice(0, 40).map((one) => change(one, [...(members.get(one.tree) ?? [])])));
+    else show(moves, h("li", { class: "soft" }, "None yet: trees are as they were made."));
   }
 
   async function look() {
@@ -106,10 +112,13 @@ export function enter(main, query) {
   }
 
   look();
+  tell();
+  live.addEventListener("moves", tell);
   const timer = setInterval(look, PERIOD_MS);
   return () => {
     over = true;
     clearInterval(timer);
+    live.removeEventListener("moves", tell);
   };
 }
 
