@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.live import one_hop, three_hops
+from benchmarks.live import one_hop, telemetry, three_hops
 
 __all__ = ["STUDIES"]
 
-STUDIES = (one_hop.STUDY, three_hops.STUDY)
+STUDIES = (one_hop.STUDY, three_hops.STUDY, telemetry.STUDY)

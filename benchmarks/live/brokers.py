@@ -132,7 +132,13 @@ class Chain:
 
 @asynccontextmanager
 async def running_chain(
-    folder: Path, url: str, way: Sequence[str], *, graph: str = "none", settings: str = ""
+    folder: Path,
+    url: str,
+    way: Sequence[str],
+    *,
+    graph: str = "none",
+    settings: str = "",
+    witnessed: bool = False,
 ) -> AsyncIterator[Chain]:
     """Run brokers such that a message to the last one goes the whole way.
 
@@ -140,8 +146,10 @@ async def running_chain(
     ----------
     graph, settings
         Which conversions there are, and further tables of the configuration.
+    witnessed
+        Whether each writes into `BROKER.witnessed.json` what its witness has cost.
     """
-    processes = [_start(folder, url, way, name, graph, settings) for name in way]
+    processes = [_start(folder, url, way, name, graph, settings, witnessed) for name in way]
     server = Server((url,))
     gate = ClientGate(_SUBJECTS, server, "study")
     try:
@@ -163,7 +171,13 @@ async def running_chain(
 
 
 def _start(
-    folder: Path, url: str, way: Sequence[str], name: str, graph: str, settings: str
+    folder: Path,
+    url: str,
+    way: Sequence[str],
+    name: str,
+    graph: str,
+    settings: str,
+    witnessed: bool,
 ) -> subprocess.Popen[bytes]:
     config, delays = folder / f"{name}.toml", folder / f"{name}.json"
     config.write_text(
@@ -182,5 +196,7 @@ def _start(
     }
     delays.write_text(json.dumps(told), encoding="utf-8")
     command = [sys.executable, "-m", "benchmarks.live.broker", str(config), str(delays)]
+    if witnessed:
+        command.append(str(folder / f"{name}.witnessed.json"))
     with (folder / f"{name}.log").open("wb") as log:
         return subprocess.Popen(command, stderr=log)

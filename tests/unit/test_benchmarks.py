@@ -30,7 +30,15 @@ from distributary.placement.exact import exact_plan
 from distributary.placement.generate import generate_problem
 
 # Claims in these units depend on what else the machine does; the others do not.
-CLOCK_UNITS = {"s", "ms", "times as long", "million/s", "% of seconds", "times the rate"}
+CLOCK_UNITS = {
+    "s",
+    "ms",
+    "times as long",
+    "million/s",
+    "% of seconds",
+    "times the rate",
+    "% of a broker's CPU",
+}
 # Each of their runs is a process of its own, and nearly all its time goes into starting it; a
 # second run would show only that the planners repeat themselves, which has tests of its own.
 STARTING_PROCESSES = {
@@ -39,6 +47,7 @@ STARTING_PROCESSES = {
     "wiring-large",
     "live-one-hop",
     "live-three-hops",
+    "live-telemetry",
 }
 
 
