@@ -138,9 +138,12 @@ def test_a_document_is_published_and_arrives_as_picture_and_as_text(
     assert sorted("JPEG" in row for row in rows) == [False, True]
     assert publisher.page.locator(".bars .name").all_inner_texts()[0] == "This plan"
     # When it was where: every hop has a time, and so has every conversion.
-    steps = "\n".join(publisher.page.locator(".timeline li").all_inner_texts())
-    assert re.search(r"converts .+ m?s", steps)
-    assert re.search(r"delivers to 1 subscription", steps)
+    publisher.page.wait_for_selector(".lead:has-text('the last of them after')")
+    steps = publisher.page.locator(".timeline li:has(.converted)").all_inner_texts()
+    assert steps
+    assert all(re.search(r"converts[^+]+\+[\d.]+ m?s [\d.]+ m?s$", step) for step in steps), steps
+    steps = publisher.page.locator(".timeline li:has(.delivered)").all_inner_texts()
+    assert sum("delivers to 1 subscription" in step for step in steps) == 2
     hops = publisher.page.locator(".tree .hop").count()
     assert publisher.page.locator(".tree .hop .time").count() == hops
     other = new_tab()
@@ -330,45 +333,68 @@ def test_the_keyboard_is_enough(new_tab: NewTab) -> None:
     assert tab.page.evaluate("document.activeElement.id") == "main"
 
 
+STREAM, SILENCE = "text/event-stream", "retry: 1000000\n\n"
 MANY = """async () => {
   const { live } = await import("/console/gateway.js");
-  const { Graph } = await import("/console/graph.js");
+  const frames = async (count, work) => {
+    const times = [];
+    let last = await new Promise(requestAnimationFrame);
+    for (let turn = 0; turn < count; turn += 1) {
+      work(turn);
+      const now = await new Promise(requestAnimationFrame);
+      times.push(now - last);
+      last = now;
+    }
+    return times.sort((a, b) => a - b)[count >> 1];
+  };
   const names = Array.from({ length: 64 }, (_, k) => `b${k}`);
-  const brokers = names.map((broker) => ({ broker, state: "up", load: Math.random() }));
-  const links = names.flatMap((from, a) => names.slice(a + 1).map((to, b) =>
-    ({ from, to, delay_ms: 1 + (a * b) % 50, messages_per_s: (a + b) % 5 })));
-  const graph = new Graph();
-  document.getElementById("main").append(graph.element);
-  // The quickest of some: this machine may be busy with something else.
-  const least = (times, work) => Math.min(...Array.from({ length: times }, () => {
-    const began = performance.now();
-    work();
-    return performance.now() - began;
-  }));
-  const layout = least(3, () => new Graph().update({ brokers, links }));
-  graph.update({ brokers, links });
-  const update = least(10, () => graph.update({ brokers, links }));
-  const drawn = performance.now();
+  const state = () => ({
+    at_ns: Date.now() * 1e6,
+    brokers: names.map((broker, k) =>
+      ({ broker, state: "up", load: Math.random() ** 3, converting: k % 9 ? 0 : 1 })),
+    links: names.flatMap((from, a) => names.slice(a + 1).map((to, b) =>
+      ({ from, to, delay_ms: 1 + (a * b) % 50, messages_per_s: (a + b) % 5 }))),
+    rates: { publications: 1, deliveries: 1, conversions: 1, versions: 1 },
+    saved: { plans: 1, cost: 1, "all-in-root": 2, "all-in-leaves": 3 },
+    owed: 0, queued: 0, subscriptions: 64,
+  });
   const cost = { transmission: 1, conversion: 1, delay_s: 1 };
-  live.add(Array.from({ length: 10000 }, (_, k) => ({ at_ns: k, tenant: "", source: "/s",
-    id: `${k}`, brokers: 3, chosen: "planned", cost, formats: [], media_type: "text/plain" })));
-  return { layout, update, listed: performance.now() - drawn };
+  const publication = (k) => ({ at_ns: k, tenant: "", source: "/s", id: `${k}`, brokers: 3, cost,
+    broker: names[k % 64], chosen: "planned", formats: k % 3 ? [] : ["image/png"],
+    media_type: "text/plain" });
+  const tell = () => {
+    live.state = state();
+    live.dispatchEvent(new CustomEvent("state"));
+  };
+  tell();
+  live.add(Array.from({ length: 10000 }, (_, k) => publication(k)));
+  const idle = await frames(20, () => {});
+  // Ten times as often as states come, and a hundred publications in a second.
+  const busy = await frames(60, (turn) => {
+    if (turn % 12 === 0) tell();
+    live.add([publication(10000 + turn)]);
+  });
+  return { idle, busy };
 }"""
 
 
-def test_many_brokers_and_publications_stay_fluid(new_tab: NewTab) -> None:
+def test_many_brokers_and_publications_stay_fluid(new_tab: NewTab, tmp_path: Path) -> None:
     tab = new_tab()
-    tab.open("/publications")
-    took_ms = tab.page.evaluate(MANY)
+    # What really happens would be drawn in between.
+    tab.page.route("**/live", lambda route: route.fulfill(content_type=STREAM, body=SILENCE))
+    tab.page.reload()
+    tab.page.wait_for_selector(".tiles")
+    frame_ms = tab.page.evaluate(MANY)
     assert tab.page.locator(".overlay .node").count() == 64
-    tab.page.wait_for_selector("text=/1\\d,\\d{3} publications|10,000 publications/")
+    assert tab.page.locator(".overlay .edge.used").count() <= 3 * 64
+    tab.page.screenshot(path=tmp_path / "many.png")
+    tab.page.click("nav a:text-is('Publications')")
+    tab.page.wait_for_selector("text=10,000 publications")
     assert tab.page.locator("tbody tr").count() < 100
     tab.page.fill("#search", "9876")
     tab.page.wait_for_selector("td a:text-is('9876')")
-    # Generous: ten times as much would be felt.
-    assert took_ms["layout"] < 2000
-    assert took_ms["update"] < 200
-    assert took_ms["listed"] < 5000
+    # Against a page that does nothing, as this machine may be busy with others.
+    assert frame_ms["busy"] < 4 * frame_ms["idle"] + 200, frame_ms
 
 
 def test_who_logs_in_anew_goes_on_in_other_tabs(new_tab: NewTab) -> None:

@@ -17,10 +17,10 @@ export class Spark {
   }
 }
 
-/** A line with its scale; values are numbers over seconds. */
-export function chart(points, label, tell) {
-  const [width, height, left, bottom] = [600, 150, 46, 20];
-  const most = Math.max(...points.map((one) => one[1]), 1e-9);
+/** A line with its scale, which reaches to `least` at least; values are numbers over seconds. */
+export function chart(points, label, tell, least) {
+  const [width, height, left, bottom] = [800, 170, 46, 20];
+  const most = Math.max(...points.map((one) => one[1]), least);
   const [first, last] = [points[0]?.[0] ?? 0, points.at(-1)?.[0] ?? 1];
   const x = (value) => left + ((value - first) / (last - first || 1)) * (width - left - 6);
   const y = (value) => height - bottom - (value / most) * (height - bottom - 12);
@@ -31,5 +31,5 @@ export function chart(points, label, tell) {
       s("text", { x: left - 6, y: y(share * most) + 4, "text-anchor": "end" }, tell(share * most)),
     ]),
     s("text", { x: left, y: height - 4 }, `${Math.round(last - first)} s ago`), s("text", { x: width - 4, y: height - 4, "text-anchor": "end" }, "now"),
-    points.length > 1 && s("path", { class: "spark", d: `M${path}` }));
+    points.length > 1 && [s("path", { class: "spark-area", d: `M${x(first)} ${y(0)}L${path}L${x(last)} ${y(0)}Z` }), s("path", { class: "spark", d: `M${path}` })]);
 }

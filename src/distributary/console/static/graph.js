@@ -7,6 +7,8 @@ const HEIGHT = 640;
 const MARGIN = 70;
 // So many of the nearest are drawn as neighbours when nothing goes over their links.
 const NEAREST = 3;
+// So many of the links with most traffic are drawn for each broker: more would hide each other.
+const BUSIEST = 3;
 
 /**
  * Places for brokers such that distances are like delays: stress majorisation from a circle.
@@ -97,8 +99,9 @@ export class Graph {
         const title = s("title");
         const sub = s("text", { class: "sub", y: radius + 30 });
         const few = brokers.length <= 30;
-        const group = s("a", { class: "node", href: `#/operations?broker=${name}`, transform: `translate(${x} ${y})` },
-          s("circle", { class: "ring", r: radius }), s("circle", { r: radius }), few && s("text", { y: radius + 16 }, name.slice(0, 10)), few && sub, title);
+        const group = s("a", { class: few ? "node" : "node many", href: `#/operations?broker=${name}`, transform: `translate(${x} ${y})` },
+          s("circle", { class: "ring", r: radius }), s("circle", { class: "body", r: radius }), s("circle", { class: "work", r: radius + 5 }),
+          s("text", { y: radius + (few ? 16 : 12) }, name.slice(0, few ? 10 : 4)), few && sub, title);
         this.#nodes.set(name, { group, title, sub });
         return group;
       }),
@@ -110,6 +113,7 @@ export class Graph {
     const state = broker.state === "up" ? "" : broker.state;
     group.classList.toggle("away", state === "away");
     group.classList.toggle("draining", state === "draining");
+    group.classList.toggle("converting", broker.converting > 0);
     group.style.setProperty("--load", Math.min(1, broker.load ?? 0).toFixed(3));
     write(sub, state || (broker.converting ? `converting ${broker.converting}` : `${percent(broker.load ?? 0)} busy`));
     const told = state === "away" ? "does not answer" : `load ${percent(broker.load ?? 0)}, ${broker.subscriptions ?? 0} subscriptions, ${broker.queued ?? 0} waiting, ${broker.owed ?? 0} owed`;
@@ -121,15 +125,17 @@ export class Graph {
     const most = Math.max(0.01, ...links.map((one) => one.messages_per_s ?? 0));
     const lines = [];
     const flows = [];
+    const traffic = (link) => link.messages_per_s ?? 0;
+    const busy = new Set([...links].sort((a, b) => traffic(b) - traffic(a)).slice(0, BUSIEST * this.#nodes.size));
     for (const link of links) {
-      const used = link.messages_per_s > 0 || link.bytes_per_s > 0;
+      const used = busy.has(link) && (link.messages_per_s > 0 || link.bytes_per_s > 0);
       if (!used && !near.has(link)) continue;
       const [a, b] = [this.at.get(link.from), this.at.get(link.to)];
       if (!a || !b) continue;
       const ends = { x1: a[0], y1: a[1], x2: b[0], y2: b[1] };
       const share = Math.sqrt((link.messages_per_s ?? 0) / most);
       const told = `${link.from} – ${link.to}: ${rate(link.messages_per_s)} messages/s, ${bytes(link.bytes_per_s ?? 0)}/s, delay ${link.delay_ms?.toFixed(1)} ms`;
-      lines.push(s("line", { ...ends, class: used ? "edge used" : "edge", "stroke-width": used ? (1.5 + 7.5 * share).toFixed(1) : 1, opacity: used ? (0.3 + 0.6 * share).toFixed(2) : 1 }, s("title", {}, told)));
+      lines.push(s("line", { ...ends, class: used ? "edge used" : "edge", "stroke-width": used ? (1.5 + (this.#nodes.size > 30 ? 3.5 : 7.5) * share).toFixed(1) : 1, opacity: used ? (0.3 + 0.6 * share).toFixed(2) : 1 }, s("title", {}, told)));
       if (share > 0.35) flows.push(s("line", { ...ends, class: "edge moving" }));
     }
     this.#edges.replaceChildren(...lines.sort((a, b) => a.classList.contains("used") - b.classList.contains("used")), ...flows);

@@ -4,6 +4,8 @@ import { chip, duration, h } from "./dom.js";
 
 const STEPS_MAX = 200;
 const END_MIN_NS = 1e6;
+// What is shorter is a moment.
+const MOMENT_S = 1e-4;
 
 const name = (broker) => h("span", { class: "mono" }, broker.slice(0, 10));
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
@@ -22,6 +24,12 @@ export const took = (step) => (step?.ended_ns ? (step.ended_ns - step.began_ns) 
 /** The last hop of a publication to a broker. */
 export const hopTo = (way, broker) => way.findLast((one) => one.what === "sent" && one.carries === "portion" && one.to === broker);
 
+/** Whether it is in all queues that it is for, as far as brokers have told. */
+export function arrived({ way, plan }) {
+  const wanted = plan.flatMap((node) => node.subscriptions).filter((one) => one.format).length;
+  return way.filter((one) => one.what === "delivered").reduce((sum, one) => sum + one.count, 0) >= wanted;
+}
+
 /** When the last delivery was, in seconds after the publication. */
 export function lasted({ way, published_ns: began }) {
   const ends = way.filter((one) => one.what === "delivered").map((one) => one.ended_ns);
@@ -35,7 +43,7 @@ export function timeline({ way, published_ns: published }) {
   const share = (ns) => `${(100 * Math.min(1, Math.max(0, ns / whole))).toFixed(2)}%`;
   const row = (one) => {
     const seconds = took(one);
-    const told = seconds === undefined ? "not known" : one.ended_ns === one.began_ns ? "" : duration(Math.max(0, seconds));
+    const told = seconds === undefined ? "not known" : one.what !== "sent" && seconds < MOMENT_S ? "" : duration(Math.max(0, seconds));
     return h("li", {}, h("span", { class: "step" }, (TOLD[one.what] ?? (() => one.what))(one)),
       h("span", { class: "lane", "aria-hidden": "true" }, h("i", { class: one.what, style: { left: share(one.began_ns - began), width: share((one.ended_ns ?? one.began_ns) - one.began_ns) } })),
       h("span", { class: "right small" }, h("span", { class: "soft" }, `+${duration((one.began_ns - began) / 1e9)} `), h("strong", {}, told)));

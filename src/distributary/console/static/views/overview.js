@@ -17,25 +17,26 @@ const per = (value) => [rate(value), h("small", {}, " per second")];
 
 const converted = (one) => one.formats.some((name) => name !== one.media_type);
 
-/** What one source publishes in a row without conversions is one entry. */
+/** What is passed on as it is, one after the other, is one entry: it would hide what is converted. */
 function gathered(publications) {
   const entries = [];
   for (const one of publications) {
     const last = entries.at(-1);
-    if (last && last.one.source === one.source && !converted(one) && !converted(last.one)) last.more += 1;
+    if (last && !converted(one) && !converted(last.one)) last.more.push(one.source);
     else if (entries.length === SHOWN) break;
-    else entries.push({ one, more: 0 });
+    else entries.push({ one, more: [] });
   }
   return entries;
 }
 
 function entry({ one, more }, fresh) {
   const worth = one.cost ? ` · cost ${cost(one.cost.transmission + one.cost.conversion)}` : "";
+  const sources = new Set([one.source, ...more]).size;
   return h("li", { class: fresh ? "new" : null },
     h("a", { href: publicationLink(one) },
       h("div", { class: "row spread" }, h("span", { class: "title" }, `${one.source} ${one.id}`), h("span", { class: "soft small" }, clock(one.at_ns))),
-      h("div", { class: "row" }, chip(one.media_type), converted(one) ? ["→", one.formats.slice(0, 6).map((name) => chip(name))] : null),
-      h("div", { class: "soft small" }, `tree of ${one.brokers} broker${one.brokers === 1 ? "" : "s"}${worth}${more ? ` · and ${count(more)} before it` : ""}`)));
+      h("div", { class: "row" }, chip(one.media_type), converted(one) ? ["→", one.formats.slice(0, 6).map((name) => chip(name))] : h("span", { class: "soft small" }, "as it is")),
+      h("div", { class: "soft small" }, more.length ? `and ${count(more.length)} before it${sources > 1 ? ` from ${sources} sources` : ""}` : `tree of ${one.brokers} broker${one.brokers === 1 ? "" : "s"}${worth}`)));
 }
 
 export function enter(main) {
@@ -59,6 +60,7 @@ export function enter(main) {
         isOperator() ? graph.element : h("p", { class: "empty" }, "Only operators see brokers: log in with a token of the first tenant that has the scope admin."),
         h("div", { class: "legend" },
           h("span", {}, "load of a broker: idle", h("span", { class: "scale" }), "busy"),
+          h("span", {}, h("span", { class: "dash" }), "converting"),
           h("span", {}, "traffic of a link: little", h("span", { class: "stroke" }), "much"),
           h("span", {}, "nearer means less delay"))),
       h("section", { class: "card", "aria-labelledby": "just" }, h("h2", { id: "just" }, "Just published"), nothing, feed)));

@@ -3,9 +3,11 @@
 import { delivery, received, stored } from "../content.js";
 import { bytes, chip, clock, cost, duration, format, h, percent, show } from "../dom.js";
 import { get, live } from "../gateway.js";
-import { hopTo, lasted, timeline, took } from "../timeline.js";
+import { arrived, hopTo, lasted, timeline, took } from "../timeline.js";
 import { tree } from "../tree.js";
 
+const LOOK_MS = 1000;
+const LOOKS = 60;
 const TITLES = {
   "all-in-root": "Convert all at the root",
   "all-in-leaves": "Convert all at the leaves",
@@ -78,18 +80,38 @@ function contents(plan) {
     : h("p", { class: "empty" }, "Its content is in the event itself. Subscribe to see what comes.");
 }
 
-export function details(plan) {
+function lead(plan) {
   const converted = plan.plan.reduce((sum, node) => sum + node.converts.length, 0);
   const subscribers = plan.plan.reduce((sum, node) => sum + node.subscriptions.length, 0);
   const formats = new Set(plan.plan.flatMap((node) => node.delivers));
   const end = lasted(plan);
   const from = plan.media_type ? `${format(plan.media_type)}, ${bytes(plan.size_bytes)}` : "It";
-  return [
-    h("p", { class: "lead" }, `${from}: published at ${clock(plan.published_ns ?? plan.at_ns)}, sent along a tree of ${plan.plan.length} brokers, converted ${converted} time${converted === 1 ? "" : "s"}, ` +
-      `and delivered to ${subscribers} subscription${subscribers === 1 ? "" : "s"} in ${formats.size} format${formats.size === 1 ? "" : "s"}${end === undefined ? "" : `, the last of them after ${duration(end)}`}.`),
-    h("section", { class: "card", "aria-labelledby": "way" }, h("h2", { id: "way" }, "The way it took"), tree(plan.plan, { stop: (node, root) => stop(node, root, plan.way), hop: (node) => hop(node, plan.way), name: "Tree of brokers" }),
+  return h("p", { class: "lead" }, `${from}: published at ${clock(plan.published_ns ?? plan.at_ns)}, sent along a tree of ${plan.plan.length} brokers, converted ${converted} time${converted === 1 ? "" : "s"}, ` +
+    `and delivered to ${subscribers} subscription${subscribers === 1 ? "" : "s"} in ${formats.size} format${formats.size === 1 ? "" : "s"}${end === undefined ? "" : `, the last of them after ${duration(end)}`}.`);
+}
+
+/** Looks again while it is on its way. */
+async function follow(plan, draw, leaving) {
+  for (let turn = 0; turn < LOOKS && !arrived(plan); turn += 1) {
+    await new Promise((done) => setTimeout(done, LOOK_MS));
+    if (leaving.signal.aborted) return;
+    const { tenant, source, id } = plan;
+    plan = await get(`/plans?${new URLSearchParams({ source, id, ...(tenant ? { tenant } : {}) })}`, leaving).catch(() => null);
+    if (!plan || leaving.signal.aborted) return;
+    draw(plan);
+  }
+}
+
+export function details(plan, leaving) {
+  const moving = h("div", { class: "stack" });
+  const draw = (one) => show(moving, lead(one),
+    h("section", { class: "card", "aria-labelledby": "way" }, h("h2", { id: "way" }, "The way it took"), tree(one.plan, { stop: (node, root) => stop(node, root, one.way), hop: (node) => hop(node, one.way), name: "Tree of brokers" }),
       h("div", { class: "legend" }, h("span", {}, "on the links: the formats that were sent, and how long it took"), h("span", {}, "tinted: a broker that converts"))),
-    h("section", { class: "card", "aria-labelledby": "steps" }, h("h2", { id: "steps" }, "Step by step"), timeline(plan)),
+    h("section", { class: "card", "aria-labelledby": "steps" }, h("h2", { id: "steps" }, "Step by step"), timeline(one)));
+  draw(plan);
+  follow(plan, draw, leaving);
+  return [
+    moving,
     h("div", { class: "grid half" },
       h("section", { class: "card", "aria-labelledby": "costs" }, h("h2", { id: "costs" }, "What it costs"), bars(plan),
         h("div", { class: "legend" }, h("span", {}, h("i", { class: "key send" }), "sending"), h("span", {}, h("i", { class: "key make" }), "converting")),
@@ -110,7 +132,7 @@ export function enter(main, query) {
       show(place, details(await look().catch(async (error) => {
         if (error.status === 404 && (await live.planned(Object.fromEntries(query), leaving.signal))) return look();
         throw error;
-      })));
+      }), leaving));
     } catch (error) {
       if (leaving.signal.aborted) return;
       show(place, h("p", { class: "empty" }, error.status === 404 ? "No broker remembers a plan of this publication: nobody's filter matched, or it was long ago." : error.message));

@@ -52,7 +52,7 @@ export function enter(main) {
     show(outcome, h("section", { class: "card" }, h("div", { class: "row spread" }, h("h2", {}, "Published"), h("a", { href: publicationLink(name) }, "Link to this publication")), h("p", { role: "status" }, `Stored by a broker after ${took} ms; now on its way…`)));
     if (await live.planned(name, leaving.signal)) {
       const plan = await get(`/plans?${new URLSearchParams(name)}`, leaving);
-      show(outcome, h("section", { class: "card" }, h("div", { class: "row spread" }, h("h2", {}, "Published and sent"), h("a", { href: publicationLink(name) }, "Link to this publication"))), details(plan));
+      show(outcome, h("section", { class: "card" }, h("div", { class: "row spread" }, h("h2", {}, "Published and sent"), h("a", { href: publicationLink(name) }, "Link to this publication"))), details(plan, leaving));
     } else if (!leaving.signal.aborted) {
       show(outcome, h("section", { class: "card" }, h("h2", {}, "Published"), h("p", {}, "It is stored. Nobody's filter matched, so that there was nothing to send. ", h("a", { href: "#/subscriptions" }, "Subscribe"), " and publish again.")));
     }

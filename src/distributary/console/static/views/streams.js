@@ -79,7 +79,7 @@ export function enter(main, query) {
           tolerance(node), node.loss ? h("div", { class: "line bad" }, `${percent(node.loss)} of the time outside`) : null),
         hop: (node) => h("span", { class: "time" }, `${rate(rates.get(node.broker) ?? 0)} per second`),
       }),
-      h("h3", {}, "Loss of fidelity, mean of all brokers with followers"), chart(history.get(chosen) ?? [], "Loss of fidelity", (value) => `${(100 * value).toFixed(value >= 0.1 || !value ? 0 : 1)} %`),
+      h("h3", {}, "Loss of fidelity, mean of all brokers with followers"), chart(history.get(chosen) ?? [], "Loss of fidelity", (value) => `${Number((100 * value).toPrecision(2))} %`, 0.02),
       h("p", { class: "soft small" }, "The share of time in which a copy is further from its source than its followers tolerate."));
   }
 
