@@ -101,7 +101,7 @@ async def _measure(size: Size, progress: Progress, folder: Path) -> Findings:
 
 def _run(size: Size, progress: Progress) -> Findings:
     with tempfile.TemporaryDirectory(prefix="telemetry-") as folder:
-        return asyncio.run(_measure(size, progress, Path(folder)))
+        return asyncio.run(_measure(size, progress, Path(folder) / "brokers"))
 
 
 STUDY = Study(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -40,7 +41,15 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def new_tab(browser: Any, http: Http, tmp_path: Path) -> Iterator[NewTab]:
+def pictures(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """Where pictures of the page go: a folder in SCREENSHOTS, to be kept, if that is set."""
+    folder = Path(os.environ.get("SCREENSHOTS", tmp_path)) / str(request.node.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def new_tab(browser: Any, http: Http, pictures: Path) -> Iterator[NewTab]:
     """Return what opens tabs of people who are logged in; none of them may have faults."""
     context = browser.new_context(viewport={"width": 1400, "height": 1000})
     tabs: list[Tab] = []
@@ -56,7 +65,7 @@ def new_tab(browser: Any, http: Http, tmp_path: Path) -> Iterator[NewTab]:
 
     yield new
     for number, tab in enumerate(tabs):
-        tab.page.screenshot(path=tmp_path / f"{number}.png", full_page=True)
+        tab.page.screenshot(path=pictures / f"{number}.png", full_page=True)
     context.close()
     for tab in tabs:
         tab.check()
@@ -353,7 +362,8 @@ MANY = """async () => {
     brokers: names.map((broker, k) =>
       ({ broker, state: "up", load: Math.random() ** 3, converting: k % 9 ? 0 : 1 })),
     links: names.flatMap((from, a) => names.slice(a + 1).map((to, b) =>
-      ({ from, to, delay_ms: 1 + (a * b) % 50, messages_per_s: (a + b) % 5 }))),
+      ({ from, to, delay_ms: 1 + (a * b) % 50,
+        messages_per_s: 60 / (1 + (a * 37 + b * 53) % 97) }))),
     rates: { publications: 1, deliveries: 1, conversions: 1, versions: 1 },
     saved: { plans: 1, cost: 1, "all-in-root": 2, "all-in-leaves": 3 },
     owed: 0, queued: 0, subscriptions: 64,
@@ -378,7 +388,7 @@ MANY = """async () => {
 }"""
 
 
-def test_many_brokers_and_publications_stay_fluid(new_tab: NewTab, tmp_path: Path) -> None:
+def test_many_brokers_and_publications_stay_fluid(new_tab: NewTab, pictures: Path) -> None:
     tab = new_tab()
     # What really happens would be drawn in between.
     tab.page.route("**/live", lambda route: route.fulfill(content_type=STREAM, body=SILENCE))
@@ -386,8 +396,8 @@ def test_many_brokers_and_publications_stay_fluid(new_tab: NewTab, tmp_path: Pat
     tab.page.wait_for_selector(".tiles")
     frame_ms = tab.page.evaluate(MANY)
     assert tab.page.locator(".overlay .node").count() == 64
-    assert tab.page.locator(".overlay .edge.used").count() <= 3 * 64
-    tab.page.screenshot(path=tmp_path / "many.png")
+    assert tab.page.locator(".overlay .edge.used").count() <= 2 * 64
+    tab.page.screenshot(path=pictures / "many.png")
     tab.page.click("nav a:text-is('Publications')")
     tab.page.wait_for_selector("text=10,000 publications")
     assert tab.page.locator("tbody tr").count() < 100

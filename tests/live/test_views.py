@@ -181,7 +181,8 @@ def test_an_operator_asks_as_well_and_what_makes_no_sense_is_refused(
 def test_brokers_say_what_they_have_counted(overlay: RunningOverlay) -> None:
     def total(rows: list[dict[str, Any]], figure: str, *labels: str) -> float:
         found = [one for one in rows if one["figure"] == figure]
-        return sum(one["value"] for one in found if one["labels"][: len(labels)] == [*labels])
+        chosen = [one for one in found if one["labels"][: len(labels)] == [*labels]]
+        return sum(float(one["value"]) for one in chosen)
 
     async def run() -> None:
         async with overlay.gate() as gate:

@@ -170,7 +170,7 @@ class NetworkHost:
         self._told_detached = True
         self._senders: dict[str, tuple[str, Address]] = {}
         self._times = ServiceClock()
-        self.witness = Witness(self.now_ns)
+        self.witness = Witness(self._clock.now_ns)
         self._warn_at: dict[str, float] = {}
         self.commits = 0
         self._commit_began = 0.0
@@ -408,7 +408,8 @@ class NetworkHost:
             version = VERSION if broker is None else broker.version
         data = encode(message, version)
         self.connection.send(subject, data)
-        self.witness.sent(to, message, len(data))
+        if not is_client(to):
+            self.witness.sent(to, message, len(data))
         if timed:
             self._times.took("send", time.thread_time() - began)
 

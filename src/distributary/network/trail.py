@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -22,7 +22,7 @@ from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.blob import Blob
 from distributary.broker.client import Publish, named_in
 from distributary.broker.dissemination.messages import ItemId, Offer, Portion
-from distributary.broker.encoding import decode, kind_of
+from distributary.broker.encoding import decode, kinds
 from distributary.broker.formats import inline_blob
 from distributary.broker.links.messages import Hop, Routed
 from distributary.broker.telemetry import Delivered
@@ -31,24 +31,23 @@ from distributary.errors import BadInput, PeerMisbehaved
 __all__ = ["Trail", "way_of"]
 
 _BYTES_MAX = 4 * 2**20
-_DELIVERIES_MAX = 4096
+_DELIVERIES_MAX = 8192
 _CONVERSIONS_MAX = 1024
 # Longer names are not followed, so that few notes cannot take much.
 _NAME_CHARACTERS_MAX = 1024
-_CARRIERS = (Portion, Routed)
+# By their first bytes: see `encoding`.
+_CARRIERS = frozenset(
+    number.to_bytes(2, "big") for number, kind in kinds().items() if kind in (Portion, Routed)
+)
 
 _ENCODER = msgspec.msgpack.Encoder()
 
 _Row: TypeAlias = dict[str, Any]
 
 
-class _Note(NamedTuple):
-    """A message that has come or gone: from a broker in bytes, from a client as it is."""
-
-    at_ns: int
-    sent: bool
-    peer: Address
-    message: bytes | Publish
+_Note: TypeAlias = tuple[int, bool, Address, bytes | Publish]
+"""A message: when it was here, whether it was sent, by or to whom, and its bytes; from a client
+as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,28 +75,28 @@ class Trail:
         self._notes: deque[_Note] = deque()
         self._bytes = 0
         self._conversions: deque[_Conversion] = deque(maxlen=_CONVERSIONS_MAX)
-        self._deliveries: dict[tuple[str, ItemId], list[int]] = {}
+        self._deliveries: deque[tuple[int, Delivered]] = deque(maxlen=_DELIVERIES_MAX)
 
     # What is noted.
 
     def received(self, sender: Address, message: object) -> None:
         """Note a message that the broker is about to handle, if it is about a publication."""
         if type(message) is Hop:
-            if kind_of(message.message) in _CARRIERS:
+            if message.message[1:3] in _CARRIERS:
                 self._note(False, sender, message.message, len(message.message))
         elif type(message) is Publish:
             self._note(False, sender, message, len(message.event))
 
     def sent(self, to: Address, message: object) -> None:
         """Note a message that leaves, if it is about a publication."""
-        if type(message) is Hop and kind_of(message.message) in _CARRIERS:
+        if type(message) is Hop and message.message[1:3] in _CARRIERS:
             self._note(True, to, message.message, len(message.message))
 
     def _note(self, sent: bool, peer: Address, message: bytes | Publish, size: int) -> None:
-        self._notes.append(_Note(self._now_ns(), sent, peer, message))
+        self._notes.append((self._now_ns(), sent, peer, message))
         self._bytes += size
         while self._bytes > _BYTES_MAX:
-            old = self._notes.popleft().message
+            old = self._notes.popleft()[-1]
             self._bytes -= len(old.event if isinstance(old, Publish) else old)
 
     def converted(self, began_ns: int, origin: Blob, target: str, made: Blob | None) -> None:
@@ -106,19 +105,8 @@ class Trail:
 
     def delivered(self, record: Delivered) -> None:
         """Note that something is in the queue of a subscription, durably."""
-        if len(record.source) + len(record.id) > _NAME_CHARACTERS_MAX:
-            return
-        now_ns = self._now_ns()
-        item = ItemId(tenant_of(record.client), record.source, record.id)
-        key = (record.media_type, item)
-        found = self._deliveries.get(key)
-        if found is None:
-            self._deliveries[key] = [1, now_ns, now_ns]
-            if len(self._deliveries) > _DELIVERIES_MAX:
-                del self._deliveries[next(iter(self._deliveries))]
-        else:
-            found[0] += 1
-            found[2] = now_ns
+        if len(record.source) + len(record.id) <= _NAME_CHARACTERS_MAX:
+            self._deliveries.append((self._now_ns(), record))
 
     # What is told.
 
@@ -206,17 +194,14 @@ class Trail:
         return list(rows.values())
 
     def _delivered(self, item: ItemId) -> list[_Row]:
-        return [
-            {
-                "what": "delivered",
-                "format": media_type,
-                "count": count,
-                "at_ns": first_ns,
-                "ended_ns": last_ns,
-            }
-            for (media_type, other), (count, first_ns, last_ns) in self._deliveries.items()
-            if other == item
-        ]
+        rows: dict[str, _Row] = {}
+        for at_ns, one in self._deliveries:
+            if (one.source, one.id) == item[1:] and tenant_of(one.client) == item.tenant:
+                new = {"what": "delivered", "format": one.media_type, "count": 0, "at_ns": at_ns}
+                row = rows.setdefault(one.media_type, new)
+                row["count"] += 1
+                row["ended_ns"] = at_ns
+        return list(rows.values())
 
 
 def way_of(told: Mapping[str, Sequence[_Row]], *, root: str, planned_ns: int) -> list[_Row]:

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from distributary.broker.addresses import Address, is_client, tenant_of
+from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.blob import Blob
 from distributary.broker.telemetry import Adapted, Delivered, Planned, Refined, TreeLinked
 from distributary.network.figures import Figures
@@ -57,10 +57,9 @@ class Witness:
         self.trail.received(sender, message)
 
     def sent(self, to: Address, message: object, size_bytes: int) -> None:
-        """See a message that leaves."""
-        if not is_client(to):
-            self.trail.sent(to, message)
-            self.figures.sent(to, message, size_bytes)
+        """See a message that leaves for another broker."""
+        self.trail.sent(to, message)
+        self.figures.sent(to, message, size_bytes)
 
     def converted(self, began_ns: int, origin: Blob, target: str, made: Blob | None) -> None:
         """See that a conversion has ended, without result if it has failed."""

@@ -125,12 +125,12 @@ def test_a_name_that_json_has_escaped_is_found(trail: Trail) -> None:
 
 
 def test_it_takes_no_more_than_its_share(trail: Trail) -> None:
-    for number in range(3_000):
+    for number in range(5_000):
         one = ItemId("", "/maps", str(number))
         trail.received("@client", Publish(event(one, text="x" * 4_000), None, "s", 1, 1))
         trail.delivered(Delivered("@one", "all", 1, "/maps", str(number), JPEG))
         trail.delivered(Delivered("@one", "all", 1, "/other", str(number), JPEG))
-    assert [row["what"] for row in trail.rows(ItemId("", "/maps", "2999"))] == [
+    assert [row["what"] for row in trail.rows(ItemId("", "/maps", "4999"))] == [
         "published",
         "delivered",
     ]

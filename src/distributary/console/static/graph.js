@@ -7,8 +7,11 @@ const HEIGHT = 640;
 const MARGIN = 70;
 // So many of the nearest are drawn as neighbours when nothing goes over their links.
 const NEAREST = 3;
-// So many of the links with most traffic are drawn for each broker: more would hide each other.
-const BUSIEST = 3;
+// Of links with traffic so many are drawn for each broker, those with most, and things are seen to
+// move on so many altogether: more would hide each other.
+const BUSIEST = 2;
+const FLOWS = 24;
+const MANY = 30;
 
 /**
  * Places for brokers such that distances are like delays: stress majorisation from a circle.
@@ -91,17 +94,17 @@ export class Graph {
   }
 
   #draw(brokers) {
-    const radius = brokers.length > 30 ? 12 : brokers.length > 14 ? 17 : 24;
+    const radius = brokers.length > MANY ? 12 : brokers.length > 14 ? 17 : 24;
     this.#nodes.clear();
     this.#points.replaceChildren(
       ...brokers.map(({ broker: name }) => {
         const [x, y] = this.at.get(name);
         const title = s("title");
-        const sub = s("text", { class: "sub", y: radius + 30 });
-        const few = brokers.length <= 30;
+        const sub = s("text", { class: "sub", y: radius + 34 });
+        const few = brokers.length <= MANY;
         const group = s("a", { class: few ? "node" : "node many", href: `#/operations?broker=${name}`, transform: `translate(${x} ${y})` },
           s("circle", { class: "ring", r: radius }), s("circle", { class: "body", r: radius }), s("circle", { class: "work", r: radius + 5 }),
-          s("text", { y: radius + (few ? 16 : 12) }, name.slice(0, few ? 10 : 4)), few && sub, title);
+          s("text", { y: radius + (few ? 20 : 13) }, name.slice(0, few ? 10 : 4)), few && sub, title);
         this.#nodes.set(name, { group, title, sub });
         return group;
       }),
@@ -126,7 +129,10 @@ export class Graph {
     const lines = [];
     const flows = [];
     const traffic = (link) => link.messages_per_s ?? 0;
-    const busy = new Set([...links].sort((a, b) => traffic(b) - traffic(a)).slice(0, BUSIEST * this.#nodes.size));
+    const busiest = [...links].sort((a, b) => traffic(b) - traffic(a)).slice(0, BUSIEST * this.#nodes.size);
+    const busy = new Set(busiest);
+    const flowing = new Set(busiest.slice(0, FLOWS));
+    const [widest, opaque] = this.#nodes.size > MANY ? [4, 0.55] : [7.5, 0.6];
     for (const link of links) {
       const used = busy.has(link) && (link.messages_per_s > 0 || link.bytes_per_s > 0);
       if (!used && !near.has(link)) continue;
@@ -135,8 +141,8 @@ export class Graph {
       const ends = { x1: a[0], y1: a[1], x2: b[0], y2: b[1] };
       const share = Math.sqrt((link.messages_per_s ?? 0) / most);
       const told = `${link.from} – ${link.to}: ${rate(link.messages_per_s)} messages/s, ${bytes(link.bytes_per_s ?? 0)}/s, delay ${link.delay_ms?.toFixed(1)} ms`;
-      lines.push(s("line", { ...ends, class: used ? "edge used" : "edge", "stroke-width": used ? (1.5 + (this.#nodes.size > 30 ? 3.5 : 7.5) * share).toFixed(1) : 1, opacity: used ? (0.3 + 0.6 * share).toFixed(2) : 1 }, s("title", {}, told)));
-      if (share > 0.35) flows.push(s("line", { ...ends, class: "edge moving" }));
+      lines.push(s("line", { ...ends, class: used ? "edge used" : "edge", "stroke-width": used ? (1.5 + widest * share).toFixed(1) : 1, opacity: used ? (0.3 + opaque * share).toFixed(2) : 1 }, s("title", {}, told)));
+      if (share > 0.35 && flowing.has(link)) flows.push(s("line", { ...ends, class: "edge moving" }));
     }
     this.#edges.replaceChildren(...lines.sort((a, b) => a.classList.contains("used") - b.classList.contains("used")), ...flows);
   }

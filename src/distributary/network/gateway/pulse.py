@@ -156,7 +156,7 @@ def _told(name: str, row: _Row | None, load: float) -> _Row:
 def _total(figures: Mapping[str, Sequence[_Row]], figure: str, *labels: str) -> float:
     """Return a figure of all brokers together."""
     return sum(
-        row["value"]
+        float(row["value"])
         for rows in figures.values()
         for row in rows
         if row["figure"] == figure and row["labels"] == [*labels]
