@@ -38,6 +38,7 @@ CLOCK_UNITS = {
     "% of seconds",
     "times the rate",
     "% of a broker's CPU",
+    "times the CPU",
 }
 # Each of their runs is a process of its own, and nearly all its time goes into starting it; a
 # second run would show only that the planners repeat themselves, which has tests of its own.
@@ -48,6 +49,7 @@ STARTING_PROCESSES = {
     "live-one-hop",
     "live-three-hops",
     "live-telemetry",
+    "live-gateway",
 }
 
 
