@@ -21,21 +21,15 @@ from distributary.filters.growth import grown
 from distributary.filters.page_table import PAGE_SLOTS_MIN, PageTable
 from distributary.filters.text_table import TextTable
 
-__all__ = ["KEYS_MAX", "SUBSCRIPTIONS_MAX", "Store"]
+__all__ = ["KEYS_MAX", "Store"]
 
 KEYS_MAX = 65_536
 """How many different keys the filters of an index may read: an event has a place for each."""
-SUBSCRIPTIONS_MAX = 2**30
 _NONE = -1
 
 
 class Store:
-    """Subscriptions in slots, in the order in which they came.
-
-    Parameters
-    ----------
-    seed
-        Where hashes begin.
+    """Subscriptions in slots, in the order in which they came; hashes begin at `seed`.
 
     Attributes
     ----------
