@@ -21,12 +21,12 @@ PLACEMENT = {
     "all-in-root": "placement.baselines:all_in_root",
     "all-in-leaves": "placement.baselines:all_in_leaves",
     "single-format": "placement.baselines:single_format",
-    "iterative": "placement.planner:refined_plan",
+    "iterative": "placement.iterative:iterative",
     "optimal": "placement.planner:enumerated_plan",
     "exact": "placement.planner:proven_plan",
     "auto": "placement.planner:best_plan",
 }
-"""From a `PlacementProblem` to a `Plan`, or to one with what is known about it (`Found`)."""
+"""From a `PlacementProblem` to a `Plan`, or to one with what is known about it or its making."""
 
 FIDELITY = {
     "source": "fidelity.baselines:source_tree",

@@ -135,7 +135,7 @@ def test_the_conversion_bound_holds_where_the_steiner_tree_is_out_of_reach(
 def test_every_iteration_is_valid_and_never_costs_more(
     select: str, steiner: str, problem: PlacementProblem, depth: int, seed: int
 ) -> None:
-    observed: list[tuple[int, float]] = []
+    observed: list[tuple[str, int, int]] = []
     run = iterative(
         problem,
         iterations=12,
@@ -143,12 +143,12 @@ def test_every_iteration_is_valid_and_never_costs_more(
         steiner=steiner,
         depth=depth,
         seed=seed,
-        observe=lambda iteration, total: observed.append((iteration, total)),
+        observe=lambda *progress: observed.append(progress),
     )
     check(problem, run.plan)
     assert (np.diff(run.costs) <= 0.0).all()
     assert len(run.costs) == run.iterations + 1 <= 13
-    assert observed == list(enumerate(run.costs))[1:]
+    assert observed == [("iterative", done, 12) for done in range(1, run.iterations + 1)]
     total = cost(problem, run.plan).total
     assert total == pytest.approx(run.costs[-1])
     assert run.costs[0] == pytest.approx(min(cost(problem, f(problem)).total for f in BASELINES))

@@ -37,7 +37,7 @@ STEINER_STEPS = ("charikar", "exact")
 # A stump is replaced only when the new plan saves more than rounding can.
 _SAVING_MIN = 1e-9
 
-Observer = Callable[[int, float], None]
+Observer = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ def iterative(
     seed
         For "random".
     observe
-        Called with the number of iterations made and the total cost, after each.
+        Called after each iteration with a stage, how many were made and how many there may be.
     time_limit
         Stop after this many seconds; then, and only then, two runs may differ.
     """
@@ -105,7 +105,7 @@ def iterative(
             refinement.refine(node)
         costs.append(refinement.total())
         if observe is not None:
-            observe(len(costs) - 1, costs[-1])
+            observe("iterative", len(costs) - 1, iterations)
     return IterativeRun(refinement.plan, np.array(costs), len(costs) - 1)
 
 

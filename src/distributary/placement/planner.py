@@ -12,7 +12,7 @@ from distributary.placement.bounds import paper_bound
 from distributary.placement.cost import cost
 from distributary.placement.exact import estimate, exact_plan, require_within
 from distributary.placement.generate import generate_problem
-from distributary.placement.iterative import SELECTIONS, STEINER_STEPS, iterative
+from distributary.placement.iterative import SELECTIONS, STEINER_STEPS, IterativeRun
 from distributary.placement.optimal import optimal
 from distributary.placement.plan import Placement, Plan
 from distributary.placement.problem import PlacementProblem
@@ -103,6 +103,8 @@ def place(
         seed=seed,
         observe=observe,
     )
+    if isinstance(result, IterativeRun):
+        result = result.plan
     found = result if isinstance(result, Found) else Found(result)
     seconds = time.perf_counter() - start
     placement = _result(problem, found, method=method, seconds=seconds)
@@ -138,30 +140,6 @@ class Found:
     plan: Plan
     lower_bound: float | None = None
     chosen: str | None = None
-
-
-def refined_plan(
-    problem: PlacementProblem,
-    *,
-    iterations: int,
-    select: str,
-    steiner: str,
-    depth: int,
-    seed: int,
-    time_limit: float | None,
-    observe: Observer | None,
-) -> Plan:
-    """Return the plan of the method "iterative"."""
-    return iterative(
-        problem,
-        iterations=iterations,
-        select=select,
-        steiner=steiner,
-        depth=depth,
-        seed=seed,
-        time_limit=time_limit,
-        observe=None if observe is None else lambda done, _: observe("iterative", done, iterations),
-    ).plan
 
 
 def enumerated_plan(problem: PlacementProblem) -> Found:

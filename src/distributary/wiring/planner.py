@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import numpy as np
 
@@ -135,39 +136,24 @@ def best_wiring(
     seed: int,
     time_limit: float | None,
     observe: Observer | None,
+    branches_max: int | None = _BRANCHES_MAX,
 ) -> tuple[IntArray, float]:
-    """Return the wiring of the methods "search" and "auto", and a bound if it is a small one."""
-    if not is_small(problem):
+    """Return the wiring of the methods "search" and "auto", and a bound if it is a small one.
+
+    Half of the time is for a search, half for the proof, which takes at most `branches_max`
+    branches. Without that limit, whatever is not small is refused at once.
+    """
+    if branches_max is None:
+        require_small(problem)
+    elif not is_small(problem):
         return _search(problem, core, seed, time_limit, observe), 0.0
-    return _proven(problem, core, seed, time_limit, observe, branches_max=_BRANCHES_MAX)
-
-
-def proven_wiring(
-    problem: WiringProblem,
-    *,
-    core: str,
-    seed: int,
-    time_limit: float | None,
-    observe: Observer | None,
-) -> tuple[IntArray, float]:
-    """Return the wiring of the method "exact" and its bound, or raise `TooLarge` at once."""
-    require_small(problem)
-    return _proven(problem, core, seed, time_limit, observe, branches_max=None)
-
-
-def _proven(
-    problem: WiringProblem,
-    core: str,
-    seed: int,
-    time_limit: float | None,
-    observe: Observer | None,
-    *,
-    branches_max: int | None,
-) -> tuple[IntArray, float]:
-    """Return a wiring and its bound: half of the time is for a search, half for the proof."""
     half = None if time_limit is None else time_limit / 2.0
     found = _search(problem, core, seed, half, observe)
     return exact_wiring(problem, core=core, time_limit=half, branches_max=branches_max, start=found)
+
+
+proven_wiring = partial(best_wiring, branches_max=None)
+"""Returns the wiring of the method "exact" and its bound, or raises `TooLarge`."""
 
 
 def _bound(
