@@ -36,7 +36,7 @@ FIDELITY = {
     "anneal": "fidelity.planner:annealed_trees",
     "adapt": "fidelity.planner:adapted_trees",
     "exact": "fidelity.exact:exact_tree",
-    "auto": "fidelity.planner:best_trees",
+    "auto": "fidelity.search:search",
 }
 """From a `FidelityProblem` to a `Forest`, or to one and how many moves were weighed."""
 

@@ -15,7 +15,7 @@ from distributary.fidelity.greedy import grown_state
 from distributary.fidelity.loss import Loss, loss
 from distributary.fidelity.model import forest_of, servers_of, state_of
 from distributary.fidelity.problem import FidelityProblem
-from distributary.fidelity.search import Observer, relieved, repair, search
+from distributary.fidelity.search import Observer, repair
 from distributary.methods import FIDELITY, run_method
 
 __all__ = ["METHODS", "StreamTrees", "adapt", "build_trees"]
@@ -152,21 +152,6 @@ def adapted_trees(
     """Return the trees of the method "adapt", and how many moves were weighed."""
     begin = _sound_start(problem, approach, start, seed)
     return adapt(problem, begin, rounds=rounds, time_limit=time_limit, observe=observe)
-
-
-def best_trees(
-    problem: FidelityProblem,
-    approach: str,
-    *,
-    seed: int,
-    time_limit: float | None,
-    observe: Observer | None,
-) -> tuple[Forest, int | None]:
-    """Return the trees of the method "auto", and how many moves were weighed."""
-    forest, evaluations = search(
-        problem, approach, seed=seed, time_limit=time_limit, observe=observe
-    )
-    return relieved(problem, forest), evaluations
 
 
 def _sound_start(

@@ -145,7 +145,7 @@ def search(
     state = state_of(problem, approach, best)
     near = near_nodes(problem, state, approach, count=cooling.near)
     evaluations += descend(state, start, servers, near, _DESCENT_PER_SERVER * len(servers))
-    return forest_of(state, approach), evaluations
+    return relieved(problem, forest_of(state, approach)), evaluations
 
 
 def repair(problem: FidelityProblem, forest: Forest) -> Forest:
