@@ -7,6 +7,7 @@ import os
 import resource
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ask", "summary"]
 
 _ASK_S = 2.0
+_MEMORY_S = 10.0
 
 
 def summary(host: NetworkHost) -> dict[str, Any]:
@@ -33,7 +35,7 @@ def summary(host: NetworkHost) -> dict[str, Any]:
         "pid": os.getpid(),
         "up_s": round(time.monotonic() - host.began, 1),
         "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),
-        "memory_bytes": _memory_bytes(),
+        "memory_bytes": _memory_bytes(int(time.monotonic() / _MEMORY_S)),
         "commits": host.commits,
         "waiting": len(host.inbox),
         "lost": host.inbox.lost,
@@ -95,10 +97,12 @@ async def _ask_one(connection: Connection, subject: str) -> dict[str, Any] | Non
     return answer.status if isinstance(answer, StatusTold) else None
 
 
-def _memory_bytes() -> int:
-    """Return what the process has to itself, where the system tells.
+@lru_cache(maxsize=1)
+def _memory_bytes(period: int) -> int:
+    """Return what the process has to itself, where the system tells; once in a period.
 
-    A broker that was forked shares most of what it has with the others.
+    A broker that was forked shares most of what it has with the others. The system looks at every
+    page for this, which takes milliseconds.
     """
     try:
         lines = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()
