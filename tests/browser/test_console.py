@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from tests.browser.browsers import Tab, opened_browser
 from tests.live.gateways import WAIT_S, Http, event
 from tests.live.overlays import RunningOverlay, running_overlay
+from tests.live.prices import Prices
 
 pytestmark = pytest.mark.slow
 
@@ -255,6 +258,26 @@ def test_a_stream_is_followed(new_tab: NewTab, http: Http) -> None:
         assert http.publish({**version, "data": {"value": 10.0 * number}}).status_code == 202
     tab.page.wait_for_selector(".picks :text('version 3')")
     tab.page.wait_for_selector(".tree :text('/value may be off by 0.5')")
+
+
+def test_changes_of_trees_are_seen_as_they_happen(new_tab: NewTab, overlay: RunningOverlay) -> None:
+    root, other = overlay.brokers[:2]
+
+    async def follow() -> None:
+        async with overlay.gate() as gate:
+            prices = Prices(gate, root)
+            await prices.follow(other)
+            prices.announce("/metals", "tin")
+            prices.change("/metals", "tin")
+            await gate.connection.flush()
+
+    tab = new_tab()
+    tab.open("/streams")
+    # The browser's driver has a loop of its own in this thread.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, follow()).result()
+    told = f"{other} now gets it from {root} in the tree of tin"
+    tab.page.wait_for_selector(f".moves li:has-text('{told}')")
 
 
 def test_a_broker_is_killed_and_seen_to_come_back(new_tab: NewTab, overlay: RunningOverlay) -> None:
