@@ -119,6 +119,7 @@ def test_problems_name_what_is_wrong(http: Http) -> None:
     filters = [{"exactly": {"type": "t"}}]
     assert "exactly" in problem(http.post("/subscriptions", json={"filters": filters}), 400)
     assert problem(http.post("/tokens"), 400) == "the body: is missing"
+    assert "UTF-8" in problem(http.post("/tokens", content=b'{"name": "\xbe"}'), 400)
     xml = {"content-type": "application/cloudevents+xml"}
     assert "xml" in problem(http.post("/events", content=b"<a/>", headers=xml), 415)
 

@@ -113,6 +113,8 @@ def test_requests_that_are_wrong_do_no_harm(
     said = overlay.log("gateway")
     assert "Traceback" not in said, said[-5000:]
     assert "something is wrong" not in said
+    # What strangers send must not fill the disk either.
+    assert len(said) < 10_000, said[-5000:]
     # What is kept once is there after the first quarter.
     assert memory[-1] - memory[0] < 16 * 2**20, memory
     # Of those who wait, none is waited for in the end.

@@ -149,6 +149,8 @@ def test_who_publishes_nothing_for_a_while_is_let_go_and_comes_back(
         assert second.publish(event("/idle", number, "idle")).status_code == 202
         wait_until(lambda: publishers(second) == 0)
     made = first.post("/tokens", json={"name": "socket", "scopes": ["publish"]}).json()
+    # Another gateway hears of it a moment later.
+    wait_until(lambda: second.get("/session", token=made["token"]).status_code == 200)
 
     async def run() -> None:
         async with websockets.connect(

@@ -93,6 +93,8 @@ def of(error: BaseException) -> Problem:
         )
     if isinstance(error, RecursionError):
         return Problem(HTTPStatus.BAD_REQUEST, "the body: is nested too deeply")
+    if isinstance(error, UnicodeDecodeError):
+        return Problem(HTTPStatus.BAD_REQUEST, "the body: is not UTF-8")
     if isinstance(error, DistributaryError):
         return Problem(HTTPStatus.SERVICE_UNAVAILABLE, str(error), retry_s=1.0)
     _log.error("something is wrong with the gateway itself", exc_info=error)

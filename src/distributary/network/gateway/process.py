@@ -68,6 +68,11 @@ def run_gateway(
     return os.EX_OK
 
 
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether a record is of more than somebody who went away in the middle of a handshake."""
+    return "without completing handshake" not in record.getMessage()
+
+
 class _Server(uvicorn.Server):
     """A server that says when it takes requests."""
 
@@ -120,6 +125,7 @@ async def _run(
             if access is not None and login is not None:
                 await gateway.sessions.offer(access, login)
         await gateway.members.wait()
+        logging.getLogger("uvicorn.error").addFilter(_is_ours)
         server = _Server(
             uvicorn.Config(
                 Protection(
@@ -131,7 +137,8 @@ async def _run(
                 host=table.host,
                 port=table.port,
                 log_config=None,
-                log_level="warning",
+                # What strangers send is answered, and fills no log.
+                log_level="error",
                 access_log=False,
                 server_header=False,
                 lifespan="off",

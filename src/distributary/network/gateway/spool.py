@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import AsyncIterable
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from http import HTTPStatus
 from pathlib import Path
 from typing import IO
@@ -73,17 +74,19 @@ class Spool:
             self._file.close()
 
 
-async def spooled(stream: AsyncIterable[bytes], folder: Path, *, bytes_max: int) -> Spool:
+async def spooled(stream: AsyncGenerator[bytes, None], folder: Path, *, bytes_max: int) -> Spool:
     """Return all that a stream has, or raise a problem that names the limit."""
     spool = Spool(folder)
     try:
-        async for data in stream:
-            if spool.size_bytes + len(data) > bytes_max:
-                raise Problem(
-                    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                    f"the body is larger than {bytes_max:,} bytes",
-                )
-            spool.write(data)
+        # One that is left to be found later may be found where nothing more can be called.
+        async with aclosing(stream):
+            async for data in stream:
+                if spool.size_bytes + len(data) > bytes_max:
+                    raise Problem(
+                        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                        f"the body is larger than {bytes_max:,} bytes",
+                    )
+                spool.write(data)
     except BaseException:
         spool.close()
         raise
