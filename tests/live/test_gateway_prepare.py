@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
@@ -20,42 +19,45 @@ from distributary.network.server import free_port
 
 pytestmark = pytest.mark.slow
 
+PATIENCE_S = 300.0
 FIRST = "0123456789abcdef" * 4
 
 
-def configured(brokers: Brokers, user: str, port: int = 8480) -> tuple[str, ...]:
-    """The options of a gateway, or of an operator, that is let in under a name."""
+def configured(
+    brokers: Brokers, user: str, *, port: int = 8480, password: str | None = None
+) -> tuple[str, ...]:
+    """The command of a gateway, or of an operator, that is let in under a name."""
     path = brokers.folder / f"{user}-{port}.toml"
+    secret = brokers.server(user).password if password is None else password
+    (brokers.folder / f"{user}-password").write_text(secret)
+    (brokers.folder / "token").write_text(FIRST)
     path.write_text(
         f'[gateway]\nbrokers = {[*brokers.names] or ["0a00"]}\noverlay = "east"\nport = {port}\n'
         f'state = "gateway"\ntoken_file = "token"\n'
         f'[nats]\nurls = ["{brokers.nats.url}"]\nuser = "{user}"\n'
+        f'password_file = "{user}-password"\n'
     )
-    (brokers.folder / "token").write_text(FIRST)
     return "gateway", "--config", str(path)
 
 
-def environment(brokers: Brokers, user: str) -> dict[str, str]:
-    return {**os.environ, "DISTRIBUTARY_NATS_PASSWORD": brokers.server(user).password}
-
-
-def prepared(brokers: Brokers, user: str, **more: str) -> subprocess.CompletedProcess[str]:
-    env = {**environment(brokers, user), **more}
-    return run(*configured(brokers, user), "--prepare", env=env)
+def prepared(
+    brokers: Brokers, user: str, password: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    return run(*configured(brokers, user, password=password), "--prepare")
 
 
 def test_two_commands_give_an_overlay_its_gateway(tmp_path: Path) -> None:
     with started_brokers(tmp_path, ["0a00"], store=tmp_path / "jetstream") as brokers:
-        asyncio.run(asyncio.wait_for(brokers.wait(), 60))
+        asyncio.run(asyncio.wait_for(brokers.wait(), PATIENCE_S))
         port = free_port()
-        command = configured(brokers, "gateway", port)
-        early = run(*command, env=environment(brokers, "gateway"))
+        command = configured(brokers, "gateway", port=port)
+        early = run(*command)
         assert early.returncode != 0
         assert "--prepare" in early.stderr
         assert "Traceback" not in early.stderr
         # Who is no operator may not, and nobody else's word changes that.
-        for user, more in (("gateway", {}), ("operator", {"DISTRIBUTARY_NATS_PASSWORD": "wrong"})):
-            refused = prepared(brokers, user, **more)
+        for user, password in (("gateway", None), ("operator", "wrong")):
+            refused = prepared(brokers, user, password)
             check_one_line(
                 refused.returncode, refused.stdout, refused.stderr, "what gateways share"
             )
@@ -64,7 +66,6 @@ def test_two_commands_give_an_overlay_its_gateway(tmp_path: Path) -> None:
             assert (told.returncode, told.stdout) == (0, ""), told.stderr
         process = subprocess.Popen(
             [sys.executable, "-m", "distributary", *command],
-            env=environment(brokers, "gateway"),
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -77,7 +78,7 @@ def test_two_commands_give_an_overlay_its_gateway(tmp_path: Path) -> None:
                 return False
 
         with Http(f"http://127.0.0.1:{port}", FIRST) as http:
-            wait_until(is_ready)
+            wait_until(is_ready, PATIENCE_S)
             name = http.subscribe({"types": ["made"]})
             assert http.publish(event("/made", 1, "made")).status_code == 202
             with http.events(name) as stream:
