@@ -54,8 +54,9 @@ STARTING_PROCESSES = {
 
 # These start Spark, for half a minute each.
 ON_SPARK = {study.name for study in pipeline.STUDIES}
-# What it finds, `media/test_prediction.py` looks for as well, in as many conversions.
-LONG = {*ON_SPARK, "video-prediction"}
+# What the first finds, `media/test_prediction.py` looks for as well, in as many conversions; the
+# others measure nothing but time, on overlays like those of the tests of running ones.
+LONG = {*ON_SPARK, "video-prediction", "live-gateway", "live-telemetry"}
 CASES = [
     pytest.param(study, id=study.name, marks=[pytest.mark.full] if study.name in LONG else [])
     for study in STUDIES
