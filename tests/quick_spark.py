@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["SETTINGS"]
+__all__ = ["JAVA_OPTIONS", "SETTINGS"]
+
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
+"""Compile quickly rather than well: most code runs a few times only."""
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",

@@ -18,7 +18,7 @@ from typing import get_args
 
 import pytest
 from tests.commands import forked
-from tests.quick_spark import SETTINGS
+from tests.quick_spark import JAVA_OPTIONS, SETTINGS
 
 from distributary.media.failure import FailureKind
 from distributary.media.limits import Limits
@@ -187,7 +187,11 @@ def environment(*, installed: bool) -> dict[str, str]:
     """Return the environment in which examples run, without colour."""
     programs = Path(sys.executable).parent if installed else quick_programs()
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    quick = {"SPARK_CONF_DIR": str(programs), "PYTHONPATH": os.pathsep.join(paths)}
+    quick = {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "SPARK_CONF_DIR": str(programs),
+        "SPARK_SUBMIT_OPTS": JAVA_OPTIONS,
+    }
     return {
         **{k: v for k, v in os.environ.items() if k not in {"COLUMNS", "FORCE_COLOR"}},
         "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",

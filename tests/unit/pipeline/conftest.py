@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.quick_spark import SETTINGS
+from tests.quick_spark import JAVA_OPTIONS, SETTINGS
 
 from distributary.pipeline.store import Store
 
@@ -21,10 +21,10 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    from distributary.pipeline.session import JAVA_OPTIONS, spark_session
+    from distributary.pipeline.session import JAVA_OPTIONS as OURS
+    from distributary.pipeline.session import spark_session
 
-    options = f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1"
-    settings = {**SETTINGS, "spark.driver.extraJavaOptions": options}
+    settings = {**SETTINGS, "spark.driver.extraJavaOptions": f"{OURS} {JAVA_OPTIONS}"}
     with pytest.MonkeyPatch.context() as patch:
         # Java looks for the module there, wherever the tests are started from.
         patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
