@@ -36,7 +36,7 @@ from distributary.pipeline.sample.texts import user_names
 __all__ = ["CORE_PRICE", "PLACES_MAX", "SIZES", "SPACE", "write_tables"]
 
 SIZES = SampleSizes(
-    publications=5_000, subscriptions=600, users=300, brokers=24, objects=8, seconds=900
+    publications=5_000, subscriptions=600, users=300, brokers=8, objects=8, seconds=900
 )
 SPACE = ContentSpace.parse({"dimensions": [{"name": "source", "buckets": 256}]})
 """Publications come from places, and so does what people are interested in."""

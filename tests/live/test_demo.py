@@ -45,8 +45,8 @@ def connected(overlay: RunningOverlay) -> Http:
 
 
 def test_maps_and_prices_flow_and_nothing_is_left_of_a_demo(tmp_path: Path) -> None:
-    with running_overlay(tmp_path / "state", "--demo", brokers=8) as overlay:
-        assert len(overlay.brokers) == 8
+    with running_overlay(tmp_path / "state", "--demo", brokers=4) as overlay:
+        assert len(overlay.brokers) == 4
         with connected(overlay) as http:
             wait_until(lambda: delivered(http) > 10, _WAIT_S)
             assert len({kind for one in maps(http) for kind in one["formats"]}) > 2
@@ -57,7 +57,7 @@ def test_maps_and_prices_flow_and_nothing_is_left_of_a_demo(tmp_path: Path) -> N
             visitor.subscribe("type = 'map.flood'", accept=["text/plain;charset=utf-8"]) as events,
         ):
             assert "Flood situation" in next(iter(events)).read().decode()
-    with running_overlay(tmp_path / "state", brokers=8) as overlay, connected(overlay) as http:
+    with running_overlay(tmp_path / "state", brokers=4) as overlay, connected(overlay) as http:
         assert "demo" not in overlay.pids()
         assert subscriptions(http) == 0
 
