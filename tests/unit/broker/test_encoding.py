@@ -9,6 +9,8 @@ import pytest
 
 from distributary.broker.blob import Blob
 from distributary.broker.client import Announced, Publish, Unsubscribe
+from distributary.broker.deliveries.finished import Finished
+from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.encoding import DECODED_BYTES_MAX, decode, encode, kind_name, kinds, wire
 from distributary.broker.host import Leave
 from distributary.broker.membership.messages import Gossip, News, Status
@@ -88,3 +90,21 @@ def test_a_message_that_is_too_large_is_refused_before_it_is_read() -> None:
 def test_what_has_no_number_cannot_be_encoded() -> None:
     with pytest.raises(KeyError):
         encode(News("0123", 0, Status.ALIVE))
+
+
+def test_what_is_made_of_a_declaration_is_as_it_was_declared() -> None:
+    """Fields, defaults, equality, methods and errors are those of the dataclass."""
+    message = News("a1", 3, Status.ALIVE)
+    finished = Finished(ItemId("", "/s", "1"), 2, 3, 4, "b2", 1, ("x",))
+    assert (message.identity, message.incarnation, message.status) == ("a1", 3, Status.ALIVE)
+    assert (finished.done, finished.served) == (False, ())
+    assert finished.sequence == ("", "/s", 2, 3)
+    assert finished == dataclasses.replace(finished) != dataclasses.replace(finished, number=5)
+    assert hash(finished) == hash(dataclasses.replace(finished))
+    assert [field.name for field in dataclasses.fields(Finished)][:2] == ["identity", "cell"]
+    assert repr(Unsubscribe("s")) == "Unsubscribe(id='s')"
+    assert all(issubclass(kind, msgspec.Struct) for kind in kinds().values())
+    with pytest.raises(AttributeError):
+        finished.number = 7  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        Unsubscribe()  # type: ignore[call-arg]
