@@ -49,7 +49,7 @@ from distributary.simulator.checkers.trees import TreesCheck
 from distributary.simulator.checkers.violation import Checker, Violation
 from distributary.simulator.conversions import ConversionOutcome, Convert
 from distributary.simulator.faults import FaultInjector, outdated, planned_faults
-from distributary.simulator.garbage import collect_young, resting_collector
+from distributary.simulator.garbage import resting_collector
 from distributary.simulator.network import SimulatedNetwork
 from distributary.simulator.node import Node
 from distributary.simulator.places import find_places
@@ -238,7 +238,6 @@ class Simulation:
             with resting_collector():
                 while self.world.now_ns < self.end_ns:
                     self.world.run_until(min(self.world.now_ns + ns(_CHUNK_S), self.end_ns))
-                    collect_young()
                     if observe is not None:
                         observe("simulating", self.world.now_ns // 10**9, self.end_ns // 10**9)
                     if self.world.now_ns >= quiet_ns and self._is_settled():
