@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from distributary.broker.addresses import Address, Speaker
 from distributary.broker.blob import Blob
 from distributary.broker.encoding import VERSION, since, wire
@@ -30,8 +32,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(msgspec.Struct, frozen=True):
     """Another broker as the network sees it.
 
     Attributes

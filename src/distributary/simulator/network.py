@@ -44,6 +44,27 @@ class Disturbance:
     delay_ns: float = 0.0
 
 
+class _Link:
+    """One direction between two who talk.
+
+    Attributes
+    ----------
+    between
+        Whether both are brokers.
+    free_ns
+        When what stands in line on it has been sent.
+    """
+
+    __slots__ = ("between", "byte_ns", "delay_ns", "free_ns", "loss")
+
+    def __init__(self, delay_ns: int, byte_ns: float, loss: float, between: bool) -> None:
+        self.delay_ns = delay_ns
+        self.byte_ns = byte_ns
+        self.loss = loss
+        self.between = between
+        self.free_ns = 0
+
+
 class SimulatedNetwork:
     """Links between all brokers, and between clients and brokers.
 
@@ -70,12 +91,15 @@ class SimulatedNetwork:
         self._access_byte_ns = _byte_ns(overlay.access_mbps)
         self._access_loss = overlay.access_loss
         self._access: dict[Address, tuple[list[int], list[float]]] = {}
-        self._free_ns: dict[tuple[Address, Address], int] = {}
+        self._links: dict[tuple[Address, Address], _Link] = {}
         self.disturbances: list[Disturbance] = []
         self.delay_factor = 1.0
 
     def place(self, client: Address, access: Access) -> None:
-        """Put a client somewhere; one that is nowhere is as near to every broker."""
+        """Put a client somewhere, before it says anything.
+
+        One that is nowhere is as near to every broker.
+        """
         byte_ns = self._access_byte_ns + access.prices * self._reference_byte_ns
         delays_ns = self._access_ns + access.delays_ns
         self._access[client] = (delays_ns.tolist(), byte_ns.tolist())
@@ -95,30 +119,35 @@ class SimulatedNetwork:
     def _arrivals(
         self, sender: Address, to: Address, size_bytes: int, now_ns: int, *, ahead: bool
     ) -> tuple[int, ...]:
-        one, other = self._index.get(sender), self._index.get(to)
-        if one is not None and other is not None:
-            delay_ns = self._delays[one][other]
-            if self.delay_factor != 1.0:
-                delay_ns = round(delay_ns * self.delay_factor)
-            byte_ns, loss = self._byte_ns[one][other], self._loss
-        else:
-            delay_ns, byte_ns, loss = self._access_ns, self._access_byte_ns, self._access_loss
-            client, broker = (sender, other) if one is None else (to, one)
-            if client in self._access and broker is not None:
-                delays_ns, bytes_ns = self._access[client]
-                delay_ns, byte_ns = delays_ns[broker], bytes_ns[broker]
+        link = self._links.get((sender, to))
+        if link is None:
+            link = self._links[sender, to] = self._link(sender, to)
+        delay_ns, byte_ns = link.delay_ns, link.byte_ns
+        if link.between and self.delay_factor != 1.0:
+            delay_ns = round(delay_ns * self.delay_factor)
         sent_ns = now_ns
-        if byte_ns > 0.0 and ahead:
+        if byte_ns > 0.0:
+            if not ahead and link.free_ns > now_ns:
+                sent_ns = link.free_ns
             sent_ns += round(size_bytes * byte_ns)
-        elif byte_ns > 0.0:
-            free_ns = self._free_ns.get((sender, to), 0)
-            sent_ns = max(now_ns, free_ns) + round(size_bytes * byte_ns)
-            self._free_ns[sender, to] = sent_ns
-        if loss > 0.0 and self._rng.random() < loss:
+            if not ahead:
+                link.free_ns = sent_ns
+        if link.loss > 0.0 and self._rng.random() < link.loss:
             return ()
         if not self.disturbances:
             return (sent_ns + delay_ns,)
         return self._disturbed(sender, to, sent_ns + delay_ns)
+
+    def _link(self, sender: Address, to: Address) -> _Link:
+        one, other = self._index.get(sender), self._index.get(to)
+        if one is not None and other is not None:
+            return _Link(self._delays[one][other], self._byte_ns[one][other], self._loss, True)
+        client, broker = (sender, other) if one is None else (to, one)
+        delay_ns, byte_ns = self._access_ns, self._access_byte_ns
+        if client in self._access and broker is not None:
+            delays_ns, bytes_ns = self._access[client]
+            delay_ns, byte_ns = delays_ns[broker], bytes_ns[broker]
+        return _Link(delay_ns, byte_ns, self._access_loss, False)
 
     def _disturbed(self, sender: Address, to: Address, at_ns: int) -> tuple[int, ...]:
         rng = self._rng

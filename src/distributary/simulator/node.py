@@ -59,17 +59,14 @@ AfterTurn: TypeAlias = Callable[[object, list[Effect]], None]
 """Told of a message and what came of it; raises `TurnFailed` to have that be nothing."""
 
 
-class _Broker(Broker):
+class _Watched(Broker):
     """A broker that can be made to fail at the end of a turn, when it has changed already."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.after_turn: AfterTurn | None = None
+    after_turn: AfterTurn
 
     def receive(self, message: object, *, sender: Address, now_ns: int) -> list[Effect]:
         effects = super().receive(message, sender=sender, now_ns=now_ns)
-        if self.after_turn is not None:
-            self.after_turn(message, effects)
+        self.after_turn(message, effects)
         return effects
 
 
@@ -158,8 +155,11 @@ class Node(Processor):
 
     def after_turns(self, call: AfterTurn | None) -> None:
         """Have something called after each message that the broker as it is now gets."""
-        if isinstance(self.broker, _Broker):
-            self.broker.after_turn = call
+        broker: Any = self.broker
+        if broker is not None:
+            # Those that nobody watches, nearly all, do without the question.
+            broker.after_turn = call
+            broker.__class__ = Broker if call is None else _Watched
 
     def client_gone(self, client: Address) -> None:
         """Notice that a client has no connection, and tell the broker."""
@@ -176,11 +176,13 @@ class Node(Processor):
 
         Those of membership have a lane of their own: otherwise load would change routes.
         """
-        self.absent.pop(sender, None)
+        if self.absent:
+            self.absent.pop(sender, None)
         if self.message_ns > 0.0 and type(message) not in LANE:
             self.queue((sender, message))
         else:
-            self.do((sender, message))
+            assert self.driver is not None
+            self.driver.receive(message, sender=sender)
 
     def do(self, job: Job) -> None:
         """Hand a message or a ticket to the broker."""
@@ -195,14 +197,14 @@ class Node(Processor):
 
     def now_ns(self) -> int:
         """Return the time by the host's clock."""
-        return self.clock_ns(self.world.now_ns)
+        return self.world.now_ns + self.skew_ns
 
     def restore(self) -> Broker:
         """Return a broker as the disk has it."""
         if self.broker is not None:
             self.forget()
         rng = random.Random(f"{self.world.seed}/{self.identity}/{self.life}")
-        self.broker = _Broker.restore(
+        self.broker = Broker.restore(
             self.identity,
             self.world.settings_of.get(self.identity, self.world.settings),
             self.journal,

@@ -96,14 +96,9 @@ class Places:
         """Return what a broker is told before it starts."""
         delays = self.delays_ns[broker].tolist()
         costs = self.link_costs[broker].tolist()
-        neighbours = tuple(
-            Neighbour(identity, delay_ns, cost)
-            for k, (identity, delay_ns, cost) in enumerate(
-                zip(self.identifiers, delays, costs, strict=True)
-            )
-            if k != broker
-        )
-        return Surroundings(neighbours, members, contact, float(self.node_costs[broker]))
+        neighbours = [*map(Neighbour, self.identifiers, delays, costs)]
+        del neighbours[broker]
+        return Surroundings(tuple(neighbours), members, contact, float(self.node_costs[broker]))
 
 
 def find_places(overlay: OverlayTable, folder: Path, rng: np.random.Generator) -> Places:

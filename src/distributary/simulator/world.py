@@ -7,7 +7,6 @@ same order, same log.
 from __future__ import annotations
 
 import hashlib
-import heapq
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -24,6 +23,7 @@ from distributary.broker.settings import Settings
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
 from distributary.simulator import conversions
+from distributary.simulator.agenda import Agenda
 from distributary.simulator.content_store import Transfers
 from distributary.simulator.message_sizes import weigh
 from distributary.simulator.node import CommitFailed, Node, Torn, TurnFailed
@@ -143,8 +143,7 @@ class World:
         self._node = node
         self._originals: dict[str, str] = {}
         self._recorded = recorded
-        self._queue: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
-        self._count = 0
+        self._agenda = Agenda()
         self._log = hashlib.sha256()
 
     @property
@@ -154,14 +153,12 @@ class World:
 
     def at(self, at_ns: int, call: Callable[..., None], *arguments: Any) -> None:
         """Have something happen at a time."""
-        self._count += 1
-        heapq.heappush(self._queue, (max(at_ns, self.now_ns), self._count, call, arguments))
+        self._agenda.add(at_ns if at_ns > self.now_ns else self.now_ns, call, arguments)
 
     def run_until(self, end_ns: int) -> None:
         """Let happen what happens up to a time."""
-        queue, pop = self._queue, heapq.heappop
-        while queue and queue[0][0] <= end_ns:
-            self.now_ns, _, call, arguments = pop(queue)
+        for at_ns, _, call, arguments in self._agenda.until(end_ns):
+            self.now_ns = at_ns
             self.events += 1
             call(*arguments)
         self.now_ns = max(self.now_ns, end_ns)
@@ -247,8 +244,9 @@ class World:
     def _record(self, sender: Address, to: Address, message: object, version: int) -> int:
         """Enter a message into the log; return its size."""
         encoded = encode(message, version)
-        if version == VERSION and sender in self.nodes and to in self.nodes:
-            assert len(encoded) <= MESSAGE_BYTES_MAX, f"{kind_name(message)} is too large"
+        if len(encoded) > MESSAGE_BYTES_MAX and version == VERSION:
+            within = sender in self.nodes and to in self.nodes
+            assert not within, f"{kind_name(message)} is too large"
         kind, content_bytes = weigh(message)
         size = len(encoded) + content_bytes
         self._log.update(f"{self.now_ns} {sender} {to} ".encode())
@@ -258,15 +256,15 @@ class World:
         return size
 
     def _arrive(self, sender: Address, to: Address, message: object) -> None:
-        if is_client(to):
+        node = self.nodes.get(to)
+        if node is None:
             client = self.clients.get(to)
             if client is not None:
                 client.receive(message, sender=sender, now_ns=self.now_ns)
             return
-        node = self.nodes.get(to)
-        if node is None or node.broker is None:
+        if node.broker is None:
             return
-        if isinstance(message, bytes) or node.version != VERSION:
+        if node.version != VERSION or type(message) is bytes:
             # Clients speak as their home does.
             spoken = node.version if is_client(sender) else VERSION
             data = message if isinstance(message, bytes) else encode(message, spoken)

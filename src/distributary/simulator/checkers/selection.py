@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from distributary.broker.addresses import tenant_of
 from distributary.broker.settings import Settings, ns
-from distributary.content import AdaptationGraph, Publication
+from distributary.content import AdaptationGraph, DeviceProfile, Publication
 from distributary.content.format_choice import choices, format_index
 from distributary.simulator.checkers.ledger import Form, Ledger, PublishedEvent, Receipt
 from distributary.simulator.checkers.violation import Checker
@@ -49,6 +49,7 @@ class SelectionCheck(Checker):
         # Both the home of the publisher and that of the subscriber look at their clocks.
         self._margin_ns = 2 * ns(settings.subscriptions.clock_skew_s)
         self._asked: dict[tuple[str, str, int, str], tuple[str, ...]] = {}
+        self._named: dict[int, tuple[str, DeviceProfile | None]] = {}
         ledger.readers.append(self._read)
 
     def finish(self, now_ns: int) -> None:
@@ -110,8 +111,12 @@ class SelectionCheck(Checker):
     ) -> tuple[str, ...]:
         """Return the formats in which a subscriber takes content, the best first."""
         profile = form.subscription.profile
-        name = "" if profile is None else json.dumps(profile.document())
-        key = (name, settings.graph, size_bytes, held)
+        named = self._named.get(id(profile))
+        if named is None:
+            name = "" if profile is None else json.dumps(profile.document())
+            # With the profile, so that no other one takes its place in memory.
+            named = self._named[id(profile)] = (name, profile)
+        key = (named[0], settings.graph, size_bytes, held)
         if key not in self._asked:
             found = choices(profile, settings.graph_for(size_bytes), held)
             self._asked[key] = tuple(choice.name for choice in found)
