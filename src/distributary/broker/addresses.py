@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from enum import Enum
+from functools import lru_cache
 from typing import TypeAlias
 
 from distributary.errors import BadInput, quoted
@@ -101,7 +102,13 @@ def is_client(address: Address) -> bool:
 
 def is_broker(address: Address, digits: int) -> bool:
     """Whether an address can be a broker's in an overlay whose identifiers have some digits."""
-    return len(address) == digits and _DIGITS.issuperset(address)
+    return len(address) == digits and _has_digits(address)
+
+
+@lru_cache(maxsize=16_384)
+def _has_digits(address: Address) -> bool:
+    """Whether there are only digits: asked of the same few names in every message."""
+    return _DIGITS.issuperset(address)
 
 
 def speaker_at(address: Address) -> Speaker:

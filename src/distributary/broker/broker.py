@@ -56,6 +56,9 @@ PARTS: Mapping[str, type[Part]] = {
 """The parts of a broker by name, in the order in which they start and hear of changes."""
 
 
+_ANSWERS = (PlanMade, Converted, ConversionRefused)
+
+
 class Broker:
     """The state machine of one broker.
 
@@ -184,15 +187,14 @@ class Broker:
     def receive(self, message: object, *, sender: Address, now_ns: int) -> list[Effect]:
         """Take a message from a broker or a client, or an event from the host."""
         core = self.core
-        turn = self._turn(now_ns)
-        if isinstance(message, PlanMade):
+        turn = Turn(core.clock.read(now_ns))
+        if isinstance(message, _ANSWERS):
             if sender != HOST:
-                raise PeerMisbehaved("only a host makes plans for its broker")
-            core.plan_made(message, turn)
-        elif isinstance(message, (Converted, ConversionRefused)):
-            if sender != HOST:
-                raise PeerMisbehaved("only a host says what became of a conversion")
-            core.converted(message, turn)
+                raise PeerMisbehaved("only a host answers what its broker has asked for")
+            if isinstance(message, PlanMade):
+                core.plan_made(message, turn)
+            else:
+                core.converted(message, turn)
         elif is_client(sender):
             if not core.migration.turns_away(message, sender, turn):
                 core.handle(message, sender, turn)
@@ -213,7 +215,9 @@ class Broker:
     def wake(self, *, now_ns: int) -> list[Effect]:
         """Do what is due; a wake-up that comes too early or too late does no harm."""
         turn = self._turn(now_ns)
-        self.core.timers.run(turn)
+        if not self.core.timers.run(turn):
+            # As often as not: what the host was to wake it for has been cancelled since.
+            return turn.effects
         return self._effects(turn)
 
     def snapshot(
@@ -259,16 +263,16 @@ class Broker:
 
     def _effects(self, turn: Turn) -> list[Effect]:
         """Return what a turn asks for, and at the end of a broker that it has left."""
-        self.core.clock.keep(turn)
-        gone = self.core.gone
-        if gone:
-            # Whatever part has said it: answers come too late, and the rest is said again.
-            turn.effects[:] = [
-                effect
-                for effect in turn.effects
-                if not (isinstance(effect, Send) and effect.to in gone)
-            ]
         core = self.core
+        if turn.effects:
+            core.clock.keep(turn)
+            if core.gone:
+                # Whatever part has said it: answers come too late, and the rest is said again.
+                turn.effects[:] = [
+                    effect
+                    for effect in turn.effects
+                    if not (isinstance(effect, Send) and effect.to in core.gone)
+                ]
         if self._leaving and core.links.idle and core.content.idle and core.publishing.idle:
             self._leaving = False
             turn.effects.append(Left())

@@ -82,6 +82,8 @@ class Clock:
         """Keep the time now and then, in turns that keep something anyhow."""
         if self._kept_ns is not None and turn.now_ns - self._kept_ns < self._period_ns:
             return
-        if any(type(effect) is Persist for effect in turn.effects):
-            self._kept_ns = turn.now_ns
-            turn.persist("membership/clock", ClockRecord(turn.now_ns))
+        for effect in turn.effects:
+            if type(effect) is Persist:
+                self._kept_ns = turn.now_ns
+                turn.persist("membership/clock", ClockRecord(turn.now_ns))
+                return

@@ -111,7 +111,11 @@ class PlanNode(NamedTuple):
     @property
     def wants(self) -> tuple[int, ...]:
         """The formats for its own clients, in ascending order."""
-        return tuple(sorted({what for _, what in self.grants if isinstance(what, int)}))
+        grants = self.grants
+        if len(grants) <= 1:
+            # As nearly always.
+            return tuple([what for _, what in grants if isinstance(what, int)])
+        return tuple(sorted({what for _, what in grants if isinstance(what, int)}))
 
 
 @dataclass(frozen=True, slots=True)

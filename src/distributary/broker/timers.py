@@ -86,8 +86,11 @@ class Timers:
             self._cancelled -= 1
         return heap[0][0] if heap else None
 
-    def run(self, turn: Turn) -> None:
-        """Do what is due, so much of it that a turn does not take long; the rest is due next."""
+    def run(self, turn: Turn) -> bool:
+        """Do what is due, so much of it that a turn does not take long; the rest is due next.
+
+        Return whether there was anything.
+        """
         heap = self._heap
         left = _CALLS_MAX
         while left and heap and heap[0][0] <= turn.now_ns:
@@ -98,6 +101,7 @@ class Timers:
             left -= 1
             call, timer.call = timer.call, None
             call(turn, *timer.arguments)
+        return left < _CALLS_MAX
 
 
 class Backoff:
@@ -155,7 +159,9 @@ class Retention(Generic[_Key]):
         """Have a key forgotten at a time; one that is kept twice is forgotten twice."""
         self._count += 1
         heapq.heappush(self._heap, (until_ns, self._count, key))
-        self._wake_at(until_ns)
+        # Most are kept for as long as others, and so behind them.
+        if self._timer is None or until_ns < self._timer.at_ns:
+            self._wake_at(until_ns)
 
     def keep_all(self, keys: Iterable[_Key], until_ns: int) -> None:
         """Have many keys forgotten at the same time, in order."""

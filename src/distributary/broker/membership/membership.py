@@ -144,7 +144,10 @@ class Membership(Part):
         that its sender does not choose. A newcomer does not know what others know, and tries
         its own and the one before in turn.
         """
-        lowest = self.gossip.roster.lowest_version
+        roster = self.gossip.roster
+        lowest = roster.lowest
+        if lowest is None:
+            lowest = roster.lowest_version
         if lowest is None:
             lowest = VERSION - self._joins % 2
         own = self.core.version

@@ -181,7 +181,8 @@ class Roster:
         self._own = own
         self._version = version
         self._versions: dict[str, int] = {}
-        self._lowest: int | None = None
+        self.lowest: int | None = None
+        """The lowest version that any other speaks, if it is known; see `lowest_version`."""
         self._founders = set_of(founders)
         self._members: dict[str, Member] = {}
         self._patience_ns = {
@@ -225,10 +226,10 @@ class Roster:
     @property
     def lowest_version(self) -> int | None:
         """The lowest version that any of the others speaks who is there or may come back."""
-        if self._lowest is None:
+        if self.lowest is None:
             others = [one for one in (*self.there, *self.away(Status.DOWN)) if one != self._own]
-            self._lowest = min(map(self._version_of, others), default=None)
-        return self._lowest
+            self.lowest = min(map(self._version_of, others), default=None)
+        return self.lowest
 
     def _version_of(self, identity: str) -> int:
         founded = self._version if identity in self._founders else OLDEST
@@ -259,7 +260,7 @@ class Roster:
             # It never falls: who has heard of it from a broker of the version before, which
             # does not tell, must not take it back.
             self._versions[identity] = news.version
-            self._lowest = None
+            self.lowest = None
             self._changes.noted = True
             if self.status(identity) in _THERE:
                 self._changes.news.add(identity)
@@ -319,7 +320,7 @@ class Roster:
         if not changes.noted:
             return _NO_CHANGE, []
         self._changes = Changes()
-        self._lowest = None
+        self.lowest = None
         if changes.came or changes.down or changes.gone:
             self._update_there(changes)
         change = MembersChanged(

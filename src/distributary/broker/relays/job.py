@@ -84,6 +84,8 @@ class Job:
         What came, and the plan as it is carried out.
     attempt
         Which attempt at which item of which root it belongs to.
+    key
+        What tells it from others in the journal.
     in_hand
         Content by format whose bytes are here; None for the one in the event.
     coming
@@ -109,6 +111,7 @@ class Job:
         "children",
         "coming",
         "in_hand",
+        "key",
         "lost",
         "making",
         "own",
@@ -137,13 +140,9 @@ class Job:
             (names[origin], names[target]): seconds for origin, target, seconds in part.conversions
         }
         self.attempt = attempt_of(portion)
-
-    @property
-    def key(self) -> str:
-        """What tells it from others in the journal."""
         identity, root, number = self.attempt
-        first = min(self.portion.plan.home_names())
-        return f"{journal_key(*identity)}/{root}/{number}/{first}"
+        first_home = min(portion.plan.home_names())
+        self.key = f"{journal_key(*identity)}/{root}/{number}/{first_home}"
 
     def lack(self, has: Callable[[Blob], bool]) -> dict[str, Blob]:
         """Return the content by format that is not here, which counts as coming."""
