@@ -95,10 +95,10 @@ def test_what_has_no_number_cannot_be_encoded() -> None:
 def test_what_is_made_of_a_declaration_is_as_it_was_declared() -> None:
     """Fields, defaults, equality, methods and errors are those of the dataclass."""
     message = News("a1", 3, Status.ALIVE)
-    finished = Finished(ItemId("", "/s", "1"), 2, 3, 4, "b2", 1, ("x",))
+    finished = Finished(ItemId("", "/s", "1"), 2, 7, 3, 4, "b2", 1, ("x",))
     assert (message.identity, message.incarnation, message.status) == ("a1", 3, Status.ALIVE)
     assert (finished.done, finished.served) == (False, ())
-    assert finished.sequence == ("", "/s", 2, 3)
+    assert finished.sequence == ("", 7, 2, 3)
     assert finished == dataclasses.replace(finished) != dataclasses.replace(finished, number=5)
     assert hash(finished) == hash(dataclasses.replace(finished))
     assert [field.name for field in dataclasses.fields(Finished)][:2] == ["identity", "cell"]
