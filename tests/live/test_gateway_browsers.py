@@ -196,6 +196,7 @@ def test_what_is_connected_by_a_session_ends_with_it_and_nothing_else_does(
     async def log_out() -> int | None:
         async with websockets.connect(
             url,
+            open_timeout=WAIT_S,
             origin=http.url,  # type: ignore[arg-type]
             additional_headers={"cookie": cookie},
             subprotocols=["cloudevents.json"],  # type: ignore[list-item]

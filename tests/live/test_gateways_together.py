@@ -155,6 +155,7 @@ def test_who_publishes_nothing_for_a_while_is_let_go_and_comes_back(
     async def run() -> None:
         async with websockets.connect(
             f"{second.url.replace('http', 'ws', 1)}/publish",
+            open_timeout=60,
             additional_headers={"authorization": f"Bearer {made['token']}"},
             subprotocols=[websockets.Subprotocol("cloudevents.json")],
         ) as socket:
