@@ -61,6 +61,12 @@ class Connection:
         self.ousted = False
         self._explicit = explicit
         self._unacknowledged: deque[tuple[float, int]] = deque()
+        self._sequences: dict[tuple[str, str], int] = {}
+
+    def has(self, version: Updated) -> bool:
+        """Whether it has got a version already, or a later one."""
+        name = (version.source, version.subject)
+        return version.sequence <= self._sequences.get(name, -1)
 
     async def next(self, wait_s: float) -> Incoming | None:
         """Return what comes next; None when nothing has come for a while.
@@ -82,7 +88,9 @@ class Connection:
             raise Ousted
         message = feed.waiting.popleft()
         if isinstance(message, tuple):
-            return feed.versions.pop(message)
+            version = feed.versions.pop(message)
+            self._sequences[message] = version.sequence
+            return version
         if isinstance(message, Delivery | Undeliverable):
             self._handed = message.number
         return message
@@ -163,6 +171,9 @@ class Feed:
         self.news.set()
 
     def _updated(self, message: Updated) -> None:
+        # A home that is told of a connection sends the latest, which may be under way already.
+        if self.connection is not None and self.connection.has(message):
+            return
         name = (message.source, message.subject)
         if name not in self.versions:
             self.waiting.append(name)
