@@ -90,7 +90,8 @@ def test_a_gateway_that_comes_back_does_not_take_the_link_again(
         assert client.get(overlay.line["login"]).status_code == 303
         overlay.kill("gateway")
         wait_until(lambda: _is_there(client))
-        assert client.get("/session").status_code == 200
+        answer = client.get("/session")
+        assert answer.status_code == 200, answer.text
         client.cookies.clear()
         problem(client.get(overlay.line["login"]), 403)
 
