@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import pkgutil
 import types
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 
 import distributary.broker
 
+_WITH_FIELDS = ("__dataclass_fields__", "_fields", "__struct_fields__")
 _INTEGERS = st.integers(-(2**63), 2**63 - 1)
 
 
@@ -43,14 +43,14 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
         return st.dictionaries(values(arguments[0]), values(arguments[1]), max_size=3)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return st.sampled_from(list(hint))
-    if dataclasses.is_dataclass(hint) or hasattr(hint, "_fields"):
+    if any(hasattr(hint, name) for name in _WITH_FIELDS):
         return instances(hint)
     return _PLAIN[hint]()
 
 
 @cache
 def instances(cls: type) -> st.SearchStrategy[Any]:
-    """Return a strategy for the instances of a dataclass or a named tuple."""
+    """Return a strategy for the instances of a dataclass, a named tuple or a struct."""
     hints = get_type_hints(cls)
     return st.builds(cls, **{name: values(hint) for name, hint in hints.items()})
 
