@@ -141,7 +141,7 @@ def test_what_is_refused_is_said_and_the_others_are_published(overlay: RunningOv
 
 
 @pytest.mark.parametrize(
-    ("count", "cuts"), [(120, 10), pytest.param(1_200, 1_000, marks=pytest.mark.full)]
+    ("count", "cuts"), [(120, 10), pytest.param(600, 1_000, marks=pytest.mark.full)]
 )
 def test_cuts_at_any_byte_lose_nothing_and_repeat_nothing(
     overlay: RunningOverlay, count: int, cuts: int
@@ -156,12 +156,16 @@ def test_cuts_at_any_byte_lose_nothing_and_repeat_nothing(
         ):
             proxy.bytes_max = 8_000
             proxy.cut_all()
-            given = ([n, "x" * 300] for n in range(count))
-            publishing = asyncio.create_task(d.publish_all(given, type=f"cut {count}", source="/c"))
-            found = await data_of(events, count)
-            assert found == [[n, "x" * 300] for n in range(count)]
-            assert await publishing == count
-            assert proxy.cut > cuts
+            first = 0
+            # How often it is cut for so many events depends on the machine.
+            while proxy.cut <= cuts:
+                given = [[n, "x" * 300] for n in range(first, first + count)]
+                publishing = asyncio.create_task(
+                    d.publish_all(given, type=f"cut {count}", source="/c")
+                )
+                assert await data_of(events, count) == given
+                assert await publishing == count
+                first += count
 
     asyncio.run(run())
 
