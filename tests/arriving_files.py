@@ -79,7 +79,7 @@ def write_batch_result(store: Store, folder: Path) -> None:
 
 def sorted_rows(store: Store, name: str) -> list[str]:
     """Return the rows of a table in an order that does not depend on files."""
-    return sorted(map(repr, store.read(name).toArrow().to_pylist()))
+    return sorted(map(repr, store.frame(name).toArrow().to_pylist()))
 
 
 def micros(times: pa.ChunkedArray | Iterable[object]) -> np.ndarray:

@@ -44,7 +44,7 @@ def main(folder: str, master: str, publications: int) -> None:
         Step("traffic"),
     )
     with session(master=master, driver_memory="1g") as spark:
-        reports = run(Store(spark, folder), steps)
+        reports = run(Store(folder, spark), steps)
         (java,) = [child for child in psutil.Process().children() if child.name() == "java"]
         found = {
             "executors": _executors(spark.sparkContext),

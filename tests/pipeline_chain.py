@@ -10,9 +10,6 @@ import hashlib
 import sys
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from distributary.pipeline.config import Step
 from distributary.pipeline.jobs.run import run
 from distributary.pipeline.schemas import TABLES, table_schema
@@ -68,14 +65,13 @@ def ingest_steps(folder: Path) -> tuple[Step, ...]:
 
 def table_hashes(folder: Path) -> dict[str, str]:
     """Return a hash of the rows of every table in a folder, sorted, whatever their files."""
-    return {name: _hash(folder / name) for name in sorted(TABLES) if (folder / name).exists()}
+    store = Store(str(folder))
+    return {name: _hash(store, name) for name in sorted(TABLES) if store.has(name)}
 
 
-def _hash(folder: Path) -> str:
-    declared = table_schema(folder.name)
-    files = sorted(path for path in folder.rglob("*.parquet") if path.name[0] not in "._")
-    rows = pa.concat_tables(pq.ParquetFile(path).read() for path in files)
-    keys = [(name, "ascending") for name in declared.key or rows.column_names]
+def _hash(store: Store, name: str) -> str:
+    rows = store.read(name)
+    keys = [(column, "ascending") for column in table_schema(name).key or rows.column_names]
     ordered = rows.sort_by(keys).to_pylist()
     return hashlib.sha256(repr((len(ordered), ordered)).encode()).hexdigest()
 
@@ -83,8 +79,8 @@ def _hash(folder: Path) -> str:
 def main(folder: Path, master: str) -> None:
     """Run all jobs on a master; tables go to `data` and `ingested` in the folder."""
     with session(master=master, driver_memory="1g") as spark:
-        run(Store(spark, str(folder / "data")), (SAMPLE, *PLANNING))
-        run(Store(spark, str(folder / "ingested")), ingest_steps(folder.parent / "files"))
+        run(Store(str(folder / "data"), spark), (SAMPLE, *PLANNING))
+        run(Store(str(folder / "ingested"), spark), ingest_steps(folder.parent / "files"))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
 
 
 def put(store: Store, name: str, rows: pa.Table | pa.RecordBatch, *, files: int = 1) -> None:
-    """Write a table as a folder of so many files."""
+    """Write a table as a folder of so many files, as if there had never been another."""
     folder = Path(store.path(name))
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.parquet"):
-        old.unlink()
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    store.begin("test")
     every = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
     for number in range(files):
         begin, end = (every.num_rows * n // files for n in (number, number + 1))

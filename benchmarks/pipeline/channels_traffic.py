@@ -20,7 +20,6 @@ from benchmarks.pipeline.tables import sampled
 from benchmarks.study import Column, Findings, Progress, Size, Study, result_hash
 from distributary.content.content_space import ContentSpace
 from distributary.filters.cells import cells_batch
-from distributary.pipeline.collect import collect
 from distributary.pipeline.jobs.channels import channels
 from distributary.pipeline.jobs.traffic import traffic
 from distributary.pipeline.sample import SampleSizes
@@ -108,7 +107,7 @@ def _run(size: Size, progress: Progress) -> Findings:
 def _measure(
     spark: SparkSession, folder: Path, parameters: _Parameters, publications: int
 ) -> Measured:
-    store = Store(spark, str(folder / "data"))
+    store = Store(str(folder / "data"), spark)
     sizes = SampleSizes(
         publications=publications, subscriptions=parameters.users, users=parameters.users
     )
@@ -121,9 +120,9 @@ def _measure(
         table="publications",
         inputs=lambda: [
             _selected(store, space),
-            store.read("subscriptions").select(*_OF_SUBSCRIPTIONS),
+            store.frame("subscriptions").select(*_OF_SUBSCRIPTIONS),
         ],
-        outputs=lambda: [store.read(name) for name in _WRITTEN],
+        outputs=lambda: [store.frame(name) for name in _WRITTEN],
         kernel=lambda: _kernel_seconds(store, space, selected),
         repeats=parameters.repeats,
     )
@@ -132,7 +131,7 @@ def _measure(
 def _selected(store: Store, space: ContentSpace) -> DataFrame:
     """Return what the job hands to Python."""
     user = f.col("publisher").alias("user")
-    return store.read("publications").select(user, "time", "bytes", *looked_at(space))
+    return store.frame("publications").select(user, "time", "bytes", *looked_at(space))
 
 
 def _kernel_seconds(store: Store, space: ContentSpace, selected: str) -> float:
@@ -141,7 +140,7 @@ def _kernel_seconds(store: Store, space: ContentSpace, selected: str) -> float:
     located = alone_seconds(_Locating(space), selected, columns)
     touched = alone_seconds(_Touching(space), store.path("subscriptions"), _OF_SUBSCRIPTIONS)
     names = ("rates_published", "interests", "users", "brokers", "core_costs")
-    tables = {name: collect(store, name) for name in names}
+    tables = {name: store.read(name) for name in names}
     began = time.perf_counter()
     everybody = population(tables["rates_published"], tables["interests"], tables["users"])
     core = core_of(tables["brokers"], tables["core_costs"])

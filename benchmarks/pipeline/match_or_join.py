@@ -15,7 +15,6 @@ from benchmarks.pipeline.plain_join import condition_table, joined, readable_col
 from benchmarks.pipeline.session import shared_session
 from benchmarks.pipeline.tables import sampled
 from benchmarks.study import Claim, Column, Findings, Progress, Size, Study, Table, result_hash
-from distributary.pipeline.collect import collect
 from distributary.pipeline.jobs.match import match
 from distributary.pipeline.sample import SampleSizes
 from distributary.pipeline.store import Store
@@ -91,22 +90,22 @@ def _measure(
     spark: SparkSession, folder: Path, parameters: _Parameters, subscriptions: int
 ) -> tuple[float, float, str]:
     """Return the seconds of `match` and of the join, and a digest of what both find."""
-    store = Store(spark, str(folder / "data"))
+    store = Store(str(folder / "data"), spark)
     sizes = SampleSizes(
         publications=parameters.publications, subscriptions=subscriptions, seconds=1
     )
     sampled(store, sizes, "publications", "subscriptions", "users")
-    conditions = condition_table(spark, collect(store, "subscriptions"))
+    conditions = condition_table(spark, store.read("subscriptions"))
     ours, plain = [], []
     for number in range(parameters.repeats):
         began = time.perf_counter()
         match(store, store)
         ours.append(time.perf_counter() - began)
         began = time.perf_counter()
-        pairs = joined(readable_columns(store.read("publications")), conditions)
+        pairs = joined(readable_columns(store.frame("publications")), conditions)
         pairs.write.parquet(str(folder / f"join-{number}"))
         plain.append(time.perf_counter() - began)
-    found = digest(store.read("deliveries").select(*_PAIR))
+    found = digest(store.frame("deliveries").select(*_PAIR))
     assert found == digest(spark.read.parquet(str(folder / "join-0"))), "the join finds others"
     return min(ours), min(plain), found
 

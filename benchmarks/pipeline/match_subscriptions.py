@@ -86,7 +86,7 @@ def _measure(
     publications: int,
     subscriptions: int,
 ) -> Measured:
-    store = Store(spark, str(folder))
+    store = Store(str(folder), spark)
     sizes = SampleSizes(
         publications=publications,
         subscriptions=subscriptions,
@@ -104,8 +104,8 @@ def _measure(
     return measured(
         lambda: [match(store, store)],
         table="publications",
-        inputs=lambda: [store.read("publications").select(*_COLUMNS)],
-        outputs=lambda: [store.read("deliveries")],
+        inputs=lambda: [store.frame("publications").select(*_COLUMNS)],
+        outputs=lambda: [store.frame("deliveries")],
         kernel=kernel,
         repeats=parameters.repeats,
     )

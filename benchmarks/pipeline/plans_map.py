@@ -22,7 +22,6 @@ from benchmarks.study import Claim, Column, Findings, Progress, Size, Study, Tab
 from distributary.content.calibrated_graph import graph_for
 from distributary.content.content_space import ContentSpace
 from distributary.media.graphs import default_graph
-from distributary.pipeline.collect import collect
 from distributary.pipeline.graph import calibration
 from distributary.pipeline.jobs.match import match
 from distributary.pipeline.jobs.plans import plans
@@ -123,7 +122,7 @@ def _cost(figures: Mapping[str, object], name: str) -> float:
 def _measure(
     spark: SparkSession, folder: Path, parameters: _Parameters, publications: int
 ) -> tuple[Measured, JobReport]:
-    store = Store(spark, str(folder / "data"))
+    store = Store(str(folder / "data"), spark)
     _fill(store, parameters, publications)
     (folder / "sorted").mkdir()
     _write_sorted(store, folder / "sorted" / "rows.parquet")
@@ -143,10 +142,10 @@ def _measure(
         job,
         table="publications",
         inputs=lambda: [
-            store.read("publications").select(*_READ),
-            store.read("deliveries").select(*_DELIVERED),
+            store.frame("publications").select(*_READ),
+            store.frame("deliveries").select(*_DELIVERED),
         ],
-        outputs=lambda: [store.read("plans")],
+        outputs=lambda: [store.frame("plans")],
         kernel=kernel,
         repeats=parameters.repeats,
     )
@@ -166,8 +165,8 @@ def _fill(store: Store, parameters: _Parameters, publications: int) -> None:
     every = frames(store.spark, sizes, seed=SEED)["publications"]
     store.write("publications", every.filter(f.col("media_type").isin(formats)))
     match(store, store)
-    served = store.read("deliveries").dropna(subset=["broker", "media_type"])
-    maps = store.read("publications").join(served, ["source", "event_id"], "left_semi")
+    served = store.frame("deliveries").dropna(subset=["broker", "media_type"])
+    maps = store.frame("publications").join(served, ["source", "event_id"], "left_semi")
     store.write("publications", maps.orderBy("event_id").limit(publications))
     report = match(store, store)
     assert report.rows_in["publications"] == publications, "a sample has too few maps"
@@ -176,10 +175,10 @@ def _fill(store: Store, parameters: _Parameters, publications: int) -> None:
 def _write_sorted(store: Store, path: Path) -> None:
     """Write publications, each with those who get it, as planning sees them."""
     space = ContentSpace.default()
-    published = collect(store, "publications")
+    published = store.read("publications")
     cells = [space.cells_of_batch(batch) for batch in published.to_batches()]
     count = published.num_rows
-    delivered = collect(store, "deliveries")
+    delivered = store.read("deliveries")
     rows = pa.concat_tables(
         [
             published.select(["source", "event_id", "media_type", "bytes"])

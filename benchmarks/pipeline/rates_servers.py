@@ -19,7 +19,6 @@ from benchmarks.pipeline.overhead import Measured, claims, measured, overhead_ta
 from benchmarks.pipeline.session import shared_session
 from benchmarks.pipeline.tables import SEED, fill, sampled
 from benchmarks.study import Column, Findings, Progress, Size, Study, result_hash
-from distributary.pipeline.collect import collect
 from distributary.pipeline.jobs.rates import followers_in, rates
 from distributary.pipeline.sample import SampleSizes
 from distributary.pipeline.store import Store
@@ -88,9 +87,9 @@ def _run(size: Size, progress: Progress) -> Findings:
 
 
 def _measure(spark: SparkSession, folder: Path, parameters: _Parameters, seconds: int) -> Measured:
-    store = Store(spark, str(folder / "data"))
+    store = Store(str(folder / "data"), spark)
     sampled(store, SampleSizes(objects=parameters.objects, seconds=seconds), "quotes")
-    quotes = collect(store, "quotes").sort_by([("object", "ascending"), ("time", "ascending")])
+    quotes = store.read("quotes").sort_by([("object", "ascending"), ("time", "ascending")])
     _fill_followers(store, quotes, parameters.servers)
     (folder / "sorted").mkdir()
     pq.write_table(quotes, folder / "sorted" / "quotes.parquet", row_group_size=seconds)
@@ -105,8 +104,8 @@ def _measure(spark: SparkSession, folder: Path, parameters: _Parameters, seconds
     return measured(
         lambda: [rates(store, store)],
         table="quotes",
-        inputs=lambda: [store.read("quotes").select(*_COLUMNS)],
-        outputs=lambda: [store.read("rates")],
+        inputs=lambda: [store.frame("quotes").select(*_COLUMNS)],
+        outputs=lambda: [store.frame("rates")],
         kernel=kernel,
         repeats=parameters.repeats,
     )

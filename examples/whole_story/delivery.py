@@ -19,7 +19,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as parquet
 from examples.whole_story.outcome import Kill, Overlay
 from examples.whole_story.prices import Prices
 from examples.whole_story.running import Running, happens, running
@@ -30,6 +29,7 @@ from distributary.media.samples import map_pdf, notice_text, photo_jpeg
 from distributary.network.client import Client, ClientGate, Numbered
 from distributary.network.transfers import TransferFailed
 from distributary.network.views import look, look_at_plan
+from distributary.pipeline.store import Store
 
 __all__ = ["SHOWN", "deliver"]
 
@@ -100,7 +100,7 @@ def deliver(data: Path, pdf: bytes, *, seed: int, say: Callable[[str], None]) ->
     say
         Told what is being done.
     """
-    table = parquet.read_table(data / "overlay").sort_by("broker")
+    table = Store(str(data)).read("overlay").sort_by("broker")
     names = dict(zip(table["identifier"].to_pylist(), table["broker"].to_pylist(), strict=True))
     say(f"starting a NATS server and {len(names)} brokers")
     with running(data.with_name("state"), list(names), settings=_SETTINGS) as overlay:
@@ -133,7 +133,7 @@ class _Story:
     async def tell(self, pdf: bytes, seed: int) -> None:
         """Subscribe, publish, kill, and see to it that all that is owed arrives."""
         identity_of = {name: identity for identity, name in self.told.names.items()}
-        wiring = parquet.read_table(self._data / "wiring").to_pylist()
+        wiring = Store(str(self._data)).read("wiring").to_pylist()
         home_of = {row["user"]: identity_of[row["broker"]] for row in wiring}
         async with self._overlay.gate() as gate:
             self._say("live: registering subscriptions")
@@ -165,7 +165,7 @@ class _Story:
         """Have users of the history subscribe as they did there, and devices to maps."""
         users = {*sorted(home_of)[:_USERS]}
         wishes = []
-        for row in parquet.read_table(self._data / "subscriptions").to_pylist():
+        for row in Store(str(self._data)).read("subscriptions").to_pylist():
             if row["tolerance"] is None and row["user"] in users:
                 wish = {"id": row["subscription_id"], "filters": json.loads(row["filters"])}
                 if row["profile"] is not None:
@@ -268,7 +268,7 @@ class _Story:
     async def _replay(self, gate: ClientGate, home_of: Mapping[str, str]) -> dict[_Key, str | None]:
         """Publish some of the history again; return what Spark says comes of it."""
         order = [("time", "ascending"), ("event_id", "ascending")]
-        rows = parquet.read_table(self._data / "publications").sort_by(order).to_pylist()
+        rows = Store(str(self._data)).read("publications").sort_by(order).to_pylist()
         chosen = [
             row
             for row in rows
@@ -290,7 +290,7 @@ class _Story:
         identities = {(row["source"], row["event_id"]) for row in chosen}
         return {
             (row["subscription_id"], row["source"], row["event_id"]): row["media_type"]
-            for row in parquet.read_table(self._data / "deliveries").to_pylist()
+            for row in Store(str(self._data)).read("deliveries").to_pylist()
             if (row["source"], row["event_id"]) in identities
             and row["subscription_id"] in self._wishes
         }

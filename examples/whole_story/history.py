@@ -72,7 +72,7 @@ def tell_history(
     # So short a run is over before Java's second compiler has paid for itself.
     settings = {"spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1"}
     with session(driver_memory="1g", settings=settings) as spark:
-        store = Store(spark, str(data))
+        store = Store(str(data), spark)
         steps: dict[str, Callable[[], JobReport]] = {
             "ingest": lambda: ingest(store, "publications", [str(notices)], add=True),
             "channels": lambda: channels(store, store, SPACE),

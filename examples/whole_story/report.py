@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as parquet
 from examples.whole_story.delivery import SHOWN
 from examples.whole_story.history import History
 from examples.whole_story.outcome import DeliveredMap, Overlay
@@ -28,6 +27,7 @@ from examples.whole_story.tables import CORE_PRICE, PLACES_MAX, SIZES
 from distributary.drawing import tree_picture
 from distributary.drawing.plane import plane_picture
 from distributary.drawing.scene import NOT_MADE, TreeScene
+from distributary.pipeline.store import Store
 from distributary.wiring.cost import cost
 from distributary.wiring.draw import wiring_plane
 from distributary.wiring.problem import WiringProblem
@@ -240,7 +240,7 @@ class _Plans:
 
 
 def _plans(history: History) -> _Plans:
-    rows = parquet.read_table(history.data / "plans")
+    rows = Store(str(history.data)).read("plans")
     # Who has no home broker, or no format, is not planned for, and may be the only one.
     rows = rows.filter(rows["failure"].is_null())
     simple = np.column_stack(
@@ -272,7 +272,7 @@ def _jobs(history: History) -> str:
 def _wiring(history: History) -> tuple[Wiring, WiringProblem]:
     """Return the wiring of the history, and its problem."""
     problem = read_problem_tables(history.data).problem
-    rows = parquet.read_table(history.data / "wiring")
+    rows = Store(str(history.data)).read("wiring")
     known = dict(zip(rows["user"].to_pylist(), rows["broker"].to_pylist(), strict=True))
     broker_of = np.array([problem.brokers.index(known[user]) for user in problem.users])
     figures = history.reports["wire"].figures

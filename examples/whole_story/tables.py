@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as compute
-import pyarrow.parquet as parquet
 
 from distributary.content import ContentSpace
 from distributary.pipeline.sample.devices import user_profiles
@@ -32,6 +31,7 @@ from distributary.pipeline.sample.quotes import object_quotes
 from distributary.pipeline.sample.sizes import SampleSizes
 from distributary.pipeline.sample.subscriptions import subscriptions_block
 from distributary.pipeline.sample.texts import user_names
+from distributary.pipeline.store import Store
 
 __all__ = ["CORE_PRICE", "PLACES_MAX", "SIZES", "SPACE", "write_tables"]
 
@@ -67,8 +67,7 @@ def write_tables(data: Path, *, seed: int) -> None:
     }
     quotes = [batch for k in range(SIZES.objects) for batch in object_quotes(SIZES, seed, k)]
     for name, batches in {**{k: [v] for k, v in tables.items()}, "quotes": quotes}.items():
-        (data / name).mkdir(parents=True, exist_ok=True)
-        parquet.write_table(pa.Table.from_batches(batches), data / name / "part-0.parquet")
+        Store(str(data)).write(name, pa.Table.from_batches(batches))
 
 
 def _subscriptions(seed: int) -> pa.RecordBatch:

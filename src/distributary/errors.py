@@ -8,7 +8,7 @@ DistributaryError
   InfeasiblePlan    no plan meets the capacities; says what is short, and by how much
   MissingPackage    an optional package is not installed; says how to install it
   PipelineFailed    a step on Spark failed; names the step and the data
-  TableBusy         another job is writing the same table; names both
+  TableBusy         another run has written the same table meanwhile; names both
   ConversionFailed  content could not be converted (defined in `media.failure`)
   RequestRefused    a gateway refused what a client asked for (defined in `client.failure`)
   GatewayAway       a gateway does not answer (defined in `client.failure`)
@@ -145,17 +145,17 @@ class PipelineFailed(DistributaryError):
 
 
 class TableBusy(DistributaryError):
-    """Another job is writing the table that this one wants to write.
+    """Another run has changed what this one wanted to replace.
 
-    `process` is the number of the other job's process, as it says.
+    `table` is where it is, and `run` who was faster.
     """
 
-    def __init__(self, table: str, process: str) -> None:
+    def __init__(self, table: str, run: str) -> None:
         self.table = table
-        self.process = process
+        self.run = run
         super().__init__(
-            f"{table}: another job, process {quoted(process)}, is writing this table; "
-            "hint: start this one again when the other has ended"
+            f"{table}: another run, {quoted(run)}, has written this meanwhile, and nothing of it "
+            "was replaced; hint: start this one again when no other is running"
         )
 
 

@@ -32,6 +32,7 @@ _SIGNS = (
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _FULL_FILE = re.compile(r"(/[^\s:()'\"]+) \((?:No space left on device|Disk quota exceeded)\)")
 _FILE = re.compile(r"file:/*(/[^\s'\",)]+)")
+_RUN = re.compile(r"/(?:run-|\.)")
 
 
 @contextmanager
@@ -63,8 +64,8 @@ def _full_disk(dataset: str, text: str) -> BadInput:
     elif named[1].startswith(local.rstrip("/") + "/") and "/blockmgr-" in named[1]:
         place = local
     else:
-        # Tables are written as drafts, whose names tell nobody anything.
-        place = named[1].partition("/.")[0]
+        # What the folder of a run is called tells nobody anything.
+        place = _RUN.split(named[1])[0]
     hint = "make room there"
     if place == local:
         hint += ", or name another folder for Spark's temporary files in SPARK_LOCAL_DIRS"

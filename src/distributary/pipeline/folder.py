@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from distributary.errors import BadInput
-from distributary.pipeline.table_lock import lock_table, unlock_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,30 +51,19 @@ class Folder(ABC):
     def write_text(self, name: str, text: str) -> None:
         """Write a small file."""
 
-    @abstractmethod
-    def lock(self, name: str) -> None:
-        """Keep other processes from writing a table; raise `TableBusy` if one is at it."""
 
-    @abstractmethod
-    def unlock(self, name: str) -> None:
-        """Let others write a table."""
+def open_folder(spark: SparkSession | None, location: str) -> Folder:
+    """Return the folder at a path, or at a URL of a file system that Hadoop knows.
 
-    def remove_drafts(self, prefix: str) -> None:
-        """Remove what earlier jobs left unfinished: folders that begin with `prefix`."""
-        for name in self.names():
-            if name.startswith(prefix) and not name.endswith(".previous"):
-                self.remove(name)
-
-
-def open_folder(spark: SparkSession, location: str) -> Folder:
-    """Return the folder at a path, or at a URL of a file system that Hadoop knows."""
+    Of the latter only the names of things are known without Spark.
+    """
     scheme = urlsplit(location).scheme
     if scheme in ("", "file") or len(scheme) == 1:
         path = Path(urlsplit(location).path if scheme == "file" else location)
         if path.exists() and not path.is_dir():
             raise BadInput(str(path), "is a file, and must be a folder")
         return _LocalFolder(path.absolute())
-    if not hasattr(spark, "_jvm"):
+    if spark is not None and not hasattr(spark, "_jvm"):
         raise BadInput(
             location,
             "cannot be used through Spark Connect",
@@ -110,12 +98,6 @@ class _LocalFolder(Folder):
         else:
             path.unlink(missing_ok=True)
 
-    def lock(self, name: str) -> None:
-        lock_table(self._root, name)
-
-    def unlock(self, name: str) -> None:
-        unlock_table(self._root, name)
-
     def read_text(self, name: str) -> str | None:
         path = self._root / name
         return path.read_text(encoding="utf-8") if path.is_file() else None
@@ -127,8 +109,10 @@ class _LocalFolder(Folder):
 class _HadoopFolder(Folder):
     """The same through Hadoop's file systems, which is how Spark itself sees them."""
 
-    def __init__(self, spark: SparkSession, location: str) -> None:
+    def __init__(self, spark: SparkSession | None, location: str) -> None:
         self._root = location.rstrip("/")
+        if spark is None:
+            return
         classic: Any = spark
         self._jvm: Any = classic._jvm
         self._path: Any = self._jvm.org.apache.hadoop.fs.Path
@@ -174,12 +158,6 @@ class _HadoopFolder(Folder):
             stream.write(bytearray(text, "utf-8"))
         finally:
             stream.close()
-
-    def lock(self, name: str) -> None:
-        """Do nothing: Hadoop's file systems have no locks."""
-
-    def unlock(self, name: str) -> None:
-        """Do nothing, too."""
 
     def _at(self, name: str) -> Any:
         return self._path(self.path(name))

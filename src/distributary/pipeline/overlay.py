@@ -9,7 +9,6 @@ import numpy as np
 
 from distributary.arrays import FloatArray
 from distributary.errors import BadInput, quoted
-from distributary.pipeline.collect import collect
 from distributary.topology import Overlay
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ class BrokerOverlay:
 
 def read_overlay(store: Store) -> BrokerOverlay:
     """Return the table `overlay`, or raise `BadInput` naming its folder."""
-    rows = collect(store, "overlay")
+    rows = store.read("overlay")
     try:
         brokers = _names(rows)
         overlay = Overlay(tuple(rows["identifier"].to_pylist()), _delays(rows, brokers))

@@ -1,7 +1,7 @@
 """The schema of every table, in one place.
 
-Tables are stored as Parquet. Times are UTC. The version of a schema is kept in the table's
-folder and checked on reading, so that a change of columns is noticed and not misread.
+Tables are stored as Delta tables. Times are UTC. The version of a schema is kept in the table's
+log and checked on reading, so that a change of columns is noticed and not misread.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from distributary.errors import BadInput, quoted
+from distributary.pipeline.arrow_types import arrow_schema
+from distributary.pipeline.table_files import DAY
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql.types import StructType
 
 __all__ = ["TABLES", "TableSchema", "table_schema"]
@@ -35,6 +38,8 @@ class TableSchema:
         The column that says when a row happened; None when it has no time.
     version
         Raised whenever the columns change.
+    by_day
+        Whether it is laid out by the UTC days of its rows; those without a time have none.
     """
 
     name: str
@@ -42,6 +47,7 @@ class TableSchema:
     key: tuple[str, ...] = ()
     time: str | None = None
     version: int = 1
+    by_day: bool = False
 
     @property
     def struct_type(self) -> StructType:
@@ -49,9 +55,21 @@ class TableSchema:
         return _parsed(self.columns)
 
     @property
+    def arrow(self) -> pa.Schema:
+        """The columns as Arrow has them; for this no Spark has to run."""
+        return _arrow(self.columns)
+
+    @property
+    def stored(self) -> pa.Schema:
+        """The columns as the log has them: with the day, in tables that are laid out by it."""
+        import pyarrow as pa
+
+        return self.arrow.append(pa.field(DAY, pa.date32())) if self.by_day else self.arrow
+
+    @property
     def column_names(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
-        return tuple(self.struct_type.fieldNames())
+        return tuple(self.arrow.names)
 
 
 @lru_cache(maxsize=64)
@@ -59,6 +77,11 @@ def _parsed(columns: str) -> StructType:
     from pyspark.sql.types import StructType
 
     return cast(StructType, StructType.fromDDL(columns))
+
+
+@lru_cache(maxsize=64)
+def _arrow(columns: str) -> pa.Schema:
+    return arrow_schema(columns)
 
 
 _DECLARED = (

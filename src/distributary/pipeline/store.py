@@ -1,245 +1,391 @@
-"""The data folder: a subfolder of Parquet files per table, replaced whole or not at all."""
+"""The data folder: a Delta table per subfolder, each with its versions.
+
+A run writes files into a folder of its own in the table's, and then commits them: until then
+nobody sees them, and whoever reads an earlier version goes on reading that. What a killed run
+has written is in no version.
+"""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Sequence
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from distributary.arguments import checked
-from distributary.errors import BadInput, quoted
+from distributary.errors import BadInput, PipelineFailed, quoted
+from distributary.pipeline.arrow_types import type_name
 from distributary.pipeline.counting import RowCount
 from distributary.pipeline.folder import Folder, open_folder
-from distributary.pipeline.parquet_folder import row_count, stored_types
 from distributary.pipeline.schemas import TableSchema, table_schema
+from distributary.pipeline.table_files import DAY, RUN, DataFile, day_folder, draft_files
+from distributary.pipeline.table_log import TableLog, TableVersion
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType
 
-__all__ = ["BATCH", "Store"]
+__all__ = ["Draft", "Store"]
 
-BATCH = "batch"
-"""The column by which streams partition what they add to a table."""
 
-_PREVIOUS = ".previous"
-_VERSION = "_version"
+@dataclass(frozen=True)
+class Draft:
+    """Rows that a run has written and not yet committed.
+
+    Attributes
+    ----------
+    table
+        The name of their table.
+    folder
+        Where in the folder of the table they are.
+    seen
+        The version of the table that the run has seen; None when there was none.
+    files
+        The files.
+    """
+
+    table: str
+    folder: str
+    seen: TableVersion | None
+    files: tuple[DataFile, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return sum(item.rows or 0 for item in self.files)
 
 
 class Store:
     """The tables in one folder.
 
-    The location is a path, or a URL of a file system that Spark knows.
+    The location is a path, or a URL of a file system that Spark and delta-rs know. Reading
+    into Arrow needs no Spark.
     """
 
     @checked
-    def __init__(self, spark: SparkSession, location: str) -> None:
-        self.spark = spark
+    def __init__(
+        self,
+        location: str,
+        spark: SparkSession | None = None,
+        *,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> None:
+        self._spark = spark
+        self._options = storage_options
         self.folder: Folder = open_folder(spark, location)
+        self.run = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
+        self.job = "a job"
+        # What this run has read, or has not found: it must be as it was when it is replaced.
+        self._read: dict[str, TableVersion | None] = {}
+
+    def begin(self, job: str) -> None:
+        """Note which job works here from now on, and that it has not read anything yet."""
+        self.job = job
+        self._read.clear()
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session."""
+        assert self._spark is not None, "this needs Spark, and the store was opened without"
+        return self._spark
 
     def has(self, name: str) -> bool:
         """Whether there is a table of this name."""
-        self._recover(name)
-        return self.folder.exists(name)
+        there = self._log(name).exists()
+        if not there:
+            self._read.setdefault(name, None)
+        return there
 
     def path(self, name: str) -> str:
-        """Return where the table is, for Spark."""
+        """Return where the table is."""
         return self.folder.path(name)
 
-    def read(self, name: str) -> DataFrame:
+    def frame(
+        self, name: str, *, since: date | None = None, until: date | None = None
+    ) -> DataFrame:
         """Return a table with exactly its declared columns, or raise `BadInput`.
 
-        Columns may be stored in any order and among others. What a stream added in
-        batches is part of the table.
+        Columns may be stored in any order and among others. With `since` or `until`, rows of
+        the days from the one until before the other, and no rows without a day.
         """
-        declared = table_schema(name)
-        place = self.folder.path(name)
-        if self._is_as_declared(declared):
-            frame = self.spark.read.schema(declared.struct_type).parquet(place)
-            return frame.select(*declared.column_names)
+        declared, found = self._found(name)
+        files = [item for item in found.files if is_within(item.day, since, until)]
+        return self._of_files(declared, files)
+
+    def read(
+        self,
+        name: str,
+        columns: Sequence[str] | None = None,
+        *,
+        since: date | None = None,
+        until: date | None = None,
+        version: int | None = None,
+        where: Any = None,
+        limit: int | None = None,
+    ) -> pa.Table:
+        """Return a table, or some of its columns, in Arrow; raise `BadInput` as `frame` does.
+
+        Rows are in the order of the files' names: brokers have an order that matters. No Spark
+        takes part. `where` is an expression of Arrow that rows have to meet, and `limit` how
+        many are read at most; files that cannot have such rows are not opened.
+        """
+        import pyarrow as pa
+
+        declared, found = self._found(name, version)
+        rows = self._data_set(declared, found, since=since, until=until, where=where)
+        scanner = rows.scanner(columns=list(columns or declared.column_names), filter=where)
         try:
-            frame = self.spark.read.parquet(place)
-            found = {field.name: field.dataType for field in frame.schema.fields}
-        except Exception as error:
-            raise BadInput(place, _unreadable(error)) from None
-        check_columns(place, declared, found)
-        return frame.select(*declared.column_names)
+            return scanner.to_table() if limit is None else scanner.head(limit)
+        except (pa.ArrowException, OSError) as error:
+            raise BadInput(self.path(name), _unreadable(error)) from None
 
     def check(self, name: str) -> None:
-        """Raise `BadInput` where `read` does."""
-        if not self._is_as_declared(table_schema(name)):
-            self.read(name)
+        """Raise `BadInput` where `frame` does."""
+        self._found(name)
+
+    def version(self, name: str) -> int | None:
+        """Return the number of a table's version; None when there is no such table."""
+        found = self._log(name).latest()
+        return None if found is None else found.number
 
     def row_count(self, name: str) -> int:
-        """Return how many rows a table has, as its files say; raise `BadInput` as `read` does."""
-        if urlsplit(self.path(name)).scheme:
-            return self.read(name).count()
-        self.check(name)
-        return row_count(Path(self.path(name)))
+        """Return how many rows a table has, as its files say; raise `BadInput` as `frame` does."""
+        declared, found = self._found(name)
+        rows = found.rows()
+        return int(self._data_set(declared, found).count_rows()) if rows is None else rows
 
-    def _is_as_declared(self, declared: TableSchema) -> bool:
-        """Whether the columns of a table are right; where that is not certain, False.
+    def write(
+        self,
+        name: str,
+        rows: DataFrame | pa.Table,
+        *,
+        days: Collection[date | None] | None = None,
+    ) -> int:
+        """Put rows in the place of a table, or of some of its days; return how many there are.
 
-        Raises `BadInput` for a table that is not there, or has other columns by design.
+        A run that is killed leaves the table as it was. Of two that replace the same, one is
+        refused: `TableBusy`.
         """
-        place = self.folder.path(declared.name)
-        if not self.has(declared.name):
+        draft = self.draft(name, rows)
+        self.publish(draft, days=days)
+        return draft.rows
+
+    def draft(self, name: str, rows: DataFrame | pa.Table) -> Draft:
+        """Write rows where nobody sees them yet; `read_draft` and `publish` take the result."""
+        declared = table_schema(name)
+        seen = self._read[name] if name in self._read else self._log(name).latest()
+        folder = f"{RUN}{self.run}-{secrets.token_hex(4)}"
+        place = f"{self.path(name)}/{folder}"
+        try:
+            counted = self._written(declared, rows, place)
+            files = tuple(draft_files(self.path(name), folder, self._spark))
+        except BaseException:
+            self.folder.remove(f"{name}/{folder}")
+            raise
+        draft = Draft(name, folder, seen, files)
+        if counted is not None and draft.rows != counted:
+            raise PipelineFailed(
+                "writing",
+                self.path(name),
+                f"{counted:,} rows were written, and the files that are seen from here have "
+                f"{draft.rows:,}; do all machines have the same folder there?",
+            )
+        return draft
+
+    def read_draft(self, draft: Draft) -> DataFrame:
+        """Return the rows of a draft."""
+        return self._of_files(table_schema(draft.table), draft.files)
+
+    def publish(
+        self,
+        draft: Draft,
+        *,
+        days: Collection[date | None] | None = None,
+        append: bool = False,
+        batch: tuple[str, int] | None = None,
+        stream: str | None = None,
+    ) -> None:
+        """Put a draft in the place of its table, or of some of its days; or add it.
+
+        `batch` is the id of a stream and the number of its batch, which is committed once
+        however often it is done. `stream` is the id of one that goes on writing the table.
+        """
+        name = draft.table
+        if batch is not None and self._log(name).batch(batch[0]) >= batch[1]:
+            return
+        note: dict[str, object] = {"run": self.run, "job": self.job}
+        if batch is not None or stream is not None:
+            note["stream"] = stream if batch is None else batch[0]
+        replaced = () if append else days
+        declared = table_schema(name)
+        strange = {item.day for item in draft.files} - set(days) if days is not None else set()
+        assert not strange, f"rows of {strange} are not of the days that are replaced"
+        self._read.pop(name, None)
+        try:
+            self._log(name).commit(
+                declared, draft.seen, draft.files, replaced=replaced, note=note, batch=batch
+            )
+        except BaseException:
+            self.discard(draft)
+            raise
+
+    def discard(self, draft: Draft) -> None:
+        """Remove what was written."""
+        self.folder.remove(f"{draft.table}/{draft.folder}")
+
+    def vacuum(self, name: str, *, hours: int, dry_run: bool = False) -> list[str]:
+        """Remove files that no version of the last hours has; return their names.
+
+        What a run is still writing is younger, unless it runs for longer.
+        """
+        return self._log(name).vacuum(hours=hours, dry_run=dry_run)
+
+    def stream_of(self, name: str) -> str | None:
+        """Return the id of the stream that has written a table last; None if none has."""
+        stream = self._log(name).note().get("stream")
+        return None if stream is None else str(stream)
+
+    def _log(self, name: str) -> TableLog:
+        return TableLog(self.path(name), self._options)
+
+    def _found(self, name: str, version: int | None = None) -> tuple[TableSchema, TableVersion]:
+        """Return a table as it is declared and as it is, or raise `BadInput` where they differ."""
+        declared = table_schema(name)
+        place = self.path(name)
+        found = self._log(name).latest(version)
+        if found is None:
             raise BadInput(
                 place,
                 "there is no such table",
-                hint=f"distributary pipeline ingest {declared.name} FILES... makes it from files",
+                hint=f"distributary pipeline ingest {name} FILES... makes it from files",
             )
-        self._check_version(declared)
-        if urlsplit(place).scheme:
-            return False
-        try:
-            check_columns(place, declared, stored_types(Path(place)))
-        except BadInput:
-            return False
+        if version is None:
+            self._read.setdefault(name, found)
+        _check_columns(place, declared, found)
+        return declared, found
+
+    def _written(self, declared: TableSchema, rows: DataFrame | pa.Table, place: str) -> int | None:
+        """Write rows into a folder, by day if the table is; return how many, if it was counted."""
+        import pyarrow as pa
+
+        names = list(declared.column_names)
+        if isinstance(rows, pa.Table):
+            _write_arrow(declared, rows, Path(place))
+            return int(rows.num_rows)
+        # On one machine all see the same files, and counting many rows on their way takes long.
+        count = None if _is_one_machine(self.spark) else RowCount()
+        frame = _with_day(rows, declared) if declared.by_day else rows.select(*names)
+        writer = (frame if count is None else count.of(frame)).write
+        if declared.by_day:
+            writer = writer.partitionBy(DAY)
+        writer.parquet(place)
+        return None if count is None else count.rows
+
+    def _of_files(self, declared: TableSchema, files: Sequence[DataFile]) -> DataFrame:
+        if not files:
+            empty: DataFrame = self.spark.createDataFrame([], declared.struct_type)
+            return empty
+        place = self.path(declared.name)
+        paths = [f"{place}/{unquote(item.path)}" for item in files]
+        frame = self.spark.read.schema(declared.struct_type).parquet(*paths)
+        return frame.select(*declared.column_names)
+
+    def _data_set(
+        self,
+        declared: TableSchema,
+        found: TableVersion,
+        *,
+        since: date | None = None,
+        until: date | None = None,
+        where: Any = None,
+    ) -> Any:
+        """Return rows of a version as a data set of Arrow, in the order of its files' names."""
+        files = [item for item in found.files if is_within(item.day, since, until)]
+        return self._log(declared.name).data_set(found, files, where)
+
+
+def is_within(day: date | None, since: date | None, until: date | None) -> bool:
+    """Whether a day is in a range; rows without one are in none but that of all."""
+    if since is None and until is None:
         return True
-
-    def write(self, name: str, frame: DataFrame, *, in_batches: bool = False) -> None:
-        """Put a frame in the place of a table.
-
-        It is written beside the old table and then takes its place: a job that is killed
-        leaves the old one, and what it had written is removed by the next. Of two jobs that
-        write a table at once, the second is refused: `TableBusy`.
-
-        Rows `in_batches` have a column `batch`, by which they are laid out as a stream laid
-        them out.
-        """
-        self.remove_drafts(name)
-        self.publish(name, self.draft(name, frame, in_batches=in_batches))
-
-    def write_counted(self, name: str, frame: DataFrame) -> int:
-        """Put a frame in the place of a table, and return how many rows it had."""
-        count = RowCount()
-        self.write(name, count.of(frame))
-        return count.rows
-
-    def draft(self, name: str, frame: DataFrame, *, in_batches: bool = False) -> str:
-        """Write a frame beside a table and return what `read_draft` and `publish` call it."""
-        declared = table_schema(name)
-        draft = f".{name}.{uuid.uuid4().hex}"
-        try:
-            columns = declared.column_names
-            writer = frame.select(*columns, *([BATCH] if in_batches else [])).write
-            if in_batches:
-                writer = writer.partitionBy(BATCH)
-            writer.mode("overwrite").parquet(self.folder.path(draft))
-            self.folder.write_text(f"{draft}/{_VERSION}", f"{declared.version}\n")
-        except BaseException:
-            self.folder.remove(draft)
-            self.folder.unlock(name)
-            raise
-        return draft
-
-    def read_draft(self, name: str, draft: str) -> DataFrame:
-        """Return the rows of a draft of a table."""
-        declared = table_schema(name)
-        frame = self.spark.read.schema(declared.struct_type).parquet(self.folder.path(draft))
-        return frame.select(*declared.column_names)
-
-    def publish(self, name: str, draft: str) -> None:
-        """Put a draft in the place of its table."""
-        try:
-            self._recover(name)
-            self._swap(name, draft)
-        except BaseException:
-            self.folder.remove(draft)
-            raise
-        finally:
-            self.folder.unlock(name)
-
-    def remove_drafts(self, name: str) -> None:
-        """Remove what earlier jobs left unfinished beside a table, which is then this job's.
-
-        Others cannot write it until this job publishes a draft, fails to make one, or ends.
-        """
-        self.folder.lock(name)
-        self._recover(name)
-        self.folder.remove_drafts(f".{name}.")
-
-    def write_batch(self, name: str, frame: DataFrame, batch: int) -> None:
-        """Put a stream's batch in its place in a table; the same batch again replaces it."""
-        declared = table_schema(name)
-        target = f"{name}/{BATCH}={batch}"
-        draft = f".{name}.{BATCH}={batch}"
-        self.folder.remove(draft)
-        frame.select(*declared.column_names).write.mode("overwrite").parquet(
-            self.folder.path(draft)
-        )
-        self.folder.make(name)
-        self.folder.write_text(f"{name}/{_VERSION}", f"{declared.version}\n")
-        self.folder.remove(target)
-        self.folder.rename(draft, target)
-
-    def read_batch(self, name: str, batch: int) -> DataFrame:
-        """Return the rows that a batch of a stream has put into a table."""
-        declared = table_schema(name)
-        place = self.folder.path(f"{name}/{BATCH}={batch}")
-        frame = self.spark.read.schema(declared.struct_type).parquet(place)
-        return frame.select(*declared.column_names)
-
-    def has_batches(self, name: str) -> bool:
-        """Whether a stream has put batches into a table."""
-        inside = open_folder(self.spark, self.path(name)).names()
-        return any(item.startswith(f"{BATCH}=") for item in inside)
-
-    def _swap(self, name: str, draft: str) -> None:
-        previous = f".{name}{_PREVIOUS}"
-        self.folder.remove(previous)
-        if self.folder.exists(name):
-            self.folder.rename(name, previous)
-        self.folder.rename(draft, name)
-        self.folder.remove(previous)
-
-    def _recover(self, name: str) -> None:
-        """Bring back the old table if a job died between taking it away and replacing it."""
-        previous = f".{name}{_PREVIOUS}"
-        if self.folder.exists(previous) and not self.folder.exists(name):
-            self.folder.rename(previous, name)
-
-    def _check_version(self, declared: TableSchema) -> None:
-        text = self.folder.read_text(f"{declared.name}/{_VERSION}")
-        # Files that somebody else put there have no version; their columns are checked.
-        if text is not None and text.strip() != str(declared.version):
-            raise BadInput(
-                self.folder.path(declared.name),
-                f"has version {quoted(text.strip())} of its columns, and this is version "
-                f"{declared.version}",
-                hint="run the job that makes it, or ingest it, again",
-            )
+    return day is not None and (since is None or day >= since) and (until is None or day < until)
 
 
-def check_columns(place: str, declared: TableSchema, found: dict[str, DataType]) -> None:
+def _is_one_machine(spark: SparkSession) -> bool:
+    """Whether this process and those that write are surely on the same machine."""
+    return hasattr(spark, "_jvm") and str(spark.sparkContext.master).startswith("local")
+
+
+def _with_day(rows: DataFrame, declared: TableSchema) -> DataFrame:
+    """Return rows with the day they belong to: the one they come with, or that of their time."""
+    from pyspark.sql import functions as f
+
+    if DAY in rows.columns:
+        day = f.col(DAY)
+    else:
+        # The session's time zone is UTC.
+        day = f.to_date(declared.time) if declared.time else f.lit(None)
+    return rows.select(*declared.column_names, day.cast("date").alias(DAY))
+
+
+def _write_arrow(declared: TableSchema, rows: pa.Table, folder: Path) -> None:
+    """Write rows into a folder of this machine as Spark would."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    def write(part: pa.Table, place: Path) -> None:
+        place.mkdir(parents=True, exist_ok=True)
+        pq.write_table(part, place / "part-00000.parquet", compression="zstd")
+
+    chosen = rows.select(list(declared.column_names)).cast(declared.arrow)
+    if not declared.by_day:
+        write(chosen, folder)
+        return
+    if DAY in rows.column_names:
+        days = rows[DAY].cast(pa.date32())
+    elif declared.time is not None:
+        days = chosen[declared.time].cast(pa.date32())
+    else:
+        days = pa.chunked_array([pa.nulls(rows.num_rows, pa.date32())])
+    for day in pc.unique(days).to_pylist():
+        part = chosen.filter(pc.is_null(days) if day is None else pc.equal(days, day))
+        write(part, folder / day_folder(day))
+
+
+def _check_columns(place: str, declared: TableSchema, found: TableVersion) -> None:
     """Raise `BadInput` naming the first column that is missing or of another type."""
-    for field in declared.struct_type.fields:
-        if field.name not in found:
+    # Others who write it say nothing about our versions; their columns are checked.
+    version = (found.columns_version or "").removeprefix("version ")
+    if found.columns_version is not None and version != str(declared.version):
+        raise BadInput(
+            place,
+            f"has version {quoted(version)} of its columns, and this is version {declared.version}",
+            hint="run the job that makes it, or ingest it, again",
+        )
+    kinds = {item.name: type_name(item.type) for item in found.schema}
+    for item in declared.arrow:
+        if item.name not in kinds:
             raise BadInput(
                 place,
-                f"column {quoted(field.name)} is missing",
+                f"column {quoted(item.name)} is missing",
                 hint=f"{declared.name} has the columns {', '.join(declared.column_names)}",
             )
-        kind = found[field.name]
-        if kind.simpleString() != field.dataType.simpleString():
+        if kinds[item.name] != type_name(item.type):
             raise BadInput(
                 place,
-                f"column {quoted(field.name)} is {kind.simpleString()}, and must be "
-                f"{field.dataType.simpleString()}",
+                f"column {quoted(item.name)} is {kinds[item.name]}, and must be "
+                f"{type_name(item.type)}",
             )
 
 
 def _unreadable(error: Exception) -> str:
     text = str(error)
-    for sign, problem in (
-        ("UNABLE_TO_INFER_SCHEMA", "holds no Parquet files"),
-        ("not a Parquet file", "holds a file that is not Parquet, or only half of one"),
-        ("CANNOT_READ_FILE_FOOTER", "holds a file that is not Parquet, or only half of one"),
-    ):
-        if sign in text:
-            return problem
-    first: Sequence[str] = text.strip().splitlines() or [type(error).__name__]
-    return f"cannot be read: {first[0]}"
+    if "Parquet" in text:
+        return "holds a file that is not Parquet, or only half of one"
+    if isinstance(error, FileNotFoundError):
+        return "misses a file that its log has; was it removed while it was read?"
+    return f"cannot be read: {next(iter(text.strip().splitlines()), type(error).__name__)}"

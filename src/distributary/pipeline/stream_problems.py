@@ -20,7 +20,6 @@ from distributary.fidelity.generate import (
 )
 from distributary.fidelity.problem import FidelityProblem
 from distributary.fidelity.problem_file import CELLS_MAX
-from distributary.pipeline.collect import collect
 from distributary.pipeline.overlay import BrokerOverlay
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def rate_table(store: Store, brokers: BrokerOverlay) -> RateTable:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    rows = collect(store, "rates")
+    rows = store.read("rates")
     place = store.path("rates")
     if rows.num_rows == 0:
         raise BadInput(place, "is empty")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distributary.errors import BadInput, quoted
+from distributary.errors import BadInput, MissingPackage, quoted
 from distributary.files import drafted
 from distributary.wiring.columns import ParquetColumn, arrow
 
@@ -121,16 +121,32 @@ def find_table(folder: Path, *names: str) -> ParquetTable | None:
 
 
 def _files(folder: Path) -> tuple[Path, ...]:
-    """Return the files of a table that is a folder.
+    """Return the files of a table that is a folder: those that its log has, if there is one.
 
-    Folders in it are read if they are named as Spark names parts of a table, as in `batch=7`.
+    Without a log, folders in it are read if they are named as Spark names parts of a table, as
+    in `batch=7`.
     """
-    files = tuple(path for path in _visible(folder) if path.suffix == ".parquet")
+    if (folder / "_delta_log").is_dir():
+        files = tuple(sorted(map(Path, _logged(folder))))
+    else:
+        files = tuple(path for path in _visible(folder) if path.suffix == ".parquet")
     if not files:
         raise BadInput(str(folder), "has no Parquet files in it")
     if len(files) > _FILES_MAX:
         raise BadInput(str(folder), f"has {len(files):,} files; at most {_FILES_MAX:,} are read")
     return files
+
+
+def _logged(folder: Path) -> list[str]:
+    try:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+    except ImportError:
+        raise MissingPackage("deltalake", extra="spark", purpose="reading a Delta table") from None
+    try:
+        return DeltaTable(folder).file_uris()
+    except DeltaError as error:
+        raise BadInput(str(folder), f"has a log that cannot be read: {error}") from None
 
 
 def _visible(folder: Path) -> Iterator[Path]:

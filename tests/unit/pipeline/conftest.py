@@ -36,4 +36,4 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture
 def store(spark: SparkSession, tmp_path: Path) -> Store:
     """An empty data folder."""
-    return Store(spark, str(tmp_path / "data"))
+    return Store(str(tmp_path / "data"), spark)

@@ -57,12 +57,12 @@ def test_the_tables_are_those_counted_row_by_row(store: Store) -> None:
     put(store, "subscriptions", subscriptions_table(SUBSCRIPTIONS), files=2)
     report = jobs.channels(store, store, SPACE)
     expected = reference.rates_published(events, publishers, SPACE)
-    assert sorted_rows(store.read("rates_published")) == expected
-    assert sorted_rows(store.read("interests")) == reference.interests(SUBSCRIPTIONS, SPACE)
+    assert sorted_rows(store.frame("rates_published")) == expected
+    assert sorted_rows(store.frame("interests")) == reference.interests(SUBSCRIPTIONS, SPACE)
     assert read_space(store) == SPACE
     assert dict(report.rows_in) == {"publications": 200, "subscriptions": 24}
     assert report.rows_out["rates_published"] == len(expected)
-    assert report.rows_out["channels"] == SPACE.cell_count == store.read("channels").count()
+    assert report.rows_out["channels"] == SPACE.cell_count == store.frame("channels").count()
     times = [event.time_ns for event in events if event.time_ns is not None]
     assert dict(report.figures) == {
         "without_publisher": publishers.count(None),
@@ -194,7 +194,7 @@ def test_the_types_that_occur_have_cells_of_their_own(store: Store) -> None:
     put(store, "subscriptions", subscriptions_table(SUBSCRIPTIONS))
     jobs.channels(store, store, space)
     assert read_space(store) == space
-    bounds = {row.cell: json.loads(row.bounds) for row in store.read("channels").collect()}
+    bounds = {row.cell: json.loads(row.bounds) for row in store.frame("channels").collect()}
     assert bounds == {
         0: [{"name": "type", "absent": True}],
         **{

@@ -70,7 +70,7 @@ def test_deliveries_are_those_of_every_filter_and_every_profile(store: Store) ->
     put(store, "users", users_table(HOMES))
     report = jobs.match(store, store)
     expected = reference.deliveries(events, SUBSCRIPTIONS, HOMES, CALIBRATION)
-    found = sorted_rows(store.read("deliveries"))
+    found = sorted_rows(store.frame("deliveries"))
     assert found == sorted(expected, key=lambda row: [(value is not None, value) for value in row])
     assert len({row[5] for row in found}) > 6
     assert report.document() | {"seconds": 0} == {
@@ -95,7 +95,7 @@ def test_without_users_nobody_has_a_home_and_without_matches_there_are_no_rows(
     put(store, "subscriptions", subscriptions_table([]))
     report = jobs.match(store, store)
     assert dict(report.rows_out) == {"deliveries": 0}
-    assert store.read("deliveries").count() == 0
+    assert store.frame("deliveries").count() == 0
 
 
 def test_what_a_popular_batch_yields_comes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ COMMAND = "import sys; from distributary.cli import main; sys.exit(main())"
             "local",
         ),
         (
-            RuntimeError("Task failed while writing rows to file:{data}/.deliveries.1f. {full}"),
+            RuntimeError("Task failed while writing rows to file:{data}/run-1f. {full}"),
             "data",
         ),
     ],

@@ -27,13 +27,13 @@ USERS = "user,broker\nu1,b1\nbroken\nu2,\nu1,b2\n"
 
 
 def users(store: Store) -> list[tuple[str, str | None]]:
-    return sorted(tuple(row) for row in store.read("users").collect())
+    return sorted(tuple(row) for row in store.frame("users").collect())
 
 
 def quarantine(store: Store) -> list[tuple[str, str, int, str]]:
     return sorted(
         (row.table, Path(row.file).name, row.line, row.reason)
-        for row in store.read("quarantine").collect()
+        for row in store.frame("quarantine").collect()
     )
 
 
@@ -102,7 +102,7 @@ def people(store: Store, tmp_path: Path) -> str:
 
 
 def publishers(store: Store) -> dict[str, str | None]:
-    return {row.event_id: row.publisher for row in store.read("publications").collect()}
+    return {row.event_id: row.publisher for row in store.frame("publications").collect()}
 
 
 BAD_SIZE = "datasize: must be a number of bytes from 0 to 1,000,000,000,000,000, not '-1'"
@@ -120,7 +120,7 @@ def test_a_publisher_is_named_by_an_attribute_and_has_to_be_a_user(
         ("publications", "events.jsonl", 6, BAD_SIZE),
     ]
     # Content that is kept elsewhere counts with the size that is declared.
-    sizes = {row.event_id: row.bytes for row in store.read("publications").collect()}
+    sizes = {row.event_id: row.bytes for row in store.frame("publications").collect()}
     assert sizes == {"1": 0, "3": 0, "5": 9_000_000_000}
 
 
@@ -247,9 +247,8 @@ def test_what_cannot_be_read_is_one_sentence_and_leaves_the_table(
     with pytest.raises(BadInput, match="'people' is not a table"):
         ingest(store, "people", [str(path)])
     assert users(store) == [("u1", "b")]
-    store.write_batch(
-        "quotes", store.spark.createDataFrame([], table_schema("quotes").struct_type), 0
-    )
+    nothing = table_schema("quotes").arrow.empty_table()
+    store.publish(store.draft("quotes", nothing), append=True, batch=("stream-a", 0))
     (tmp_path / "quotes.csv").write_text("object,time,value\n")
     with pytest.raises(BadInput, match="is written by a stream"):
         ingest(store, "quotes", [str(tmp_path / "quotes.csv")], add=True)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from tests.pipeline_tables import put
 
@@ -87,7 +86,7 @@ def overlay() -> Overlay:
 @pytest.fixture(scope="module")
 def filled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Store:
     """A folder with publications, deliveries and an overlay."""
-    store = Store(spark, str(tmp_path_factory.mktemp("plans")))
+    store = Store(str(tmp_path_factory.mktemp("plans")), spark)
     network = overlay()
     rows = {
         "publications": pa.Table.from_batches([to_arrow(PUBLICATIONS)]),
@@ -119,7 +118,7 @@ def filled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Sto
 
 
 def rows_of(store: Store) -> list[dict[str, Any]]:
-    rows = store.read("plans").toArrow().to_pylist()
+    rows = store.frame("plans").toArrow().to_pylist()
     return sorted(rows, key=lambda row: (row["source"], row["event_id"]))
 
 
@@ -222,14 +221,14 @@ def test_plans_do_not_depend_on_the_number_of_tasks(
 
 
 def test_nothing_to_plan_gives_an_empty_table(filled: Store, store: Store) -> None:
-    put(store, "overlay", pq.read_table(filled.path("overlay")))
+    put(store, "overlay", filled.read("overlay"))
     for name in ("publications", "deliveries"):
-        put(store, name, pq.read_table(filled.path(name)).slice(0, 0))
+        put(store, name, filled.read(name).slice(0, 0))
     report = plans(store, store)
     assert report.rows_in == {"publications": 0, "deliveries": 0}
     assert report.rows_out == {"plans": 0}
     assert report.figures["total_cost"] == 0.0
-    assert store.read("plans").count() == 0
+    assert store.frame("plans").count() == 0
 
 
 def test_an_overlay_that_is_not_square_is_refused(store: Store) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -23,7 +22,7 @@ def write(
     if batch is None:
         store.write(name, frame)
     else:
-        store.write_batch(name, frame, batch)
+        store.publish(store.draft(name, frame), append=True, batch=("stream-a", batch))
 
 
 def publication(event_id: str, time: datetime | None) -> tuple[object, ...]:
@@ -40,11 +39,11 @@ def test_deliveries_go_with_their_publications_and_rows_without_a_time_stay(stor
     write(store, "deliveries", [("/s", event, "s1", "u", None, None, 0) for event in events])
     counted = prune(store, before=FEBRUARY, dry_run=True)
     assert counted.figures == {"publications_removed": 1, "deliveries_removed": 0}
-    assert store.read("publications").count() == 3
+    assert store.frame("publications").count() == 3
     report = prune(store, before=FEBRUARY)
     assert report.rows_in == {"publications": 3, "deliveries": 3}
     assert report.rows_out == {"publications": 2, "deliveries": 2}
-    left = {row.event_id for row in store.read("deliveries").collect()}
+    left = {row.event_id for row in store.frame("deliveries").collect()}
     assert left == {"new", "timeless"}
     assert prune(store, before=FEBRUARY).figures == {
         "publications_removed": 0,
@@ -52,13 +51,16 @@ def test_deliveries_go_with_their_publications_and_rows_without_a_time_stay(stor
     }
 
 
-def test_batches_of_a_stream_stay_apart_and_empty_ones_go(store: Store, tmp_path: Path) -> None:
+def test_a_stream_goes_on_with_a_table_that_was_pruned(store: Store) -> None:
     for batch, times in enumerate(([JANUARY], [JANUARY, MARCH], [MARCH])):
         write(store, "quotes", [("a", time, float(batch)) for time in times], batch)
     assert prune(store, before=FEBRUARY, tables=["quotes"]).rows_out == {"quotes": 2}
-    folders = {item.name for item in (tmp_path / "data" / "quotes").glob("batch=*")}
-    assert folders == {"batch=1", "batch=2"}
-    assert {row.value for row in store.read("quotes").collect()} == {1.0, 2.0}
+    assert {row.value for row in store.frame("quotes").collect()} == {1.0, 2.0}
+    # It is still the stream's, which does not do a batch again that it has done.
+    assert store.stream_of("quotes") == "stream-a"
+    write(store, "quotes", [("a", MARCH, 7.0)], 2)
+    write(store, "quotes", [("b", MARCH, 3.0)], 3)
+    assert {row.value for row in store.frame("quotes").collect()} == {1.0, 2.0, 3.0}
 
 
 def test_only_tables_that_grow_old_can_be_pruned(store: Store) -> None:

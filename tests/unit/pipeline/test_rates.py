@@ -135,7 +135,7 @@ def test_the_rates_of_a_sample_are_those_of_its_subscriptions(store: Store) -> N
     for name in ("quotes", "subscriptions", "users"):
         store.write(name, made[name])
     report = rates(store, store)
-    quotes = store.read("quotes").toArrow()
+    quotes = store.frame("quotes").toArrow()
     times = quotes.column("time").cast(pa.timestamp("us", "UTC")).cast(pa.int64())
     listed = zip(
         quotes.column("object").to_pylist(),
@@ -143,11 +143,11 @@ def test_the_rates_of_a_sample_are_those_of_its_subscriptions(store: Store) -> N
         quotes.column("value").to_pylist(),
         strict=True,
     )
-    homes = {row["user"]: row["broker"] for row in store.read("users").toArrow().to_pylist()}
+    homes = {row["user"]: row["broker"] for row in store.frame("users").toArrow().to_pylist()}
     expected = rates_one_by_one(
-        list(listed), store.read("subscriptions").toArrow().to_pylist(), homes
+        list(listed), store.frame("subscriptions").toArrow().to_pylist(), homes
     )
-    found = store.read("rates").collect()
+    found = store.frame("rates").collect()
     assert {(row.server, row.object): row.updates_per_second for row in found} == expected
     assert report.rows_in["quotes"] == 480
     assert report.rows_out["rates"] == len(expected) > 3
@@ -161,7 +161,7 @@ def test_no_quotes_make_no_rates(store: Store) -> None:
     store.write("users", spark.createDataFrame(users))
     report = rates(store, store)
     assert report.rows_out == {"rates": 0}
-    assert store.read("rates").isEmpty()
+    assert store.frame("rates").isEmpty()
 
 
 def test_a_server_follows_what_a_user_at_home_there_follows() -> None:

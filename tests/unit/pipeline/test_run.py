@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from tests.pipeline_tables import put
 
@@ -168,7 +167,7 @@ def test_a_chain_of_jobs_hands_tables_on(store: Store, tmp_path: Path) -> None:
     told: list[str] = []
     reports = run(store, chain.steps, finished=lambda report: told.append(report.job))
     assert told == [report.job for report in reports] == ["ingest", "match"]
-    rows = pq.read_table(store.path("deliveries")).to_pylist()
+    rows = store.read("deliveries").to_pylist()
     assert sorted((row["event_id"], row["broker"]) for row in rows) == [
         ("7", "b1"),
         ("7", "b2"),
@@ -225,8 +224,8 @@ def test_a_publisher_who_is_no_user_is_noticed_before_the_jobs_that_take_long(
     assert told == ["ingest", "ingest"]
     run(store, chain.steps, finished=finished)
     assert told[2:] == ["ingest", "ingest", "match", "channels", "wire"]
-    assert store.read("publications").count() == 1
-    assert pq.read_table(store.path("wiring")).to_pylist() == [{"user": "ann", "broker": "b1"}]
+    assert store.frame("publications").count() == 1
+    assert store.read("wiring").to_pylist() == [{"user": "ann", "broker": "b1"}]
 
 
 @pytest.mark.full

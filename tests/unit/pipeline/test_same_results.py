@@ -35,11 +35,11 @@ def on_executors(*, plan_tasks: int) -> list[Step]:
 
 def test_tables_are_the_same_however_rows_are_spread(spark: SparkSession, tmp_path: Path) -> None:
     """Rows in another order, in seven files in place of a few, shuffled to five partitions."""
-    one, other = Store(spark, str(tmp_path / "one")), Store(spark, str(tmp_path / "other"))
+    one, other = Store(str(tmp_path / "one"), spark), Store(str(tmp_path / "other"), spark)
     run(one, (SAMPLE, *on_executors(plan_tasks=1)))
     assert set(one.folder.names()) == WRITTEN - {"wiring", "trees"}
     for name in ("publications", "subscriptions", "quotes"):
-        rows = one.read(name)
+        rows = one.frame(name)
         anyhow = f.xxhash64(*(column for column in rows.columns if column in TABLES[name].key))
         other.write(name, rows.repartitionByRange(7, anyhow).sortWithinPartitions(anyhow.desc()))
     for name in ("users", "brokers", "access_costs", "core_costs", "overlay"):
@@ -62,7 +62,7 @@ def test_a_hash_of_a_table_sees_its_rows_and_not_its_files(
     for number, rows in enumerate(
         (spark.range(1, 7), spark.range(1, 7).repartition(3), spark.range(2, 8))
     ):
-        store = Store(spark, str(tmp_path / str(number)))
+        store = Store(str(tmp_path / str(number)), spark)
         text = f.col("id").cast("string")
         store.write("users", rows.select(text.alias("user"), text.alias("broker")))
         hashes.append(table_hashes(tmp_path / str(number))["users"])

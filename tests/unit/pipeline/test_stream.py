@@ -24,6 +24,7 @@ from distributary.cli.pipeline.durations import microseconds
 from distributary.errors import BadInput
 from distributary.pipeline.jobs.stream import StreamOptions, stream
 from distributary.pipeline.jobs.stream_files import Arrivals, table_told_by
+from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.sources.files import SourceFile
 from distributary.pipeline.store import Store
 
@@ -46,12 +47,12 @@ def options(tmp_path: Path) -> StreamOptions:
 @pytest.fixture
 def live(store: Store, tmp_path: Path) -> Store:
     """Where the stream puts its tables."""
-    return Store(store.spark, str(tmp_path / "live"))
+    return Store(str(tmp_path / "live"), store.spark)
 
 
 def decided(live: Store, kind: str) -> dict[tuple[str, str], list[tuple[int, float, Any]]]:
     """What was decided about each subject and object: window, value and the value before."""
-    rows = live.read("decisions").filter(f"kind = '{kind}'").toArrow().to_pylist()
+    rows = live.frame("decisions").filter(f"kind = '{kind}'").toArrow().to_pylist()
     found: dict[tuple[str, str], list[tuple[int, float, Any]]] = {}
     for row in sorted(rows, key=lambda row: row["window_start"]):
         window, end = micros([row["window_start"], row["window_end"]]).tolist()
@@ -78,7 +79,7 @@ def test_a_stream_gives_the_tables_of_the_batch_jobs(
     assert second.figures["batches"] == 1 + len(later)
     assert second.rows_out["quarantine"] == second.figures["late"] == 0
 
-    whole = Store(store.spark, str(tmp_path / "whole"))
+    whole = Store(str(tmp_path / "whole"), store.spark)
     write_batch_result(whole, tmp_path / "in")
     for name in ("publications", "quotes", "deliveries", "rates", "traffic"):
         expected = sorted_rows(whole, name)
@@ -89,11 +90,11 @@ def test_a_stream_gives_the_tables_of_the_batch_jobs(
 
 
 def check_rate_decisions(store: Store, live: Store) -> None:
-    quotes = live.read("quotes").toArrow()
+    quotes = live.frame("quotes").toArrow()
     times = micros(quotes.column("time"))
     watermark = int(times.max()) - DELAY_US
-    subscriptions = store.read("subscriptions").toArrow().to_pylist()
-    homes = {row["user"]: row["broker"] for row in store.read("users").toArrow().to_pylist()}
+    subscriptions = store.frame("subscriptions").toArrow().to_pylist()
+    homes = {row["user"]: row["broker"] for row in store.frame("users").toArrow().to_pylist()}
     expected = {}
     for name in sorted(set(quotes.column("object").to_pylist())):
         own = np.asarray(pa.compute.equal(quotes.column("object"), name))
@@ -113,7 +114,7 @@ def check_rate_decisions(store: Store, live: Store) -> None:
 
 
 def check_traffic_decisions(live: Store) -> None:
-    rows = live.read("publications").select(*KEY, "publisher", "time", "bytes").toArrow()
+    rows = live.frame("publications").select(*KEY, "publisher", "time", "bytes").toArrow()
     times, sizes = micros(rows.column("time")), rows.column("bytes").to_numpy()
     watermark = int(times.max()) - DELAY_US
     first = int(times.min()) // WINDOW_US * WINDOW_US
@@ -134,7 +135,7 @@ def check_traffic_decisions(live: Store) -> None:
     at = dict(zip(zip(*(rows[name].to_pylist() for name in KEY), strict=True), times, strict=True))
     once = {
         (row["user"], row["source"], row["event_id"]): row["bytes"]
-        for row in live.read("deliveries").toArrow().to_pylist()
+        for row in live.frame("deliveries").toArrow().to_pylist()
     }
     # Whoever subscribes to something is told of, even of receiving nothing.
     starts = range(first, watermark - WINDOW_US + 1, WINDOW_US)
@@ -188,10 +189,10 @@ def test_every_row_is_in_the_table_or_in_quarantine(
     assert report.rows_out["quotes"] == 3
     assert report.rows_out["quarantine"] == 4
     assert report.figures["late"] == 1
-    kept = live.read("quotes").toArrow().to_pylist()
+    kept = live.frame("quotes").toArrow().to_pylist()
     seconds = sorted((row["time"].minute * 60 + row["time"].second, row["value"]) for row in kept)
     assert seconds == [(80, 1.0), (90, 1.0), (100, 1.0), (100, 1.0), (120, 1.0)]
-    apart = live.read("quarantine").toArrow().to_pylist()
+    apart = live.frame("quarantine").toArrow().to_pylist()
     assert {row["table"] for row in apart} == {"quotes"}
     reasons = sorted((Path(row["file"]).name, row["line"], row["reason"]) for row in apart[:])
     assert [item[:2] for item in reasons] == [
@@ -202,7 +203,7 @@ def test_every_row_is_in_the_table_or_in_quarantine(
         "repeated", "line has 1 fields where 3 are expected", "late", "already there",
     ]  # fmt: skip
     assert next(row["raw"] for row in apart if row["reason"] == "late") == line(79).strip()
-    rates = live.read("rates").toArrow().to_pylist()
+    rates = live.frame("rates").toArrow().to_pylist()
     assert {row["object"] for row in rates} <= {"stock-0000", "stock-0001"}
     assert all(math.isfinite(row["updates_per_second"]) for row in rates)
 
@@ -219,7 +220,7 @@ def test_a_stream_stops_when_it_is_asked_to(
         store, live, replace(options, once=False, every_us=100_000), stopped=state.exists
     )
     assert report.rows_out["quotes"] == 1
-    assert live.read("quotes").count() == 1
+    assert live.frame("quotes").count() == 1
 
 
 def test_tables_of_other_jobs_are_left_alone(
@@ -231,8 +232,9 @@ def test_tables_of_other_jobs_are_left_alone(
     with pytest.raises(BadInput, match=r"publications: was written by another job.*-o another"):
         stream(store, store, options)
     assert not (tmp_path / "checkpoint").exists()
-    other = Store(store.spark, str(tmp_path / "other"))
-    (tmp_path / "other" / "decisions" / "batch=3").mkdir(parents=True)
+    other = Store(str(tmp_path / "other"), store.spark)
+    nothing = table_schema("decisions").arrow.empty_table()
+    other.publish(other.draft("decisions", nothing), append=True, batch=("stream-a", 3))
     for _ in range(2):
         with pytest.raises(BadInput, match=r"decisions: is there, and a stream that begins"):
             stream(store, other, options)

@@ -75,7 +75,7 @@ def test_a_killed_stream_ends_with_the_tables_of_the_batch_jobs(
     live, checkpoint = tmp_path / "live", tmp_path / "checkpoint"
     with stream_in_a_process(tmp_path, "one", "--once") as process:
         # In the middle of the second batch: its publications are there, its state is not.
-        wait_until(process, (live / "publications" / "batch=1").exists)
+        wait_until(process, (live / "publications" / "_delta_log" / f"{1:020d}.json").exists)
     assert not (checkpoint / "batch=1.json").exists()
     with stream_in_a_process(tmp_path, "two", "--once") as process:
         # At the end of the second batch, about when Spark notes that it is done.
@@ -90,15 +90,15 @@ def test_a_killed_stream_ends_with_the_tables_of_the_batch_jobs(
         process.communicate(timeout=600)
         assert process.returncode == 0
 
-    whole = Store(store.spark, str(tmp_path / "whole"))
+    whole = Store(str(tmp_path / "whole"), store.spark)
     write_batch_result(whole, tmp_path / "in")
-    found = Store(store.spark, str(live))
+    found = Store(str(live), store.spark)
     for name in ("publications", "quotes", "deliveries", "rates", "traffic"):
         assert sorted_rows(found, name) == sorted_rows(whole, name), name
     assert not found.has("quarantine")
 
     # Decisions do not depend on where batches end, nor on who died in between.
-    calm = Store(store.spark, str(tmp_path / "calm"))
+    calm = Store(str(tmp_path / "calm"), store.spark)
     options = StreamOptions(
         str(tmp_path / "in"),
         str(tmp_path / "calm-checkpoint"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,20 +100,15 @@ def test_everything_from_a_sample_agrees_with_the_wiring_code(store: Store) -> N
     put(store, "users", users_table(homes))
     channel_jobs.channels(store, store, channel_jobs.space_for(store, space="default"))
     report = jobs.traffic(store, store, partners=3)
-    # What a stream adds in batches is part of a table too.
-    part = Path(store.path("interests"))
-    (part / "batch=3").mkdir()
-    for file in part.glob("part-*.parquet"):
-        shutil.move(file, part / "batch=3")
     problem = read_problem_tables(Path(store.path(""))).problem
-    rows = sorted_rows(store.read("traffic"))
+    rows = sorted_rows(store.frame("traffic"))
     assert [row[0] for row in rows] == list(problem.users)
     both = np.array([[row[1], row[2]] for row in rows])
     np.testing.assert_allclose(both.sum(axis=1), problem.demands, rtol=1e-12)
     np.testing.assert_allclose(both[:, 1], problem.publishes.sum(axis=1), rtol=1e-12)
     at = np.array([problem.brokers.index(homes[user]) for user in problem.users])
     place = {broker: index for index, broker in enumerate(problem.brokers)}
-    links = store.read("broker_traffic").collect()
+    links = store.frame("broker_traffic").collect()
     core = sum(
         row.bytes_per_second * problem.core_prices[place[row.broker], place[row.other]]
         for row in links
@@ -128,7 +122,7 @@ def test_everything_from_a_sample_agrees_with_the_wiring_code(store: Store) -> N
     heavy = -np.sort(-exchanged, axis=1)[:, :3]
     user_at = {user: index for index, user in enumerate(problem.users)}
     found = np.zeros((len(problem.users), 3))
-    for row in store.read("partners").collect():
+    for row in store.frame("partners").collect():
         found[user_at[row.user], row.rank - 1] = row.bytes_per_second
         assert row.bytes_per_second == pytest.approx(
             exchanged[user_at[row.user], user_at[row.partner]], rel=1e-12
@@ -181,7 +175,7 @@ def test_bytes_in_are_those_of_deliveries_however_types_share_cells(
     channel_jobs.channels(store, store, channel_jobs.space_for(store, space=asked))
     report = jobs.traffic(store, store)
     expected = reference.received(events, subscriptions)
-    rows = {row.user: row for row in store.read("traffic").collect()}
+    rows = {row.user: row for row in store.frame("traffic").collect()}
     assert {user: row.bytes_in for user, row in rows.items() if row.bytes_in} == pytest.approx(
         expected, rel=1e-12
     )
@@ -208,7 +202,7 @@ def test_without_deliveries_bytes_in_are_expected_by_cells_and_the_report_says_s
     assert report.figures["over_count"] == "needs deliveries and publications"
     assert "over_count_worst" not in report.figures
     # What u1 and u2 publish themselves is left out of in, as wiring does, and expected by cells.
-    assert sorted_rows(store.read("traffic")) == [
+    assert sorted_rows(store.frame("traffic")) == [
         ("u0", 10.0, 4.0, 10.0),
         ("u1", 4.0, 3.0, 5.0),
         ("u2", 7.0, 8.0, 15.0),
@@ -238,7 +232,7 @@ def test_whoever_received_something_is_in_the_table(store: Store) -> None:
         ),
     )
     report = jobs.traffic(store, store)
-    assert [row[:2] for row in sorted_rows(store.read("traffic"))] == [
+    assert [row[:2] for row in sorted_rows(store.frame("traffic"))] == [
         ("gone", 100.0),
         ("u0", 100.0),
         ("u1", 0.0),
@@ -263,15 +257,15 @@ def test_who_has_no_home_counts_for_users_but_not_for_brokers(store: Store) -> N
     costs = pa.table({"broker": ["x", "y"], "costs": [[2.0, 0.0], [0.0, 2.0]]})
     put(store, "core_costs", costs)
     report = jobs.traffic(store, store, partners=1)
-    assert sorted_rows(store.read("traffic")) == [
+    assert sorted_rows(store.frame("traffic")) == [
         ("u0", 10.0, 4.0, 10.0),
         ("u1", 4.0, 3.0, 5.0),
         ("u2", 7.0, 8.0, 15.0),
         ("u3", 0.0, 0.0, 0.0),
     ]
     # u0's 4 go from x to y, u1's 2 from y to x, u1's 1 stays at y; u2 is nowhere.
-    assert sorted_rows(store.read("broker_traffic")) == [("x", "y", 6.0)]
-    assert sorted_rows(store.read("partners")) == [
+    assert sorted_rows(store.frame("broker_traffic")) == [("x", "y", 6.0)]
+    assert sorted_rows(store.frame("partners")) == [
         ("u0", 1, "u2", 12.0),
         ("u1", 1, "u0", 6.0),
         ("u2", 1, "u0", 12.0),

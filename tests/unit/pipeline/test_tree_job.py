@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from tests.pipeline_tables import put
 
@@ -83,7 +82,7 @@ def problem(source: str, objects: tuple[str, ...] = OBJECTS) -> FidelityProblem:
 
 
 def parents_of(store: Store, thing: str) -> dict[str, str | None]:
-    rows = pq.read_table(store.path("trees")).to_pylist()
+    rows = store.read("trees").to_pylist()
     return {row["server"]: row["parent"] for row in rows if row["object"] == thing}
 
 
@@ -175,9 +174,9 @@ def test_a_source_or_server_that_is_not_in_the_overlay_is_named(store: Store) ->
     fill(store)
     with pytest.raises(BadInput, match="--source: broker 'nowhere' is not in the overlay"):
         tree(store, store, root="nowhere")
-    other = Store(store.spark, f"{store.path('')}/other")
+    other = Store(f"{store.path('')}/other", store.spark)
     rows = {"server": ["lost"], "object": ["x"], "updates_per_second": [1.0]}
     put(other, "rates", pa.table(rows))
-    put(other, "overlay", pq.read_table(store.path("overlay")))
+    put(other, "overlay", store.read("overlay"))
     with pytest.raises(BadInput, match="rates: server 'lost' is not in the overlay"):
         tree(other, other, root="b0")

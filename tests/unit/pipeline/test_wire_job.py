@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from tests.pipeline_tables import put
 
@@ -55,7 +54,7 @@ def fill(store: Store, *, homes: bool = True) -> None:
 
 
 def wired(store: Store) -> dict[str, str]:
-    rows = pq.read_table(store.path("wiring")).to_pylist()
+    rows = store.read("wiring").to_pylist()
     return {row["user"]: row["broker"] for row in rows}
 
 
@@ -79,7 +78,7 @@ def test_the_report_has_the_cost_of_simpler_wirings_and_of_the_homes(store: Stor
     report = wire(store, store, method="search")
     problem = read_problem_tables(Path(store.path("users")).parent).problem
     assert report.figures["packing"] == cost(problem, packing_wiring(problem)).total
-    homes = pq.read_table(store.path("users")).to_pylist()
+    homes = store.read("users").to_pylist()
     at = {row["user"]: problem.brokers.index(row["broker"]) for row in homes}
     broker_of = np.array([at[user] for user in problem.users])
     assert report.figures["homes"] == cost(problem, broker_of).total
@@ -94,7 +93,7 @@ def test_users_can_be_moved_from_their_homes(store: Store, tmp_path: Path) -> No
     # One user had no home, and a first home is no move.
     assert report.figures["moved"] == 2
     assert "homes" not in report.figures
-    homes = {row["user"]: row["broker"] for row in pq.read_table(store.path("users")).to_pylist()}
+    homes = {row["user"]: row["broker"] for row in store.read("users").to_pylist()}
     after = wired(store)
     assert sum(homes[user] not in (None, broker) for user, broker in after.items()) == 2
     document = tmp_path / "after.json"

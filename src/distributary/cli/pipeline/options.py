@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from distributary.pipeline.report import JobReport
     from distributary.pipeline.store import Store
 
-__all__ = ["Graph", "Job", "SparkOptions", "app", "command"]
+__all__ = ["Graph", "Job", "SparkOptions", "app", "command", "examples"]
 
 Graph = Annotated[
     Path | None,
@@ -33,14 +33,15 @@ Graph = Annotated[
 ]
 
 
-def _examples(*lines: str) -> str:
+def examples(*lines: str) -> str:
+    """Return examples of commands as the end of a help text."""
     return "\b\nExamples:\n" + "".join(f"  distributary pipeline {line}\n" for line in lines)
 
 
 # Nothing here imports Spark: each command does when it runs.
 app = typer.Typer(
     help="Match, measure and plan over whole tables, on Spark.",
-    epilog=_examples(
+    epilog=examples(
         "sample --data data --publications 10000 --seed 7", "match --data data", "run market.toml"
     ),
 )
@@ -117,8 +118,9 @@ class Job(SparkOptions):
         from distributary.pipeline.store import Store
 
         with self.session() as (spark, observe), watched(spark, name, observe):
-            source = Store(spark, self.data)
-            target = source if self.output is None else Store(spark, self.output)
+            source = Store(self.data, spark)
+            target = source if self.output is None else Store(self.output, spark)
+            target.begin(name)
             running = Running(source, target, observe)
             if self.explain:
                 for frame in frames(running).values():
@@ -177,7 +179,7 @@ def command(short_help: str, *lines: str, output: bool = True) -> Callable[[Comm
         run.__doc__ = function.__doc__
         run.__annotations__ = {item.name: item.annotation for item in parameters}
         vars(run)["__signature__"] = inspect.Signature(parameters)
-        app.command(function.__name__, epilog=_examples(*lines), short_help=short_help)(run)
+        app.command(function.__name__, epilog=examples(*lines), short_help=short_help)(run)
         return run
 
     return decorate

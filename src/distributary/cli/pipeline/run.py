@@ -63,7 +63,7 @@ def run(
     try:
         with spark.session() as (session, observe):
             run_steps(
-                Store(session, folder),
+                Store(folder, session),
                 chain.steps,
                 observe=observe,
                 warn=lambda text: print(f"warning: {text}", file=sys.stderr),

@@ -67,7 +67,7 @@ def space_for(
         assert space is not None
         return read_document(space, ContentSpace.parse)
     with explained("channels", source.path("publications")):
-        publications = source.read("publications")
+        publications = source.frame("publications")
         if dimensions:
             return chosen_space(
                 publications, dimensions, bins=_BINS if bins is None else bins, by=by
@@ -80,8 +80,8 @@ def frames(source: Store, space: ContentSpace) -> dict[str, DataFrame]:
 
     What two of them are made of is kept once it is known: publications are read once.
     """
-    found = transforms.volumes(source.read("publications"), space).persist()
-    return _frames(source, space, found, source.read("subscriptions"))
+    found = transforms.volumes(source.frame("publications"), space).persist()
+    return _frames(source, space, found, source.frame("subscriptions"))
 
 
 def channels(source: Store, target: Store, space: ContentSpace) -> JobReport:
@@ -92,8 +92,8 @@ def channels(source: Store, target: Store, space: ContentSpace) -> JobReport:
     """
     stopwatch = Stopwatch()
     subscriptions = RowCount()
-    wanted = subscriptions.of(source.read("subscriptions"))
-    found = transforms.volumes(source.read("publications"), space).persist()
+    wanted = subscriptions.of(source.frame("subscriptions"))
+    found = transforms.volumes(source.frame("publications"), space).persist()
     written: dict[str, int] = {}
     try:
         with explained("channels", source.path("publications")):
@@ -101,7 +101,7 @@ def channels(source: Store, target: Store, space: ContentSpace) -> JobReport:
             summary = _summary(found)
         for name, frame in _frames(source, space, found, wanted).items():
             with explained("channels", source.path(_READ[name])):
-                written[name] = target.write_counted(name, frame)
+                written[name] = target.write(name, frame)
     finally:
         found.unpersist()
     write_space(target, space)

@@ -25,7 +25,7 @@ from distributary.pipeline.sources.splits import (
     planned_splits,
     split_frame,
 )
-from distributary.pipeline.store import Store
+from distributary.pipeline.store import Draft, Store
 from distributary.pipeline.transforms.deduplication import (
     duplicate_hashes,
     mark_duplicates,
@@ -142,7 +142,7 @@ class _Reading:
         found = ingested(parts, self.table, origins=origins, publisher=self.rule.attribute)
         if self.table.name != "publications" or not self.store.has("users"):
             return found
-        return self.rule.applied(found, self.store.read("users"))
+        return self.rule.applied(found, self.store.frame("users"))
 
 
 class _Ingestion:
@@ -154,21 +154,19 @@ class _Ingestion:
         self._reading = reading
         self._plan = plan
         self._existing = existing
-        self._drafts: list[str] = []
+        self._drafts: list[Draft] = []
 
     def run(self, sources: Sequence[SourceFile]) -> tuple[int, int, int]:
         """Write the table and the quarantine, or neither; return rows read, kept and not."""
-        for name in (self._table.name, QUARANTINE):
-            self._store.remove_drafts(name)
         try:
             return self._run(sources)
         finally:
             for draft in self._drafts:
-                self._store.folder.remove(draft)
+                self._store.discard(draft)
 
     def _run(self, sources: Sequence[SourceFile]) -> tuple[int, int, int]:
         draft, seen = self._read_once()
-        rows = self._store.read_draft(self._table.name, draft)
+        rows = self._store.read_draft(draft)
         reason = self._misfit(rows, seen)
         if reason is not None:
             rows = rows.filter(reason.isNull())
@@ -200,13 +198,13 @@ class _Ingestion:
                 f"{quarantined_count:,} put into quarantine; did a file change?",
             )
         if aside is not None:
-            self._store.publish(QUARANTINE, aside)
+            self._publish(aside)
         # Nothing new for a table that is there: it is left alone.
         if kept_count or self._existing is None:
-            self._store.publish(self._table.name, draft)
+            self._publish(draft)
         return seen["rows"], kept_count, quarantined_count
 
-    def _read_once(self) -> tuple[str, Mapping[str, int]]:
+    def _read_once(self) -> tuple[Draft, Mapping[str, int]]:
         """Write the good rows beside the table; return the draft and what was counted."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as f
@@ -249,13 +247,13 @@ class _Ingestion:
 
     def _quarantine(
         self, bad: DataFrame | None, sources: Sequence[SourceFile]
-    ) -> tuple[str | None, int]:
+    ) -> tuple[Draft | None, int]:
         """Write the quarantine beside the old one; return the draft and how many are new."""
         from pyspark.sql import functions as f
 
         others: DataFrame | None = None
         if self._store.has(QUARANTINE):
-            old = self._store.read(QUARANTINE)
+            old = self._store.frame(QUARANTINE)
             earlier = f.col("table") == self._table.name
             if self._existing is not None:
                 earlier &= f.col("file").isin([source.path for source in sources])
@@ -270,7 +268,7 @@ class _Ingestion:
             QUARANTINE, new if others is None else others.unionAll(new)
         ), count.rows
 
-    def _rewrite(self, rows: DataFrame) -> tuple[str, int]:
+    def _rewrite(self, rows: DataFrame) -> tuple[Draft, int]:
         """Write the table beside the old one; return the draft and how many rows are new."""
         count = RowCount()
         every = count.of(rows)
@@ -278,10 +276,14 @@ class _Ingestion:
             every = self._existing.unionAll(every)
         return self._drafted(self._table.name, every), count.rows
 
-    def _drafted(self, name: str, rows: DataFrame) -> str:
+    def _drafted(self, name: str, rows: DataFrame) -> Draft:
         draft = self._store.draft(name, rows)
         self._drafts.append(draft)
         return draft
+
+    def _publish(self, draft: Draft) -> None:
+        self._drafts.remove(draft)
+        self._store.publish(draft)
 
 
 @contextmanager
@@ -311,10 +313,10 @@ def _existing(target: Store, name: str) -> DataFrame | None:
     """Return the rows that a table has; None when there is no such table yet."""
     if not target.has(name):
         return None
-    if target.has_batches(name):
+    if target.stream_of(name) is not None:
         raise BadInput(
             target.path(name),
-            "is written by a stream, which would not find its batches again",
+            "is written by a stream, which would not know of other rows",
             hint="give the files to the stream",
         )
-    return target.read(name)
+    return target.frame(name)

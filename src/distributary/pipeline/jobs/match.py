@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from distributary.errors import BadInput
 from distributary.pipeline.broadcast import broadcast
-from distributary.pipeline.collect import collect
 from distributary.pipeline.counting import RowCount
 from distributary.pipeline.failures import explained
 from distributary.pipeline.graph import calibration
@@ -30,8 +29,8 @@ def recipients_in(source: Store, *, graph: Path | str | None = None) -> Recipien
     """
     document = calibration(graph)
     columns = ("subscription_id", "user", "filters", "profile")
-    subscriptions = collect(source, "subscriptions", columns)
-    users = collect(source, "users") if source.has("users") else None
+    subscriptions = source.read("subscriptions", columns)
+    users = source.read("users") if source.has("users") else None
     try:
         return recipients(subscriptions, users, document)
     except BadInput as error:
@@ -41,7 +40,7 @@ def recipients_in(source: Store, *, graph: Path | str | None = None) -> Recipien
 def frames(source: Store, *, graph: Path | str | None = None) -> dict[str, DataFrame]:
     """Return the tables that the job writes, by name."""
     everybody = broadcast(source.spark, recipients_in(source, graph=graph))
-    return {"deliveries": deliveries(source.read("publications"), everybody)}
+    return {"deliveries": deliveries(source.frame("publications"), everybody)}
 
 
 def match(source: Store, target: Store, *, graph: Path | str | None = None) -> JobReport:
@@ -55,7 +54,7 @@ def match(source: Store, target: Store, *, graph: Path | str | None = None) -> J
     sent = broadcast(source.spark, everybody)
     read = RowCount()
     with explained("match", source.path("publications")):
-        target.write("deliveries", deliveries(read.of(source.read("publications")), sent))
+        target.write("deliveries", deliveries(read.of(source.frame("publications")), sent))
         figures = _figures(target)
     return JobReport(
         "match",
@@ -74,7 +73,7 @@ def _figures(target: Store) -> dict[str, int]:
     """
     from pyspark.sql import functions as f
 
-    found = target.read("deliveries")
+    found = target.frame("deliveries")
     nulls = [
         f.count_if(f.col(column).isNull()).alias(name)
         for name, column in (("without_format", "media_type"), ("without_broker", "broker"))

@@ -41,7 +41,7 @@ def frames(
     tasks: int | None = None,
 ) -> dict[str, DataFrame]:
     """Return the tables that the job writes, by name."""
-    published, delivered = source.read("publications"), source.read("deliveries")
+    published, delivered = source.frame("publications"), source.frame("deliveries")
     return {"plans": _planned(source, published, delivered, graph, space, options, tasks)}
 
 
@@ -69,13 +69,13 @@ def plans(
 
     stopwatch = Stopwatch()
     published, delivered, written = RowCount(), Observation(), Observation()
-    deliveries = source.read("deliveries").observe(
+    deliveries = source.frame("deliveries").observe(
         delivered,
         f.count(f.lit(1)).alias("rows"),
         f.count_if(f.col("broker").isNull()).alias("without_broker"),
         f.count_if(f.col("media_type").isNull()).alias("without_format"),
     )
-    publications = published.of(source.read("publications"))
+    publications = published.of(source.frame("publications"))
     rows = _planned(source, publications, deliveries, graph, space, options, tasks)
     with explained("plans", source.path("deliveries")):
         target.write("plans", rows.observe(written, *_figures()))

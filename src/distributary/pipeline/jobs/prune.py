@@ -1,8 +1,7 @@
 """The job `prune`: what is older than wanted leaves the tables.
 
-Rows go by their own time, deliveries and plans with their publications. A table that a
-stream fills keeps its layout; batches that hold nothing any more are gone. Streams into the
-same folder must not run meanwhile.
+Rows go by their own time, deliveries and plans with their publications. A stream that fills
+a table goes on filling it afterwards.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from distributary.errors import BadInput, quoted
 from distributary.pipeline.failures import explained
 from distributary.pipeline.report import JobReport, Stopwatch
 from distributary.pipeline.schemas import TABLES
-from distributary.pipeline.store import BATCH, Store
+from distributary.pipeline.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,12 +48,12 @@ def prune(
     rows_out: dict[str, int] = {}
     for name in _chosen(store, tables):
         with explained("prune", store.path(name)):
-            rows = _rows(store, name)
+            rows = store.frame(name)
             left = _left(store, name, rows, before)
             rows_in[name] = rows.count()
             rows_out[name] = left.count()
             if rows_out[name] < rows_in[name] and not dry_run:
-                store.write(name, left, in_batches=BATCH in left.columns)
+                store.publish(store.draft(name, left), stream=store.stream_of(name))
     removed = {f"{name}_removed": rows_in[name] - rows_out[name] for name in rows_in}
     return JobReport("prune", rows_in, rows_out, watch.seconds, removed)
 
@@ -63,7 +62,7 @@ def frames(
     store: Store, *, before: datetime, tables: Sequence[str] | None = None
 ) -> dict[str, DataFrame]:
     """Return what is left of each table, before anything is run."""
-    return {name: _left(store, name, _rows(store, name), before) for name in _chosen(store, tables)}
+    return {name: _left(store, name, store.frame(name), before) for name in _chosen(store, tables)}
 
 
 def _chosen(store: Store, tables: Sequence[str] | None) -> list[str]:
@@ -80,15 +79,6 @@ def _chosen(store: Store, tables: Sequence[str] | None) -> list[str]:
     return [name for name in PRUNABLE if name in tables]
 
 
-def _rows(store: Store, name: str) -> DataFrame:
-    """Return a table, with the batch of every row where a stream wrote it."""
-    rows = store.read(name)
-    if not store.has_batches(name):
-        return rows
-    every = store.spark.read.parquet(store.path(name))
-    return every.select(*rows.columns, BATCH)
-
-
 def _left(store: Store, name: str, rows: DataFrame, before: datetime) -> DataFrame:
     from pyspark.sql import functions as f
 
@@ -98,5 +88,5 @@ def _left(store: Store, name: str, rows: DataFrame, before: datetime) -> DataFra
         return rows.filter(f.col(time).isNull() | (f.col(time) >= moment))
     if not store.has(_PUBLICATIONS):
         return rows
-    publications = store.read(_PUBLICATIONS).select("source", "event_id")
+    publications = store.frame(_PUBLICATIONS).select("source", "event_id")
     return rows.join(publications, ["source", "event_id"], "left_semi").select(*rows.columns)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from distributary.errors import BadInput
 from distributary.pipeline.broadcast import broadcast
-from distributary.pipeline.collect import collect
 from distributary.pipeline.failures import explained
 from distributary.pipeline.report import JobReport, Stopwatch
 from distributary.pipeline.transforms.followers import Followers, ObjectEvents, followers
@@ -27,8 +26,8 @@ _TASKS_PER_CORE = 5
 def followers_in(source: Store, events: ObjectEvents | None = None) -> Followers:
     """Return the followers that the tables `subscriptions` and `users` describe."""
     columns = ("subscription_id", "user", "filters", "tolerance")
-    subscriptions = collect(source, "subscriptions", columns)
-    users = collect(source, "users")
+    subscriptions = source.read("subscriptions", columns)
+    users = source.read("users")
     try:
         return followers(subscriptions, users, events or ObjectEvents())
     except BadInput as error:
@@ -50,7 +49,7 @@ def rates(source: Store, target: Store, *, events: ObjectEvents | None = None) -
     with explained("rates", source.path("quotes")):
         # What the files say: counting rows on their way to be sorted takes longer.
         rows = source.row_count("quotes")
-        written = target.write_counted("rates", _counted(source, everybody))
+        written = target.write("rates", _counted(source, everybody))
     return JobReport(
         "rates",
         {"quotes": rows, "subscriptions": len(everybody.index)},
@@ -62,4 +61,4 @@ def rates(source: Store, target: Store, *, events: ObjectEvents | None = None) -
 
 def _counted(source: Store, everybody: Followers) -> DataFrame:
     tasks = task_count(source.spark, per_core=_TASKS_PER_CORE)
-    return counted(source.read("quotes"), broadcast(source.spark, everybody), tasks=tasks)
+    return counted(source.frame("quotes"), broadcast(source.spark, everybody), tasks=tasks)

@@ -50,6 +50,7 @@ def run(
             from distributary.pipeline.jobs.wire import check
 
             check(store, names="channels" in jobs)
+        store.begin(step.job)
         with watched(store.spark, step.job, observe):
             report = _report(step, store, observe, warn)
         if finished is not None:

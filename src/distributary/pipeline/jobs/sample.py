@@ -33,5 +33,5 @@ def sample(target: Store, sizes: SampleSizes, *, seed: int = 0) -> JobReport:
     rows: dict[str, int] = {}
     for name, frame in frames(target.spark, sizes, seed=seed).items():
         with explained("sample", target.path(name)):
-            rows[name] = target.write_counted(name, frame)
+            rows[name] = target.write(name, frame)
     return JobReport("sample", {}, rows, stopwatch.seconds, {"seed": seed})

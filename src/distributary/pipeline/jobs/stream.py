@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, cast
 
 from distributary.errors import BadInput, DistributaryError, quoted
 from distributary.pipeline.broadcast import broadcast
-from distributary.pipeline.collect import collect
 from distributary.pipeline.failures import explained
 from distributary.pipeline.folder import open_folder
 from distributary.pipeline.jobs.match import recipients_in
@@ -29,7 +28,6 @@ from distributary.pipeline.jobs.stream_state import Checkpoint
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
 from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.sources.files import SourceFile
-from distributary.pipeline.store import BATCH
 from distributary.pipeline.transforms.channels import interests
 from distributary.pipeline.transforms.deliveries import deliveries
 from distributary.pipeline.transforms.ingest import ingested, kept
@@ -114,12 +112,12 @@ def _audience(source: Store, options: StreamOptions) -> Audience:
     followers = followers_in(source, options.events)
     with explained("stream", source.path("subscriptions")):
         tasks = task_count(spark, per_core=1)
-        wanted = interests(source.read("subscriptions"), options.space, tasks=tasks).toArrow()
+        wanted = interests(source.frame("subscriptions"), options.space, tasks=tasks).toArrow()
     return Audience(
         broadcast(spark, recipients),
         broadcast(spark, followers),
         wanted,
-        collect(source, "users") if source.has("users") else None,
+        source.read("users") if source.has("users") else None,
         options.space,
     )
 
@@ -152,7 +150,7 @@ def _check(spark: SparkSession, options: StreamOptions) -> None:
 def _check_tables(target: Store, checkpoint: Checkpoint, options: StreamOptions) -> None:
     """Raise `BadInput` when a table is there that this stream did not write."""
     there = [name for name in (*_ADDED, *_REPLACED) if target.has(name)]
-    foreign = [name for name in there if name in _ADDED and not _in_batches(target, name)]
+    foreign = [name for name in there if name in _ADDED and target.stream_of(name) is None]
     settings = {
         "tables": target.path(""),
         "input": open_folder(target.spark, options.folder).path(""),
@@ -174,11 +172,6 @@ def _check_tables(target: Store, checkpoint: Checkpoint, options: StreamOptions)
         )
     if not begun:
         checkpoint.begin(settings)
-
-
-def _in_batches(target: Store, name: str) -> bool:
-    inside = open_folder(target.spark, target.path(name)).names()
-    return all(item.startswith((f"{BATCH}=", "_", ".")) for item in inside)
 
 
 def _run(

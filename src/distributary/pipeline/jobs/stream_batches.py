@@ -18,7 +18,7 @@ from distributary.pipeline.jobs.stream_state import BatchState, Checkpoint
 from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.sources.files import SourceFile
 from distributary.pipeline.sources.source_rows import layout_of
-from distributary.pipeline.store import BATCH, Store
+from distributary.pipeline.store import Draft, Store
 from distributary.pipeline.transforms.channels import rates_published, seconds_spanned
 from distributary.pipeline.transforms.deliveries import deliveries
 from distributary.pipeline.transforms.exchange import population
@@ -162,7 +162,7 @@ class Batches:
                         self._target,
                         table_schema(name),
                         arrivals_plan(found, layout_of(table_schema(name))),
-                        batch=batch,
+                        batch=(self._checkpoint.stream, batch),
                         watermark_us=before.watermarks.get(name),
                         known=self._known(before, name),
                         rule=self._options.publishers,
@@ -192,7 +192,7 @@ class Batches:
         carried = self._checkpoint.read(state, _RATES, RATE_STATE)
         if carried is not None:
             found = carried_rates(carried, self._audience.followers, tasks=self._tasks)
-            written["rates"] = self._replace("rates", found, state.batch)
+            written["rates"] = self._target.write("rates", found)
         volumes = self._checkpoint.read(state, _VOLUMES, WINDOW_VOLUMES)
         received = self._checkpoint.read(state, _RECEIVED, WINDOW_RECEIVED)
         if volumes is not None and received is not None:
@@ -206,7 +206,7 @@ class Batches:
                 all_received(received).select("user", per_second).toArrow(),
             )
             found = traffic(self._target.spark, everybody)
-            written["traffic"] = self._replace("traffic", found, state.batch)
+            written["traffic"] = self._target.write("traffic", found)
         return written
 
     def _publications(
@@ -217,14 +217,14 @@ class Batches:
         from pyspark.sql import functions as f
 
         checkpoint, audience = self._checkpoint, self._audience
-        new = self._target.read_batch(PUBLICATIONS, state.batch)
-        self._target.write_batch("deliveries", deliveries(new, audience.recipients), state.batch)
+        new = self._target.read_draft(intake.draft)
+        delivered = self._added("deliveries", deliveries(new, audience.recipients), state.batch)
         state, advance = self._advanced(state, before, PUBLICATIONS, intake)
         carried = checkpoint.read(before, _VOLUMES, WINDOW_VOLUMES)
         volumes = volumes_added(carried, new, audience.space, advance)
         state = checkpoint.write(state, _VOLUMES, volumes)
         got = checkpoint.read(before, _RECEIVED, WINDOW_RECEIVED)
-        sent = self._target.read_batch("deliveries", state.batch)
+        sent = self._target.read_draft(delivered)
         state = checkpoint.write(state, _RECEIVED, received_added(got, sent, new, advance))
         keys = new.select("source", "event_id", "time")
         known = checkpoint.read(before, _SEEN, _KEYS)
@@ -281,7 +281,7 @@ class Batches:
         state, advance = self._advanced(state, before, QUOTES, intake)
         advanced = rates_advanced(
             self._checkpoint.read(before, _RATES, RATE_STATE),
-            self._target.read_batch(QUOTES, state.batch),
+            self._target.read_draft(intake.draft),
             self._audience.followers,
             advance,
             tasks=self._tasks,
@@ -326,18 +326,10 @@ class Batches:
 
     def _write(self, name: str, parts: list[DataFrame], batch: int) -> None:
         if parts:
-            every = reduce(lambda one, other: one.unionByName(other), parts)
-            self._target.write_batch(name, every, batch)
+            self._added(name, reduce(lambda one, other: one.unionByName(other), parts), batch)
 
-    def _replace(self, name: str, found: DataFrame, batch: int) -> int:
-        """Put a table about everything in the place of the one before, as of this batch."""
-        from pyspark.sql import functions as f
-
-        rows = found.persist()
-        try:
-            count = rows.count()
-            laid_out = rows.withColumn(BATCH, f.lit(batch)) if count else rows
-            self._target.write(name, laid_out, in_batches=count > 0)
-        finally:
-            rows.unpersist()
-        return count
+    def _added(self, name: str, rows: DataFrame, batch: int) -> Draft:
+        """Add rows to a table, once for this batch, and return them as they are written."""
+        draft = self._target.draft(name, rows)
+        self._target.publish(draft, append=True, batch=(self._checkpoint.stream, batch))
+        return draft

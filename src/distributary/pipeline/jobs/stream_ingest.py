@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distributary.errors import PipelineFailed
-from distributary.pipeline.counting import RowCount, observed
+from distributary.pipeline.counting import observed
 from distributary.pipeline.schemas import TableSchema
 from distributary.pipeline.sources.splits import SplitPlan, counted_splits, split_frame
-from distributary.pipeline.store import Store
+from distributary.pipeline.store import Draft, Store
 from distributary.pipeline.transforms.deduplication import (
     duplicate_hashes,
     mark_duplicates,
@@ -34,10 +34,11 @@ LATE = "late"
 class IngestedBatch:
     """What became of the rows of a batch.
 
-    `latest_us` is the latest time of those that were kept, None when no row has one; `apart`
-    has the others as rows of `quarantine`, if there are any.
+    `draft` has those that were kept. `latest_us` is the latest time of them, None when no row
+    has one; `apart` has the others as rows of `quarantine`, if there are any.
     """
 
+    draft: Draft
     rows: int
     kept: int
     late: int
@@ -51,7 +52,7 @@ def ingest_batch(
     target: TableSchema,
     plan: SplitPlan,
     *,
-    batch: int,
+    batch: tuple[str, int],
     watermark_us: int | None,
     known: DataFrame | None,
     rule: PublisherRule,
@@ -59,7 +60,7 @@ def ingest_batch(
 ) -> Iterator[IngestedBatch]:
     """Write the rows of some files into a batch of their table, by the rules of `ingest`.
 
-    The result can be used within.
+    The result can be used within. `batch` is the id of the stream and the batch's number.
 
     Rows from before the watermark are late. `known` has the keys of earlier batches that can
     still come again: a row that is there already goes to quarantine. `users` is the table of
@@ -89,10 +90,10 @@ def ingest_batch(
         f.count_if(f.col("reason") == LATE).alias("late"),
         f.max(f.when(good, f.unix_micros(f.col(str(target.time))))).alias("latest"),
     )
-    store.write_batch(target.name, kept(first, target), batch)
+    draft = store.draft(target.name, kept(first, target))
     nothing = {"rows": 0, "kept": 0, "late": 0, "latest": None}
     seen = nothing | observed(observation)
-    new = store.read_batch(target.name, batch)
+    new = store.read_draft(draft)
     hashes = duplicate_hashes(new, known, target, row_count=seen["kept"]).persist()
     told: DataFrame | None = None
     apart: DataFrame | None = None
@@ -109,9 +110,9 @@ def ingest_batch(
             apart_rows = apart.count()
         if repeated and told is not None:
             chosen = without_hash(new, hashes, target).unionAll(kept(told, target))
-            written = RowCount()
-            store.write_batch(target.name, written.of(chosen), batch)
-            kept_rows = written.rows
+            first_draft, draft = draft, store.draft(target.name, chosen)
+            store.discard(first_draft)
+            kept_rows = draft.rows
         if kept_rows + apart_rows != seen["rows"]:
             raise PipelineFailed(
                 "stream",
@@ -119,7 +120,8 @@ def ingest_batch(
                 f"{seen['rows']:,} rows were read, {kept_rows:,} kept and {apart_rows:,} put "
                 "into quarantine; did a file change?",
             )
-        yield IngestedBatch(seen["rows"], kept_rows, seen["late"], seen["latest"], apart)
+        store.publish(draft, append=True, batch=batch)
+        yield IngestedBatch(draft, seen["rows"], kept_rows, seen["late"], seen["latest"], apart)
     finally:
         hashes.unpersist()
         if told is not None:

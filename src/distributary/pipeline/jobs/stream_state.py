@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -97,8 +98,14 @@ class Checkpoint:
                 )
         return True
 
+    @property
+    def stream(self) -> str:
+        """What the stream is called in the logs of tables, whose batches are in them once."""
+        return str(json.loads(self._folder.read_text(_BEGUN) or "{}")["stream"])
+
     def begin(self, settings: Mapping[str, object]) -> None:
         """Note how the stream is begun."""
+        settings = {**settings, "stream": secrets.token_hex(8)}
         self._folder.make("")
         self._folder.write_text(_DRAFT, json.dumps(settings, indent=1) + "\n")
         self._folder.rename(_DRAFT, _BEGUN)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distributary.errors import BadInput, TooLarge
-from distributary.pipeline.collect import collect
 from distributary.pipeline.failures import explained
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
 from distributary.pipeline.transforms import traffic as transforms
@@ -57,7 +56,7 @@ def traffic(source: Store, target: Store, *, partners: int = 10) -> JobReport:
     written: dict[str, int] = {}
     for name, frame in _frames(source, everybody, partners).items():
         with explained("traffic", source.path("rates_published")):
-            written[name] = target.write_counted(name, frame)
+            written[name] = target.write(name, frame)
     figures: dict[str, Figure] = {
         "bytes_per_second_published": float(problem.sent.sum()),
         "bytes_per_second_received": float(everybody.received.sum()),
@@ -96,9 +95,9 @@ def _received(source: Store) -> tuple[pa.Table | None, dict[str, int]]:
     if not all(source.has(name) for name in names):
         return None, {}
     with explained("traffic", source.path("deliveries")):
-        span = source.read("publications").agg(seconds_spanned(f.min("time"), f.max("time")))
+        span = source.frame("publications").agg(seconds_spanned(f.min("time"), f.max("time")))
         per_second = (f.col("bytes") / span.collect()[0][0]).alias("bytes_per_second")
-        found = received(source.read("deliveries")).select("user", per_second).toArrow()
+        found = received(source.frame("deliveries")).select("user", per_second).toArrow()
     return found, {name: source.row_count(name) for name in names}
 
 
@@ -116,9 +115,7 @@ def _read(source: Store) -> tuple[Population, dict[str, int]]:
             memory_bytes=memory,
         )
     with explained("traffic", source.path("rates_published")):
-        tables = {
-            name: collect(source, name) for name in names if name != "users" or source.has(name)
-        }
+        tables = {name: source.read(name) for name in names if name != "users" or source.has(name)}
     counted, read = _received(source)
     try:
         everybody = population(
@@ -136,6 +133,6 @@ def _frames(source: Store, everybody: Population, partners: int) -> dict[str, Da
         "partners": transforms.partners(spark, everybody, partners),
     }
     if source.has("brokers") and source.has("core_costs"):
-        core = transforms.core_of(collect(source, "brokers"), collect(source, "core_costs"))
+        core = transforms.core_of(source.read("brokers"), source.read("core_costs"))
         made["broker_traffic"] = transforms.broker_traffic(spark, everybody, core)
     return made

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from distributary.errors import BadInput, quoted
 from distributary.fidelity.planner import StreamTrees, build_trees
 from distributary.fidelity.problem import FidelityProblem
-from distributary.pipeline.collect import collect
 from distributary.pipeline.failures import explained
 from distributary.pipeline.overlay import BrokerOverlay, read_overlay
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
@@ -34,7 +33,7 @@ _BASELINES = ("source", "random", "dita")
 
 def frames(source: Store) -> dict[str, DataFrame]:
     """Return the tables that the job reads, by name; it plans on the driver."""
-    return {name: source.read(name) for name in ("rates", "overlay")}
+    return {name: source.frame(name) for name in ("rates", "overlay")}
 
 
 def tree(
@@ -154,14 +153,14 @@ def _publisher_homes(source: Store, objects: Sequence[str]) -> dict[str, str | N
     subject = f.col("attributes")["subject"]["text"]
     # At most two publishers of an object travel here: one, and one that there must not be.
     found = (
-        source.read("publications")
+        source.frame("publications")
         .select(subject.alias("object"), "publisher")
         .where(f.col("object").isin(list(objects)) & f.col("publisher").isNotNull())
         .groupBy("object")
         .agg(f.min("publisher").alias("first"), f.max("publisher").alias("last"))
         .toArrow()
     )
-    users = collect(source, "users")
+    users = source.read("users")
     home_of = dict(zip(users["user"].to_pylist(), users["broker"].to_pylist(), strict=True))
     homes: dict[str, str | None] = {}
     for name, first, last in zip(*(found[c].to_pylist() for c in found.column_names), strict=True):

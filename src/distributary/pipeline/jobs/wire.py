@@ -13,7 +13,6 @@ import numpy as np
 
 from distributary.arrays import IntArray
 from distributary.errors import BadInput, InfeasiblePlan, quoted
-from distributary.pipeline.collect import collect
 from distributary.pipeline.failures import explained
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
 from distributary.wiring.clustering import clustering_wiring
@@ -46,7 +45,7 @@ _BASELINES = {
 
 def frames(source: Store) -> dict[str, DataFrame]:
     """Return the tables that the job reads, by name; it plans on the driver."""
-    return {name: source.read(name) for name in TABLES}
+    return {name: source.frame(name) for name in TABLES}
 
 
 def check(source: Store, *, names: bool) -> None:
@@ -59,13 +58,13 @@ def check(source: Store, *, names: bool) -> None:
         source.check(name)
     if not names:
         return
-    users = source.read("users").select("user").distinct()
+    users = source.frame("users").select("user").distinct()
     for name, column, hint in (
         ("publications", "publisher", "ingest publications again, see its option --publisher"),
         ("subscriptions", "user", "ingest users again, with everybody who subscribes"),
     ):
         with explained("wire", source.path(name)):
-            found = source.read(name).select(column).dropna().distinct()
+            found = source.frame(name).select(column).dropna().distinct()
             unknown = found.join(users, found[column] == users["user"], "left_anti").orderBy(column)
             first, count = unknown.first(), unknown.count()
         if first is not None:
@@ -98,7 +97,7 @@ def wire(
     stopwatch = Stopwatch()
     for name in TABLES:
         # Says which table or column is missing, as every job does.
-        source.read(name)
+        source.check(name)
     with explained("wire", source.path("users")), _folder(source) as folder:
         file = read_problem_tables(folder)
         problem = file.problem
@@ -152,7 +151,7 @@ def _wired(source: Store, problem: WiringProblem, broker_of: IntArray, at: IntAr
 
 def _homes(source: Store, problem: WiringProblem) -> IntArray:
     """Return the home broker of every user, `NO_BROKER` without one."""
-    rows = collect(source, "users")
+    rows = source.read("users")
     pairs = zip(rows["user"].to_pylist(), rows["broker"].to_pylist(), strict=True)
     known = {user: broker for user, broker in pairs if broker is not None}
     if not known:
@@ -190,5 +189,5 @@ def _folder(source: Store) -> Iterator[Path]:
 
     with TemporaryDirectory(prefix="distributary-wire-") as folder:
         for name in TABLES:
-            pq.write_table(collect(source, name), Path(folder) / f"{name}.parquet")
+            pq.write_table(source.read(name), Path(folder) / f"{name}.parquet")
         yield Path(folder)

@@ -56,11 +56,9 @@ class Layout:
 def layout_of(declared: TableSchema, *, publisher: str | None = None) -> Layout:
     """Return the layout of a table."""
     import pyarrow as pa
-    from pyspark.sql.pandas.types import to_arrow_type
 
-    fields = declared.struct_type.fields
-    kinds = [(field.name, to_arrow_type(field.dataType, timezone="UTC")) for field in fields]
-    required = frozenset(field.name for field in fields if not field.nullable)
+    required = frozenset(field.name for field in declared.arrow if not field.nullable)
+    kinds = [(field.name, field.type) for field in declared.arrow]
     return Layout(declared.name, pa.schema(kinds), required, publisher)
 
 
