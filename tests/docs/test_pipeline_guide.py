@@ -26,6 +26,7 @@ HEADINGS = {
     "tree": "Trees",
     "stream": "Streaming",
     "run": "A chain of jobs",
+    "show": "Looking at a table",
     "prune": "Removing old rows",
     "vacuum": "Tables and their versions",
 }

@@ -1,0 +1,109 @@
+"""`distributary pipeline show`: rows of a table, without Spark."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from distributary.cli.output import write_document
+from distributary.cli.pipeline.options import app, examples
+from distributary.errors import BadInput
+
+__all__ = ["show"]
+
+_WIDTH_MAX = 40
+
+
+@app.command(
+    "show",
+    short_help="Show rows of a table.",
+    epilog=examples(
+        "show plans --data market --where 'failure!=null'",
+        "show deliveries --data market --where user=ann --where 'bytes>=1000' --csv",
+        "show quarantine --data market --limit 5",
+        "show users --data market --version 0",
+    ),
+)
+def show(
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help="The table to show.", show_default=False)
+    ],
+    data: Annotated[
+        str, typer.Option("--data", metavar="DIR", help="The folder of tables.", show_default=False)
+    ],
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="Only rows with user=ann, value>=2 or failure!=null; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(help="How many rows at most.", min=1)] = 20,
+    version: Annotated[
+        int | None,
+        typer.Option(help="The table as it was.", show_default="the latest", min=0),
+    ] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show the first rows of a table that meet all conditions. Spark is not started."""
+    if as_csv and as_json:
+        raise BadInput("--csv", "cannot be combined with --json")
+    from distributary.pipeline.row_conditions import conditions
+    from distributary.pipeline.schemas import table_schema
+    from distributary.pipeline.store import Store
+
+    declared = table_schema(table)
+    met = conditions(declared, where or ())
+    # One more than is shown, to know whether there are more.
+    found = Store(data).read(table, version=version, where=met, limit=limit + 1)
+    names = found.column_names
+    rows = [[_plain(value) for value in row.values()] for row in found.slice(0, limit).to_pylist()]
+    if as_json:
+        listed = [dict(zip(names, row, strict=True)) for row in rows]
+        write_document({"table": table, "rows": listed}, None)
+    elif as_csv:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows([_text(value, "") for value in row] for row in rows)
+    else:
+        _print_aligned(names, rows)
+    if found.num_rows > limit:
+        print(f"there are more; --limit {10 * limit} shows more of them", file=sys.stderr)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it; maps come from Arrow as lists of pairs."""
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, list) and value and all(isinstance(item, tuple) for item in value):
+        return dict(value)
+    return value
+
+
+def _text(value: Any, nothing: str) -> str:
+    if value is None:
+        return nothing
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _print_aligned(names: list[str], rows: list[list[Any]]) -> None:
+    shown = [names, *([_cut(_text(value, "-")) for value in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for line in shown:
+        cells = (f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True))
+        print("  ".join(cells).rstrip())
+
+
+def _cut(text: str) -> str:
+    line = text if text.isprintable() else json.dumps(text)
+    return line if len(line) <= _WIDTH_MAX else line[: _WIDTH_MAX - 3] + "..."
