@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -51,9 +52,15 @@ def run(
         raise BadInput(
             str(config), "does not say where the tables are", hint="add [data], or give --data"
         )
+    from distributary.pipeline.chain_check import check_chain
     from distributary.pipeline.jobs.run import run as run_steps
     from distributary.pipeline.store import Store
 
+    if not urlsplit(folder).scheme:
+        try:
+            check_chain(Store(folder), chain.steps)
+        except BadInput as error:
+            raise error.within(str(config)) from None
     done: list[JobReport] = []
 
     def finished(report: JobReport) -> None:
