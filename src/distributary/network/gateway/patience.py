@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -132,8 +133,10 @@ class PatientHttp(_Unstalled, HttpToolsProtocol):
             cycle.message_event.set()
         self.transport.write(_problem(status, detail))
         if self.transport.can_write_eof():
-            # Whoever is still sending would not get to read this if it were closed at once.
-            self.transport.write_eof()
+            # Whoever is still sending would not get to read this if it were closed at once; and
+            # whoever is gone is not told.
+            with suppress(OSError):
+                self.transport.write_eof()
             self.loop.call_later(_LINGERS_S, self.transport.abort)
         else:
             self.transport.close()
