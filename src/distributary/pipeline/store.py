@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,40 +21,13 @@ from distributary.pipeline.counting import RowCount
 from distributary.pipeline.folder import Folder, open_folder
 from distributary.pipeline.schemas import TableSchema, table_schema
 from distributary.pipeline.table_files import DAY, RUN, DataFile, day_folder, draft_files
-from distributary.pipeline.table_log import TableLog, TableVersion
+from distributary.pipeline.table_log import Draft, TableLog, TableVersion
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Draft", "Store"]
-
-
-@dataclass(frozen=True)
-class Draft:
-    """Rows that a run has written and not yet committed.
-
-    Attributes
-    ----------
-    table
-        The name of their table.
-    folder
-        Where in the folder of the table they are.
-    seen
-        The version of the table that the run has seen; None when there was none.
-    files
-        The files.
-    """
-
-    table: str
-    folder: str
-    seen: TableVersion | None
-    files: tuple[DataFile, ...]
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-        return sum(item.rows or 0 for item in self.files)
+__all__ = ["Store"]
 
 
 class Store:

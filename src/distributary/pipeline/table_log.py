@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from distributary.pipeline.schemas import TableSchema
 
-__all__ = ["NO_LOG", "TableLog", "TableVersion"]
+__all__ = ["NO_LOG", "Draft", "TableLog", "TableVersion"]
 
 NO_LOG = -1
 """The version of a table that is a folder of files and has no log yet."""
@@ -77,6 +77,33 @@ class TableVersion:
         columns = [(item.name, type_name(item.type)) for item in self.schema]
         wanted = [(item.name, type_name(item.type)) for item in declared.arrow]
         return columns == wanted and self.by_day == declared.by_day
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Rows that a run has written and not yet committed.
+
+    Attributes
+    ----------
+    table
+        The name of their table.
+    folder
+        Where in the folder of the table they are.
+    seen
+        The version of the table that the run has seen; None when there was none.
+    files
+        The files.
+    """
+
+    table: str
+    folder: str
+    seen: TableVersion | None
+    files: tuple[DataFile, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return sum(item.rows or 0 for item in self.files)
 
 
 class TableLog:

@@ -25,7 +25,8 @@ from distributary.pipeline.sources.splits import (
     planned_splits,
     split_frame,
 )
-from distributary.pipeline.store import Draft, Store
+from distributary.pipeline.store import Store
+from distributary.pipeline.table_log import Draft
 from distributary.pipeline.transforms.deduplication import (
     duplicate_hashes,
     mark_duplicates,

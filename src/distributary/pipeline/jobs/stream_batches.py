@@ -18,7 +18,8 @@ from distributary.pipeline.jobs.stream_state import BatchState, Checkpoint
 from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.sources.files import SourceFile
 from distributary.pipeline.sources.source_rows import layout_of
-from distributary.pipeline.store import Draft, Store
+from distributary.pipeline.store import Store
+from distributary.pipeline.table_log import Draft
 from distributary.pipeline.transforms.channels import rates_published, seconds_spanned
 from distributary.pipeline.transforms.deliveries import deliveries
 from distributary.pipeline.transforms.exchange import population

@@ -11,7 +11,8 @@ from distributary.errors import PipelineFailed
 from distributary.pipeline.counting import observed
 from distributary.pipeline.schemas import TableSchema
 from distributary.pipeline.sources.splits import SplitPlan, counted_splits, split_frame
-from distributary.pipeline.store import Draft, Store
+from distributary.pipeline.store import Store
+from distributary.pipeline.table_log import Draft
 from distributary.pipeline.transforms.deduplication import (
     duplicate_hashes,
     mark_duplicates,
