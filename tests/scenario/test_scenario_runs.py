@@ -23,7 +23,8 @@ SEEDS_FULL = 200
 # behind a partition, was owed something by a root that another told of its withdrawal, or
 # redirected what the change does not ask for. A root heard of a withdrawal in another cell, and
 # sent the next home a later item first. One that had lost its home got what it had wanted there.
-# A root heard of a registration by an older word first, and did not serve what it was owed.
+# A root heard of a registration by an older word first, and did not serve what it was owed. A
+# message waited for the processor until there was somebody who did not know its kind.
 MENDED = [
     ("lost-root", 3),
     ("lost-root", 70303),
@@ -35,6 +36,7 @@ MENDED = [
     ("changes-split", 623),
     ("migration-split", 200002),
     ("lost-broker", 4),
+    ("slow-join", 5),
 ]
 
 

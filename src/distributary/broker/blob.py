@@ -21,10 +21,6 @@ class Blob:
 
     Attributes
     ----------
-    media_type
-        The format.
-    size_bytes
-        How large it is.
     digest
         SHA-256 of the bytes, in 64 hexadecimal digits: what they are asked for by.
     """

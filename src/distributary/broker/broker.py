@@ -31,7 +31,7 @@ from distributary.broker.publishing.publishing import Publishing
 from distributary.broker.relays.relays import Relays
 from distributary.broker.rendezvous.rendezvous import Rendezvous
 from distributary.broker.settings import Settings, ns
-from distributary.broker.storage.storage import Storage
+from distributary.broker.storage import Storage
 from distributary.broker.streams.streams import Streams
 from distributary.broker.subscriptions.subscriptions import Subscriptions
 from distributary.errors import JournalDamaged, LocalMisuse, PeerMisbehaved

@@ -26,7 +26,6 @@ from collections import deque
 
 from distributary.broker.addresses import HOST, Address, Speaker, is_client
 from distributary.broker.broker import Broker
-from distributary.broker.compiled import load_compiled
 from distributary.broker.effects import (
     ConversionRefused,
     Convert,
@@ -48,7 +47,7 @@ from distributary.broker.effects import (
 )
 from distributary.broker.encoding import VERSION, encode, is_spoken, kinds, speaker_of
 from distributary.broker.host import SetAside
-from distributary.broker.hosting import Host
+from distributary.broker.hosting import Host, load_compiled
 from distributary.broker.membership import messages as membership
 from distributary.broker.membership.roster import LIFE, Known
 from distributary.broker.telemetry import Misbehaved

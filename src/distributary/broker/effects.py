@@ -71,8 +71,6 @@ class Convert(msgspec.Struct, frozen=True):
     ----------
     blob
         What to convert. Its bytes are in the host's content store, unless they are in `data`.
-    target
-        The format.
     data
         The bytes of content that is inside of an event, and in no store.
     """

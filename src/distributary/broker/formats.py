@@ -89,8 +89,6 @@ def formats_of(
     ----------
     settings
         With the adaptation graph.
-    item
-        The item.
     lost
         Formats that turned out not to be makeable, in ascending order.
     size_bytes

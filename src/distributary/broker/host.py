@@ -197,8 +197,6 @@ class SetAside:
 
     Attributes
     ----------
-    sender
-        Who sent it.
     message
         The message, encoded.
     problem

@@ -170,8 +170,6 @@ def plan_tree(
         The brokers that get something, perhaps nothing but the event.
     waits_s
         By broker, how long it is busy with other conversions, as far as that is known.
-    settings
-        How to plan.
     """
     shape = _Shape(
         formats,
@@ -211,8 +209,6 @@ def conditions_of(
     ----------
     waits_s, deliveries
         By broker, how long it is busy with other conversions, and how many deliveries it makes.
-    settings
-        How to plan.
     """
     return Conditions(
         np.asarray(waits_s, dtype=np.float64),
@@ -237,8 +233,6 @@ def longest_work(planning: Planning, before_s: Mapping[str, float] | None = None
 
     Parameters
     ----------
-    planning
-        The plan.
     before_s
         By broker, what it has to do before.
     """

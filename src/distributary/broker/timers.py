@@ -1,17 +1,28 @@
-"""Timers: what a broker wants to do later, how long it waits, and what it forgets in time.
+"""Timers: what a broker wants to do later, how long it or others wait, and what it forgets in time.
 
-They are volatile. A broker that is restored sets them anew from what it kept.
+Timers are volatile. A broker that is restored sets them anew from what it kept.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from distributary.broker.effects import Turn
 
-__all__ = ["Backoff", "Retention", "Timer", "Timers"]
+__all__ = [
+    "PORTION",
+    "Backlog",
+    "Backoff",
+    "Obstacle",
+    "Pacing",
+    "Retention",
+    "RoundTrip",
+    "Timer",
+    "Timers",
+]
 
 # So many that are cancelled do not matter.
 _CANCELLED_MIN = 1_000
@@ -133,8 +144,6 @@ class Retention(Generic[_Key]):
 
     Parameters
     ----------
-    timers
-        The broker's.
     forget
         Called with `(key, turn)` when the time has come, or a little later.
     tick_ns
@@ -200,3 +209,144 @@ class Retention(Generic[_Key]):
 
     def _rounded(self, until_ns: int) -> int:
         return -(-until_ns // self._tick_ns) * self._tick_ns
+
+
+class Obstacle(NamedTuple):
+    """Why something cannot be taken now, and when it should be possible.
+
+    Attributes
+    ----------
+    line
+        Those who wait for the same thing stand in one line.
+    reason
+        What clients are told.
+    free_ns, gap_ns
+        When there is room at the earliest, and how long it takes until there is for one more.
+    """
+
+    line: str
+    reason: str
+    free_ns: int
+    gap_ns: int
+
+
+class Pacing:
+    """One line.
+
+    Whoever is told the same time as all others finds the same crowd there. So they come one
+    after the other, each when there should be room for it: a virtual line, of which nobody
+    keeps the names.
+
+    Parameters
+    ----------
+    shortest_ns, longest_ns
+        How long anybody waits, at least and at most.
+    """
+
+    __slots__ = ("_last_ns", "longest_ns", "shortest_ns")
+
+    def __init__(self, shortest_ns: int, longest_ns: int) -> None:
+        self.shortest_ns = shortest_ns
+        self.longest_ns = longest_ns
+        self._last_ns = 0
+
+    def bounded_ns(self, wait_ns: int) -> int:
+        """Return a time to wait as anybody is told it."""
+        return min(max(wait_ns, self.shortest_ns), self.longest_ns)
+
+    def wait_ns(self, now_ns: int, *, free_ns: int, gap_ns: int, joins: bool = True) -> int:
+        """Return how long the next one has to wait.
+
+        Parameters
+        ----------
+        free_ns
+            When there is room at the earliest.
+        gap_ns
+            How long it takes until there is room for one more.
+        joins
+            Whether it stands in line from now on.
+        """
+        due_ns = max(self._last_ns + gap_ns, free_ns)
+        wait_ns = self.bounded_ns(due_ns - now_ns)
+        if joins:
+            self._last_ns = max(self._last_ns, now_ns + wait_ns)
+        return wait_ns
+
+
+class RoundTrip:
+    """How long something takes, as Jacobson (1988) has it: its mean, and how far it is off."""
+
+    __slots__ = ("_mean_ns", "_off_ns")
+
+    def __init__(self) -> None:
+        self._mean_ns = 0
+        self._off_ns = 0
+
+    def measure(self, taken_ns: int) -> None:
+        """Note how long it took."""
+        if self._mean_ns == 0:
+            self._mean_ns, self._off_ns = taken_ns, taken_ns // 2
+            return
+        self._off_ns += (abs(taken_ns - self._mean_ns) - self._off_ns) // 4
+        self._mean_ns += (taken_ns - self._mean_ns) // 8
+
+    @property
+    def timeout_ns(self) -> int:
+        """After how long it should have been done."""
+        return self._mean_ns + 4 * self._off_ns
+
+
+PORTION = 32
+"""How many things are done in one turn. To plan and send an item takes about a millisecond."""
+
+_T = TypeVar("_T")
+
+
+class Backlog:
+    """Things to be done by one part of a broker, in order, a portion of them in each turn.
+
+    While a broker is in a turn it does nothing else: it answers no ping, and what its clients
+    send waits. A restart, or a broker that comes or is lost, may concern everything that is
+    kept, so that such work is done some of it at a time, with turns for everybody else in
+    between. A backlog is volatile: after a crash a broker finds in what it kept what is to be
+    done.
+
+    Whoever gives it something finds the first portion done at once, unless something else is
+    waiting. What is done later must find out then whether it still makes sense.
+    """
+
+    def __init__(self, timers: Timers) -> None:
+        self._timers = timers
+        self._waiting: deque[tuple[Callable[[Any, Turn], None], deque[Any]]] = deque()
+        self._armed = False
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def __len__(self) -> int:
+        return sum(len(things) for _, things in self._waiting)
+
+    def each(self, call: Callable[[_T, Turn], None], things: Iterable[_T], turn: Turn) -> None:
+        """Have `call(thing, turn)` called for all things."""
+        # As they are: to prepare each of some ten thousand would take longer than a turn may.
+        waiting = deque(things)
+        if waiting:
+            self._waiting.append((call, waiting))
+        if not self._armed:
+            self._go_on(turn)
+
+    def _go_on(self, turn: Turn) -> None:
+        # Armed while it runs: what is given to it meanwhile waits for its turn.
+        self._armed = True
+        for _ in range(PORTION):
+            if not self._waiting:
+                break
+            call, things = self._waiting[0]
+            thing = things.popleft()
+            if not things:
+                self._waiting.popleft()
+            call(thing, turn)
+        self._armed = bool(self._waiting)
+        if self._armed:
+            # Later than now, so that it is in another turn.
+            self._timers.at(turn.now_ns + 1, self._go_on)

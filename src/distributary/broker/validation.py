@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from distributary.broker.addresses import is_broker, is_tenant
+from distributary.broker.addresses import is_broker, is_client, is_tenant
 from distributary.broker.settings import Settings
 from distributary.errors import PeerMisbehaved, quoted
 
-__all__ = ["AMOUNT_MAX", "COUNT_MAX", "NUMBER_MAX", "Check", "Rules"]
+__all__ = ["AMOUNT_MAX", "COUNT_MAX", "NUMBER_MAX", "Check", "Rules", "check_client"]
 
 AMOUNT_MAX = 1e9
 """Far above every factor, price, time in seconds and rate of updates that brokers tell, and
@@ -79,6 +79,12 @@ class Rules:
         for time_ns in times_ns:
             if abs(time_ns) > NUMBER_MAX:
                 raise PeerMisbehaved(f"a time of {time_ns} ns")
+
+
+def check_client(message: Any, rules: Rules) -> None:
+    """Refuse to hear of a client that is none."""
+    if not is_client(message.client):
+        raise PeerMisbehaved(f"{quoted(message.client)} is not the address of a client")
 
 
 Check = Callable[[Any, Rules], None]

@@ -8,7 +8,6 @@ import pytest
 from tests.explorer.moves import legal_moves
 
 from distributary.broker.adaptation import mover
-from distributary.broker.adaptation.machine import step
 from distributary.broker.adaptation.messages import Figures, ObjectFigures
 from distributary.broker.adaptation.mover import steps_of, with_children
 from distributary.broker.adaptation.node import (
@@ -30,6 +29,7 @@ from distributary.broker.adaptation.node import (
     SendRelease,
     Token,
     WaitExpired,
+    step,
 )
 from distributary.broker.adaptation.statistics import differs
 

@@ -18,11 +18,11 @@ from tests.publishing_homes import Home, event, numbered
 import distributary.broker.publishing
 from distributary.broker.addresses import HOST, client_address
 from distributary.broker.client import Accepted, Advertise, Announce, Publish, Refused
-from distributary.broker.dissemination.settled_items import SettledRecord
+from distributary.broker.dissemination.items import SettledRecord
 from distributary.broker.dissemination.task import ContentRecord
 from distributary.broker.host import SourceOwners
-from distributary.broker.publishing.admission import Admission
-from distributary.broker.publishing.counts import Count
+from distributary.broker.publishing.intake import Admission
+from distributary.broker.publishing.offers import Count
 from distributary.broker.publishing.publications import Event, Kept, KeptRecord, Remembered
 from distributary.broker.settings import PublishingSettings
 from distributary.errors import BadInput, PeerMisbehaved

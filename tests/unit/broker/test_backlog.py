@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.content_worlds import SETTINGS, ContentWorld
 
-from distributary.broker.backlog import PORTION, Backlog
 from distributary.broker.dissemination.messages import Item, in_order
 from distributary.broker.effects import Turn
-from distributary.broker.timers import Retention, Timers
+from distributary.broker.timers import PORTION, Backlog, Retention, Timers
 
 MAPS = ({"exact": {"type": "map"}},)
 COUNT = 8 * PORTION

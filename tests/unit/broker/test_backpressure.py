@@ -15,8 +15,8 @@ from distributary.broker.client import Accepted, Busy, Publish
 from distributary.broker.dissemination.messages import Deferred, Offer, Portion
 from distributary.broker.encoding import decode
 from distributary.broker.links.messages import Hop, Routed
-from distributary.broker.pacing import Pacing
 from distributary.broker.settings import PublishingSettings, Settings, ns
+from distributary.broker.timers import Pacing
 
 EVENT = '{"specversion": "1.0", "id": "%s", "source": "%s", "type": "%s"}'
 

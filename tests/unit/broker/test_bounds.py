@@ -31,10 +31,8 @@ from distributary.broker.client import (
     Unsubscribe,
 )
 from distributary.broker.dissemination import (
-    dissemination,
-    known_hops,
-    known_plans,
-    recent_plans,
+    audience,
+    plans,
 )
 from distributary.broker.dissemination.messages import Item, Offer
 from distributary.broker.encoding import encode
@@ -190,9 +188,9 @@ BOUNDS: dict[str, Bound] = {
     "EarlyOffers._sizes": EARLY,
     "Debts._sizes": ABSENT,
     "SettledItems._known": IDENTITIES,
-    "RecentPlans._plans": in_all(lambda s: recent_plans._PLANS_MAX),
-    "KnownHops._hops": in_all(lambda s: known_hops._HOPS_MAX),
-    "KnownHops._node_costs": in_all(lambda s: known_hops._HOPS_MAX),
+    "RecentPlans._plans": in_all(lambda s: plans._RECENT_MAX),
+    "KnownHops._hops": in_all(lambda s: plans._HOPS_MAX),
+    "KnownHops._node_costs": in_all(lambda s: plans._HOPS_MAX),
     "FinishedItems._finished": IDENTITIES,
     "FinishedItems._numbers": IDENTITIES,
     "FinishedItems._held": EARLY,
@@ -211,9 +209,9 @@ BOUNDS: dict[str, Bound] = {
     "Outbox.flight": in_each(lambda s: 256),
     "Parcel.left": in_each(lambda s: 2**10),
     "Reassembly._parts": in_each(lambda s: 2**10),
-    "KnownPlans._plans": in_each(lambda s: known_plans._PLANS_MAX),
-    "TypicalSizes._sizes": in_each(lambda s: known_plans._KINDS_MAX),
-    "Dissemination._ways": in_each(lambda s: dissemination._WAYS_MAX),
+    "KnownPlans._plans": in_each(lambda s: plans._PLANS_MAX),
+    "TypicalSizes._sizes": in_each(lambda s: plans._KINDS_MAX),
+    "Audience._ways": in_each(lambda s: audience._WAYS_MAX),
     "Routes._hops": in_each(lambda s: routing._KEYS_MAX),
     "Routes._roots": in_each(lambda s: routing._KEYS_MAX),
     "Routes._lines": in_each(lambda s: routing._KEYS_MAX),

@@ -15,7 +15,8 @@ from tests.publishing_homes import numbered
 from distributary.broker.addresses import client_address
 from distributary.broker.blob import Blob, is_digest
 from distributary.broker.client import Accepted, Busy, ContentMissing, Publish, Refused
-from distributary.broker.content.messages import ContentArrived, FetchRecord, LentRecord, PutRecord
+from distributary.broker.content.content import ContentArrived, LentRecord, PutRecord
+from distributary.broker.content.fetches import FetchRecord
 from distributary.broker.deliveries.finished import Finished
 from distributary.broker.dissemination.messages import Item, Portion
 from distributary.broker.effects import (

@@ -11,7 +11,7 @@ from tests.migration_worlds import MoveWorld
 
 from distributary.broker.addresses import HOST
 from distributary.broker.blob import Blob
-from distributary.broker.content.messages import ContentArrived
+from distributary.broker.content.content import ContentArrived
 from distributary.broker.dissemination.messages import ContentLost, Offer, Taken
 from distributary.broker.encoding import decode
 from distributary.broker.host import Leave, OrderMove

@@ -14,7 +14,7 @@ from tests.explorer.brokers import Trees
 from tests.explorer.literal import DEADLOCKS, REPAIRS, deadlock
 from tests.protocol_diagrams import state_diagram
 
-from distributary.broker.adaptation import machine, mover, node
+from distributary.broker.adaptation import mover, node
 
 STAR: Trees = ((None, 0, 0),)
 CHAIN: Trees = ((None, 0, 1),)
@@ -138,15 +138,15 @@ def test_long_walks_through_three_trees_have_no_fault() -> None:
 def rewrite(
     monkeypatch: pytest.MonkeyPatch, line: tuple[node.Phase, node.Event], action: Any
 ) -> None:
-    phase, _ = machine._TABLE[line]
-    monkeypatch.setattr(machine, "_TABLE", {**machine._TABLE, line: (phase, action)})
+    phase, _ = node._TABLE[line]
+    monkeypatch.setattr(node, "_TABLE", {**node._TABLE, line: (phase, action)})
 
 
 def test_a_held_broker_that_only_queues_lets_two_parents_block_each_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     line = (node.Phase.HOLD, node.Event.HOLD_BY_LARGER)
-    rewrite(monkeypatch, line, machine._queue_hold)
+    rewrite(monkeypatch, line, node._queue_hold)
     fault = explore(AdaptingBrokers(TWO_PARENTS, patient=True), states_max=100_000).fault
     assert fault is not None
     assert fault.nodes == ("WAIT", "WAIT", "HOLD", "HOLD")
@@ -156,7 +156,7 @@ def test_a_reversed_number_rule_lets_two_parents_block_each_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Runs with chance seldom meet the order of messages that shows it; the search always does."""
-    hold_event = machine._hold_event
+    hold_event = node._hold_event
     reverse = {
         node.Event.HOLD_BY_LARGER: node.Event.HOLD_BY_SMALLER,
         node.Event.HOLD_BY_SMALLER: node.Event.HOLD_BY_LARGER,
@@ -166,7 +166,7 @@ def test_a_reversed_number_rule_lets_two_parents_block_each_other(
         event = hold_event(given_node, given, links)
         return reverse.get(event, event)
 
-    monkeypatch.setattr(machine, "_hold_event", reversed_event)
+    monkeypatch.setattr(node, "_hold_event", reversed_event)
     fault = explore(AdaptingBrokers(TWO_PARENTS, patient=True), states_max=100_000).fault
     assert fault is not None
     assert "WAIT" in fault.nodes
@@ -176,7 +176,7 @@ def test_a_child_that_is_moved_and_not_released_holds_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def forget_the_moved(given_node: node.Node, given: Any, links: Any, outputs: list[Any]) -> Any:
-        following = machine._end(given_node, given, links, outputs)
+        following = node._end(given_node, given, links, outputs)
         assert given_node.wait is not None
         children = links.children(given_node.wait.round[0])
         outputs[:] = [
@@ -230,12 +230,12 @@ def test_every_line_of_the_table_happens(monkeypatch: pytest.MonkeyPatch) -> Non
             used.add(line)
             return super().get(line, default)
 
-    monkeypatch.setattr(machine, "_TABLE", Recorded(machine._TABLE))
+    monkeypatch.setattr(node, "_TABLE", Recorded(node._TABLE))
     for trees in (TWO_PARENTS, THREE_TREES, UPSIDE_DOWN):
         system = AdaptingBrokers(trees, rounds=2, allowed=EVERYTHING)
         assert explore(system, states_max=30_000).fault is None
         assert wander(system, seed=3, walks=15).fault is None
-    assert {(state, event) for state, event, _ in machine.TRANSITIONS} <= used
+    assert {(state, event) for state, event, _ in node.TRANSITIONS} <= used
 
 
 # The algorithms as they are printed.
@@ -274,7 +274,7 @@ def test_the_guide_shows_the_deadlocks_and_the_tables_as_they_are() -> None:
     guide = GUIDE.read_text(encoding="utf-8")
     blocks = [block.partition("\n")[::2] for block in guide.split("```")[1::2]]
     drawn = [text for language, text in blocks if language == "mermaid"]
-    assert drawn == [state_diagram(machine.TRANSITIONS), state_diagram(mover.TRANSITIONS)]
+    assert drawn == [state_diagram(node.TRANSITIONS), state_diagram(mover.TRANSITIONS)]
     traces = [text for language, text in blocks if language == "text" and text[:3] == "1. "]
     faults = [deadlock(trees, repairs=repairs) for _, repairs, trees in DEADLOCKS]
     assert traces == ["\n".join(fault.lines()) + "\n" for fault in faults if fault is not None]

@@ -50,7 +50,7 @@ from distributary.broker.publishing.sessions import SessionRecord
 from distributary.broker.rendezvous.advertisements import ClientAdvertisements
 from distributary.broker.rendezvous.messages import Copies, Copy, Held, Registration
 from distributary.broker.streams.messages import Attach, FollowObject, Wanted
-from distributary.broker.subscriptions.messages import Register
+from distributary.broker.subscriptions.registrar import Register
 from distributary.broker.subscriptions.subscription import SubscriptionRecord, scoped_id
 from distributary.broker.subscriptions.subscriptions import ClientSubscriptions
 from distributary.broker.telemetry import Misbehaved
@@ -256,12 +256,12 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (FollowObject("", PEER, 0), "is empty"),
         (replace(ATTACH, wanted=(Wanted("", "", 1, (("", (("x", 1.0),)),), 0),)), "a divergence"),
         (Replicate("@c", (), (), ()), "in part"),
-        (Replicate("c", (), (), ()), "not a client"),
+        (Replicate("c", (), (), ()), "not the address of a client"),
         (Replicate("@c", (), (), (("subscriptions", b""),)), "cut short"),
         (replace(replicated(), rates=((0, -1.0),)), "an amount of -1"),
         (replace(replicated(), rates=((9_999, 1.0),)), "a cell that is not"),
         (Reserve("@c", (), math.inf), "an amount of inf"),
-        (Reserve("c", (), 1.0), "not a client"),
+        (Reserve("c", (), 1.0), "not the address of a client"),
         (Reserved("@c", "no"), "no reason to refuse"),
         (Summarize((), (), ((PEER, math.nan),)), "an amount of nan"),
         (Summarize(((0, 1e300),), (), ()), "an amount of 1e.300"),

@@ -20,9 +20,15 @@ from distributary.broker.effects import Send
 from distributary.broker.encoding import MESSAGE_BYTES_MAX, decode, encode
 from distributary.broker.formats import PUBLICATION_BYTES_MAX
 from distributary.broker.host import Surroundings
-from distributary.broker.links import fragments
-from distributary.broker.links.fragments import FRAGMENT_BYTES, Fragment, Parcel, Reassembly
-from distributary.broker.links.messages import Gathered, Hop
+from distributary.broker.links import messages
+from distributary.broker.links.messages import (
+    FRAGMENT_BYTES,
+    Fragment,
+    Gathered,
+    Hop,
+    Parcel,
+    Reassembly,
+)
 from distributary.broker.membership.messages import Gossip, Join, Members, News, Status
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
@@ -50,7 +56,7 @@ def kept(overlay: Overlay, identity: str) -> list[str]:
 @given(st.binary(max_size=40), st.integers(1, 10), st.randoms())
 def test_parts_in_any_order_make_the_message(message: bytes, size: int, rng: random.Random) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fragments, "FRAGMENT_BYTES", size)
+        patch.setattr(messages, "FRAGMENT_BYTES", size)
         parcel, parts = Parcel.split(message or b"x", 5)
         rng.shuffle(parts)
         reassembly = Reassembly()

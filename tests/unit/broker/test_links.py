@@ -12,7 +12,7 @@ from tests.letters_part import Letters, Note, Post
 
 from distributary.broker.encoding import encode
 from distributary.broker.host import Leave
-from distributary.broker.links.deduplication import Deduplication
+from distributary.broker.links.inbox import Deduplication
 from distributary.broker.links.messages import Hop, HopAck, Routed, Step
 from distributary.broker.links.outbox import (
     LINK,

@@ -11,13 +11,14 @@ from distributary.broker.client import (
     Acknowledge,
     AskStatus,
     Delivery,
+    Ended,
     ListSubscriptions,
     Status,
     SubscriptionsListed,
     SubscriptionStatus,
 )
 from distributary.broker.encoding import MESSAGE_BYTES_MAX, encode
-from distributary.broker.subscriptions.listing import listed
+from distributary.broker.subscriptions.lifecycle import listed
 
 ALARM = {"exact": {"type": "alarm"}}
 LARGEST = 2**62
@@ -71,6 +72,26 @@ def test_one_that_has_ended_is_not_told() -> None:
     overlay.run_s(1)
     assert [one.id for one in standing(client)] == ["t"]
     assert client.answers(Status) == [Status("s", None)]
+
+
+def test_whoever_asks_for_one_that_has_ended_by_itself_is_told_why_before_the_answer() -> None:
+    overlay = Overlay(2)
+    client, other = (Subscriber(overlay, name, overlay.members[0]) for name in ("@a", "@b"))
+    client.subscribe("s", ALARM, config={"expires": 10})
+    # Told again and again, but less and less often.
+    overlay.run_s(60)
+    for one in (client, other):
+        one.received.clear()
+        one.tell(AskStatus("s"))
+    overlay.run_s(0.2)
+    assert client.received == [Ended("s", "expired", 0, 0, 0), Status("s", None)]
+    assert other.received == [Status("s", None)]
+    client.unsubscribe("s")
+    overlay.run_s(1)
+    client.received.clear()
+    client.tell(AskStatus("s"))
+    overlay.run_s(0.2)
+    assert client.received == [Status("s", None)]
 
 
 def test_the_queue_is_told_with_numbers_and_age() -> None:

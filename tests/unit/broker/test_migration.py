@@ -92,7 +92,7 @@ def test_a_client_that_declines_stays_and_misses_nothing() -> None:
     world.run_s(2)
     assert requests
     assert device.home == world.old
-    assert len(world.core(world.new).migration._arrivals) == 0
+    assert len(world.core(world.new).migration.arrivals) == 0
     assert world.violations() == []
 
 
@@ -103,8 +103,8 @@ def test_a_client_that_does_not_answer_is_left_alone() -> None:
     world.run_s(3)
     world.publish_for(2)
     world.run_s(4)
-    assert not world.core(world.old).migration.has_left("@s")
-    assert len(world.core(world.new).migration._arrivals) == 0
+    assert not world.core(world.old).migration.departures.has_left("@s")
+    assert len(world.core(world.new).migration.arrivals) == 0
     assert world.violations() == []
 
 
@@ -230,7 +230,7 @@ def test_nothing_comes_for_a_subscription_that_is_ended_at_the_new_home() -> Non
     world.run_s(3)
     world.publish_for(2)
     assert device.home == world.new
-    assert world.core(world.old).migration.has_left("@s")
+    assert world.core(world.old).migration.departures.has_left("@s")
     device.unsubscribe("s")
     world.publish_for(1)
     before = len(world.got("s"))
@@ -360,5 +360,5 @@ def test_a_client_that_announces_a_stream_when_asked_to_move_stays() -> None:
     world.publish_for(8)
     assert device.home == world.old
     assert moves == []
-    assert len(world.core(world.new).migration._arrivals) == 0
+    assert len(world.core(world.new).migration.arrivals) == 0
     assert world.violations() == []

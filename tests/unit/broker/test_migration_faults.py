@@ -34,7 +34,7 @@ from distributary.broker.migration.messages import (
 )
 from distributary.broker.migration.transfers import Arrival, HeldRecord
 from distributary.broker.subscriptions.ledger import WithdrawalRecord
-from distributary.broker.subscriptions.messages import Withdraw
+from distributary.broker.subscriptions.registrar import Withdraw
 from distributary.broker.subscriptions.subscription import scoped_id
 from distributary.broker.subscriptions.subscriptions import Subscriptions
 from distributary.simulator.workload.subscriber import Subscriber
@@ -90,7 +90,7 @@ def test_a_client_stays_with_all_that_is_its_own_when_the_target_is_lost(step: t
     world.run_s(35)
     assert device.home == world.old
     assert world.arrivals() == []
-    assert not world.core(world.old).migration.has_left("@s")
+    assert not world.core(world.old).migration.departures.has_left("@s")
     world.publish_for(2)
     world.run_s(2)
     assert len(world.got("s")) == 16 + 8
@@ -110,7 +110,7 @@ def test_a_client_that_was_at_the_target_goes_on_at_any_other_broker(
     world.publish_for(8, every_s=0.5)
     world.run_s(35)
     assert device.home == world.other
-    assert not world.core(world.old).migration.has_left("@s")
+    assert not world.core(world.old).migration.departures.has_left("@s")
     before = len(world.got("s"))
     world.publish_for(2)
     world.run_s(2)
@@ -205,7 +205,7 @@ def test_a_client_that_is_long_in_coming_is_waited_for_through_a_crash() -> None
     world.run_s(3)
     world.publish_for(4)
     world.run_s(4)
-    assert world.core(world.old).migration.has_left("@s")
+    assert world.core(world.old).migration.departures.has_left("@s")
     world.crash_for(world.old, 2)
     world.run_s(6)
     assert device.home == world.old
@@ -289,7 +289,7 @@ def test_what_a_client_said_when_it_came_does_not_bring_it_back(crashed: bool) -
     world.publish_for(4)
     world.run_s(8)
     assert device.home == world.new
-    assert world.core(world.old).migration._departures.snapshot()[0]["state"] == "left"
+    assert world.core(world.old).migration.departures.snapshot()[0]["state"] == "left"
     if crashed:
         world.crash_for(world.old, 1)
         world.run_s(5)
@@ -326,12 +326,12 @@ def test_what_a_client_said_on_its_first_visit_is_not_its_coming_to_the_second(
         world.run_s(5)
     world.world.tell(world.new, said[0], sender="@s")
     world.run_s(20)
-    assert world.core(world.old).migration._departures.snapshot()[0]["state"] == "redirecting"
+    assert world.core(world.old).migration.departures.snapshot()[0]["state"] == "redirecting"
     world.publish("1", world.far, media_type=None)
     deaf.clear()
     world.run_s(15)
     assert device.home == world.new
-    assert world.core(world.old).migration._departures.snapshot()[0]["state"] == "left"
+    assert world.core(world.old).migration.departures.snapshot()[0]["state"] == "left"
     assert [name for name, _ in world.got("s")] == ["1"]
     assert world.violations() == []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+import pytest
 from tests.migration_worlds import MOVING, MoveWorld
 
 from distributary.broker.client import Ended
@@ -45,7 +46,8 @@ def test_an_old_home_redirects_no_more_than_fits_into_its_outbox() -> None:
     assert len(world.got("t")) > 60, "others get everything"
 
 
-def test_what_an_old_home_has_given_up_ends_there_if_the_client_stays() -> None:
+@pytest.mark.parametrize("crashed", [False, True])
+def test_what_an_old_home_has_given_up_ends_there_if_the_client_stays(crashed: bool) -> None:
     settings = replace(PATIENT, membership=replace(MOVING.membership, lost_s=20.0))
     world = MoveWorld(settings=settings)
     world.ledger.may_miss = lambda client: True
@@ -54,6 +56,9 @@ def test_what_an_old_home_has_given_up_ends_there_if_the_client_stays() -> None:
     world.on_first(Replicated, lambda: world.world.crash(world.new))
     world.publish_for(15)
     assert ended == []
+    if crashed:
+        world.world.crash(world.old)
+        world.overlay.restart(world.old)
     world.run_s(30)
     assert {(one.id, one.reason, one.missed) for one in ended} == {("s", "missed", 1)}
     assert world.violations() == []
@@ -71,19 +76,19 @@ def test_a_new_home_holds_no_more_for_a_client_than_its_queue_may_have() -> None
     world.on_first(Arrived, lambda: world.world.crash(world.old))
     world.publish_for(10)
     assert world.world.nodes[world.old].broker is None, "it was to move"
-    migration = world.core(world.new).migration
+    arrivals = world.core(world.new).migration.arrivals
     for number in range(40):
         # As a root would that has not heard of the old home.
         if world.core(world.new).subscriptions.get("2@ss") is not None:
             parcel = Queued("@s", "2@ss", 0, "/maps", str(number), "x" * 100, None, "", None)
-            hold = partial(migration.hold, "2@ss", parcel, (0, 0, 1, number), doubtful=False)
+            hold = partial(arrivals.hold, "2@ss", parcel, (0, 0, 1, number), doubtful=False)
             world.overlay.in_turn(world.new, hold)
     world.run_s(5)
-    arrival = world.core(world.new).migration._arrivals._by_client["@s"]
+    arrival = world.core(world.new).migration.arrivals._by_client["@s"]
     assert arrival.size_bytes == sum(one.parcel.size_bytes for one in arrival.held.values())
     assert 0 < arrival.size_bytes < 3_000
     assert {(one.id, one.reason) for one in ended} == {("s", "bytes")}
     world.overlay.restart(world.old)
     world.run_s(30)
-    assert "@s" not in world.core(world.new).migration._arrivals._by_client
+    assert "@s" not in world.core(world.new).migration.arrivals._by_client
     assert world.violations() == []

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.content_worlds import JPEG, PDF, SETTINGS, ContentWorld
 
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
+from distributary.broker.dissemination.items import Unsettled
 from distributary.broker.dissemination.messages import Item, ItemId, Offer, Served
 from distributary.broker.dissemination.task import Pending, Sequence, Task
-from distributary.broker.dissemination.unsettled import Unsettled
 from distributary.broker.plan_part import NOTHING_BEFORE, Grant
 from distributary.broker.rendezvous.messages import Copy, HandedOver, Held, Registration
 from distributary.broker.settings import Settings

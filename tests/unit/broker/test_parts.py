@@ -17,9 +17,11 @@ FOLDER = Path(distributary.broker.__path__[0])
 
 
 def called_by(part: str) -> set[str]:
-    """Return the parts whose names are looked up on a broker's core anywhere in a folder."""
+    """Return the parts whose names are looked up on a broker's core anywhere in a part."""
     found: set[str] = set()
-    for path in sorted((FOLDER / part).glob("*.py")):
+    paths = sorted([*(FOLDER / part).glob("*.py"), *FOLDER.glob(f"{part}.py")])
+    assert paths
+    for path in paths:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Attribute) and node.attr in PARTS:
                 owner = ast.unparse(node.value)

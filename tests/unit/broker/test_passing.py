@@ -12,9 +12,9 @@ from tests.letters_part import Letters, Note, Post
 
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import encode
+from distributary.broker.links.inbox import Passage
 from distributary.broker.links.messages import Gathered, Hop, HopAck, Routed, Step
 from distributary.broker.links.outbox import LinkState
-from distributary.broker.links.passing import Passage
 
 KEYS = [f"{digit:x}777" for digit in range(16)]
 

@@ -29,8 +29,8 @@ from distributary.broker.host import Leave
 from distributary.broker.links.messages import Hop, Step
 from distributary.broker.rendezvous.messages import Copies, Copy, Held, Registration
 from distributary.broker.rendezvous.table import Table
-from distributary.broker.subscriptions.matching import Matcher
-from distributary.broker.subscriptions.messages import Register
+from distributary.broker.subscriptions.ledger import Matcher
+from distributary.broker.subscriptions.registrar import Register
 from distributary.broker.subscriptions.subscription import own_id, scoped_id
 from distributary.errors import PeerMisbehaved
 from distributary.filters import Filter

@@ -16,7 +16,7 @@ from distributary.broker.client import (
     Unsubscribe,
     Updated,
 )
-from distributary.broker.host import Neighbour, Surroundings
+from distributary.broker.host import Leave, Neighbour, Surroundings
 from distributary.broker.settings import (
     AdaptationSettings,
     MembershipSettings,
@@ -172,6 +172,23 @@ def test_homes_that_crash_find_each_other_again(town: Town, role: int) -> None:
     town.change(BROKERS[0], 5.0)
     assert follower.values() == [0.0, 5.0]
     assert town.parents() == {BROKERS[3]: BROKERS[0]}
+
+
+def test_a_home_leaves_that_has_objects_and_a_publisher_announces_them_elsewhere(
+    town: Town,
+) -> None:
+    follower = town.follow("@follower", BROKERS[3], 1.0)
+    town.announce(BROKERS[0])
+    town.change(BROKERS[0], 0.0)
+    town.world.tell(BROKERS[0], Leave(), sender="!")
+    town.run(5.0)
+    kept = [key for key in town.world.nodes[BROKERS[0]].journal if key.startswith("streams/object")]
+    assert kept == []
+    assert town.parents() == {}
+    town.announce(BROKERS[5])
+    town.change(BROKERS[5], 4.0)
+    assert follower.values() == [0.0, 4.0]
+    assert town.parents() == {BROKERS[3]: BROKERS[5]}
 
 
 def test_the_trees_of_a_home_that_is_lost_for_ever_are_given_up(town: Town) -> None:

@@ -20,7 +20,7 @@ from tests.migration_worlds import MoveWorld
 
 from distributary.broker.client import Delivery, Subscribed
 from distributary.broker.effects import Turn
-from distributary.broker.subscriptions.messages import Register, Withdraw
+from distributary.broker.subscriptions.registrar import Register, Withdraw
 from distributary.broker.subscriptions.subscription import scoped_id
 from distributary.content import Subscription
 

@@ -126,6 +126,25 @@ def test_a_subscription_that_expires_ends_with_a_notice(written: object) -> None
     assert keys == ["subscriptions/version"]
 
 
+def test_a_change_in_time_keeps_a_subscription_that_would_expire() -> None:
+    """Though its roots cannot be reached before it would have."""
+    overlay = Overlay(6)
+    home = overlay.members[0]
+    client = Subscriber(overlay, "@a", home)
+    client.subscribe("s", {"exact": {"type": "other"}}, config={"expires": 10.0})
+    overlay.run_s(9)
+    overlay.network.apart = frozenset({home, "@a"})
+    client.subscribe("s", ALARM, revision=1, config={"expires": 40.0})
+    overlay.run_s(1.5)
+    overlay.network.apart = frozenset()
+    overlay.run_s(10)
+    assert client.answers(Ended) == []
+    assert client.answers(Subscribed)[-1] == Subscribed("s", 1)
+    assert matched(overlay, home) == ["s"]
+    overlay.run_s(20)
+    assert {(one.id, one.reason) for one in client.answers(Ended)} == {("s", "expired")}
+
+
 def test_it_is_the_clock_of_the_home_that_counts() -> None:
     overlay = Overlay(4)
     home = overlay.members[0]

@@ -21,7 +21,7 @@ from distributary.broker.encoding import (
     since,
     wire,
 )
-from distributary.broker.links.fragments import FRAGMENT_BYTES
+from distributary.broker.links.messages import FRAGMENT_BYTES
 from distributary.broker.membership.messages import Gossip, Join, News, Ping, Status
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved

@@ -1,16 +1,15 @@
 """Adaptation: the part of a broker that changes the trees that streams follow.
 
-Zhou, Ooi and Tan, sections 3.2 and 4.2. `node` and `machine` say when a broker may change
-a tree, `statistics` and `knowledge` what it knows of it, `fidelity.local` which move is best,
-`movers` how one is made.
+Zhou, Ooi and Tan, sections 3.2 and 4.2. `node` says when a broker may change a tree, `statistics`
+what it knows of it, `fidelity.local` which move is best, and `mover` how one is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from distributary.broker.adaptation import machine, node
+from distributary.broker.adaptation import mover, node
 from distributary.broker.adaptation.messages import (
     CHECKS,
     Answer,
@@ -24,15 +23,13 @@ from distributary.broker.adaptation.messages import (
     Token,
 )
 from distributary.broker.adaptation.mover import steps_of, with_children
-from distributary.broker.adaptation.movers import Movers
 from distributary.broker.adaptation.statistics import Collector, grandchildren_of, view_of
-from distributary.broker.adaptation.tree_orders import TreeOrders
 from distributary.broker.addresses import Address
 from distributary.broker.core import Handler, Part
 from distributary.broker.effects import Turn
 from distributary.broker.host import OrderTree
 from distributary.broker.settings import ns
-from distributary.broker.telemetry import Adapted
+from distributary.broker.telemetry import Adapted, TreeOrdered
 from distributary.broker.timers import Timer
 from distributary.fidelity.local import LocalMove, best_move
 
@@ -40,7 +37,237 @@ if TYPE_CHECKING:
     from distributary.broker.core import Core
     from distributary.broker.membership.roster import MembersChanged
 
-__all__ = ["Adaptation"]
+__all__ = ["Adaptation", "Movers", "TreeOrders"]
+
+# Longer than any tree is deep: a question that has gone further goes round in circles.
+_HOPS_MAX = 64
+# A question is answered in some round trips. The share of a hold that it may take leaves time
+# for the link itself, and for a second step.
+_PATIENCE = 0.25
+
+
+class Movers:
+    """What a broker does about moves of its own and of those below it.
+
+    Parameters
+    ----------
+    obeys
+        Whether the broker may be moved in a tree now.
+    """
+
+    def __init__(self, core: Core, obeys: Callable[[str], bool]) -> None:
+        self._core = core
+        self._obeys = obeys
+        self._moves: dict[str, mover.Move] = {}
+        self._timers: dict[str, Timer] = {}
+        self._number = 0
+
+    def take_order(self, message: Order, sender: Address, turn: Turn) -> None:
+        """Handle that somebody above wants the broker below another one."""
+        streams = self._core.streams
+        tree = message.tree
+        if streams.parent(tree) == message.parent:
+            turn.send(sender, Moved(tree, message.round, done=True))
+            return
+        obeys = (
+            self._obeys(tree)
+            and streams.parent(tree) is not None
+            and streams.asking(tree) is None
+            and message.parent != self._core.identity
+        )
+        # Larger than any number before a crash, which nobody remembers.
+        self._number = max(self._number + 1, turn.now_ns)
+        self._step(
+            tree,
+            mover.Ordered(
+                (tree, message.round),
+                sender,
+                message.parent,
+                obeys=obeys,
+                to_root=obeys and streams.root(tree) == message.parent,
+                number=self._number,
+            ),
+            turn,
+        )
+
+    def take_question(self, message: Question, sender: Address, turn: Turn) -> None:
+        """Handle that a broker wants to go below us, or further down."""
+        streams = self._core.streams
+        tree = message.tree
+        parent = streams.parent(tree)
+        is_root = tree in streams.trees() and streams.root(tree) == self._core.identity
+        verdict = mover.Verdict.REFUSED
+        if (is_root or parent is not None) and streams.asking(tree) is None:
+            move = self._moves.get(tree, mover.AT_REST)
+            verdict = mover.judge(self._core.identity, parent, move, message.mover)
+        if verdict is mover.Verdict.ON and message.hops < _HOPS_MAX:
+            assert parent is not None
+            turn.send(parent, Question(tree, message.mover, message.number, message.hops + 1))
+            return
+        cleared = verdict is mover.Verdict.CLEARED
+        turn.send(message.mover, Answer(tree, message.number, cleared))
+
+    def take_answer(self, message: Answer, sender: Address, turn: Turn) -> None:
+        """Handle that we may go where we want to, or not."""
+        self._step(message.tree, mover.Answered(message.number, message.cleared), turn)
+
+    def settled(self, tree: str, turn: Turn) -> None:
+        """Learn that nobody is asked any more to be the parent in a tree."""
+        move = self._moves.get(tree, mover.AT_REST)
+        accepted = self._core.streams.parent(tree) == move.parent
+        self._step(tree, mover.Arrived(move.number, accepted), turn)
+
+    def _step(self, tree: str, given: mover.Given, turn: Turn) -> None:
+        before = self._moves.get(tree, mover.AT_REST)
+        after, doing = mover.step(before, given)
+        self._moves[tree] = after
+        if after.stage is mover.Stage.STILL:
+            del self._moves[tree]
+        if after.stage is not before.stage:
+            self._watch(tree, after.stage, turn)
+        match doing:
+            case mover.Climb(to, number):
+                turn.send(to, Question(tree, self._core.identity, number, 0))
+            case mover.Attach(to, number):
+                self._core.streams.attach_to(tree, to, turn)
+                if self._core.streams.asking(tree) != to:
+                    self._step(tree, mover.Arrived(number, accepted=False), turn)
+            case mover.Tell(to, round_, done):
+                turn.send(to, Moved(tree, round_[1], done))
+
+    def _watch(self, tree: str, stage: mover.Stage, turn: Turn) -> None:
+        """Lose patience with a question; the streams part does so with a link."""
+        timer = self._timers.pop(tree, None)
+        if timer is not None:
+            timer.cancel()
+        if stage is mover.Stage.CLIMBING:
+            patience_ns = ns(self._core.settings.adaptation.hold_s * _PATIENCE)
+            self._timers[tree] = self._core.timers.at(turn.now_ns + patience_ns, self._expire, tree)
+
+    def _expire(self, turn: Turn, tree: str) -> None:
+        self._timers.pop(tree, None)
+        self._step(tree, mover.Expired(), turn)
+
+
+# Orders to bring a tree into a shape that was planned elsewhere.
+#
+# The root tells one broker after the other to go below its wanted parent, nearest to the root
+# first: what a broker is to go below has its own place by then. Each step is the `Order` that
+# adaptation gives too, so that whoever moves asks first and no cycle can come of it, whatever
+# else moves meanwhile. A step that is refused may become possible by a later one, so that those
+# are tried once more at the end. An order is volatile: after a crash of the root it is given
+# again by whoever wants the tree, as `TreeOrdered` was never reported.
+
+_TRIES = 2
+
+
+class _Shaping:
+    """A tree that is being brought into a shape.
+
+    Attributes
+    ----------
+    round
+        Tells the answers to this order from those of adaptation's rounds.
+    waiting, refused
+        (broker, parent): steps to be made, the next one last, and those made in vain.
+    """
+
+    __slots__ = ("moved", "refused", "round", "timer", "tries", "waiting")
+
+    def __init__(self, round_: int, steps: list[tuple[str, str]]) -> None:
+        self.round = round_
+        self.waiting = steps[::-1]
+        self.refused: list[tuple[str, str]] = []
+        self.moved = 0
+        self.tries = 1
+        self.timer: Timer | None = None
+
+
+class TreeOrders:
+    """The orders that one broker carries out for trees whose root it is."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._shaping: dict[str, _Shaping] = {}
+        self._wait_ns = ns(core.settings.adaptation.hold_s)
+        self._round = 0
+
+    def take_order(self, message: OrderTree, sender: Address, turn: Turn) -> None:
+        """Begin to bring a tree into a shape; a newer order takes the place of an older one."""
+        tree = message.tree
+        reason = self._objection(tree)
+        steps = [] if reason else _from_the_root(self._core.identity, dict(message.parents))
+        if not reason and len(steps) < len(dict(message.parents)):
+            reason = "the shape goes round in a circle"
+        if reason:
+            turn.report(TreeOrdered(tree, 0, message.parents, reason))
+            return
+        self._end(tree)
+        # Later than any round of adaptation before a crash, which nobody remembers.
+        self._round = max(self._round + 1, turn.now_ns)
+        self._shaping[tree] = _Shaping(self._round, steps)
+        self._next(tree, turn)
+
+    def moved(self, message: Moved, sender: Address, turn: Turn) -> bool:
+        """Take the answer to a step, if it is one."""
+        shaping = self._shaping.get(message.tree)
+        if shaping is None or shaping.round != message.round:
+            return False
+        if shaping.waiting and shaping.waiting[-1][0] == sender:
+            self._answered(message.tree, shaping, turn, done=message.done)
+        return True
+
+    def _objection(self, tree: str) -> str:
+        streams = self._core.streams
+        if tree not in streams.trees() or streams.root(tree) != self._core.identity:
+            return "this broker is not the root of such a tree"
+        return ""
+
+    def _next(self, tree: str, turn: Turn) -> None:
+        shaping = self._shaping[tree]
+        if not shaping.waiting and shaping.refused and shaping.tries < _TRIES:
+            shaping.tries += 1
+            shaping.waiting, shaping.refused = shaping.refused[::-1], []
+        if not shaping.waiting:
+            self._end(tree)
+            turn.report(TreeOrdered(tree, shaping.moved, tuple(shaping.refused)))
+            return
+        broker, parent = shaping.waiting[-1]
+        turn.send(broker, Order(tree, shaping.round, parent))
+        shaping.timer = self._core.timers.at(turn.now_ns + self._wait_ns, self._silent, tree)
+
+    def _silent(self, turn: Turn, tree: str) -> None:
+        self._answered(tree, self._shaping[tree], turn, done=False)
+
+    def _answered(self, tree: str, shaping: _Shaping, turn: Turn, *, done: bool) -> None:
+        if shaping.timer is not None:
+            shaping.timer.cancel()
+        step = shaping.waiting.pop()
+        if done:
+            shaping.moved += 1
+        else:
+            shaping.refused.append(step)
+        self._next(tree, turn)
+
+    def _end(self, tree: str) -> None:
+        shaping = self._shaping.pop(tree, None)
+        if shaping is not None and shaping.timer is not None:
+            shaping.timer.cancel()
+
+
+def _from_the_root(root: str, parents: dict[str, str]) -> list[tuple[str, str]]:
+    """Return (broker, parent) level by level; those that are not below the root are left out."""
+    children: dict[str, list[str]] = {}
+    for broker in sorted(parents):
+        children.setdefault(parents[broker], []).append(broker)
+    steps: list[tuple[str, str]] = []
+    level = sorted(set(children) - set(parents) | {root})
+    while level:
+        following = [(child, parent) for parent in level for child in children.pop(parent, ())]
+        steps += following
+        level = [child for child, _ in following]
+    return steps
+
 
 # Children must have answered in this share of a hold, so that the rest is left for moves
 # while all of them still hold still.
@@ -78,7 +305,7 @@ class Adaptation(Part):
             Order: self._movers.take_order,
             Question: self._movers.take_question,
             Answer: self._movers.take_answer,
-            Statistics: self._statistics,
+            Statistics: self._collector.hear,
             OrderTree: self._orders.take_order,
         }
 
@@ -142,9 +369,6 @@ class Adaptation(Part):
             return
         self._step(node.Moved((message.tree, message.round), sender, message.done), turn)
 
-    def _statistics(self, message: Statistics, sender: Address, turn: Turn) -> None:
-        self._collector.hear(message, sender)
-
     # Timers
 
     def _end_window(self, turn: Turn) -> None:
@@ -171,7 +395,7 @@ class Adaptation(Part):
 
     def _step(self, given: node.Input, turn: Turn) -> None:
         before = self._node
-        self._node, outputs = machine.step(before, given, self.core.streams)
+        self._node, outputs = node.step(before, given, self.core.streams)
         self._set_timers(before, turn)
         for output in outputs:
             self._do(output, turn)

@@ -55,7 +55,7 @@ class Collector:
         self._sums: dict[str, tuple[tuple[str, ...], _Sums]] = {}
         self._wishes = 0
 
-    def hear(self, message: Statistics, sender: str) -> None:
+    def hear(self, message: Statistics, sender: str, turn: Turn) -> None:
         """Take what a child tells."""
         for tree, figures in message.figures:
             self._known[tree, sender] = figures

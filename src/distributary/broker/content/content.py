@@ -15,30 +15,109 @@ somebody has heard of gives no right to the content.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from distributary.broker.addresses import Address, tenant_of
-from distributary.broker.blob import Blob
-from distributary.broker.content.fetches import Fetches
-from distributary.broker.content.messages import (
-    CHECKS,
-    ContentArrived,
-    FetchRecord,
-    LentRecord,
-    PutRecord,
-)
+from distributary.broker.addresses import Address, Speaker, tenant_of
+from distributary.broker.blob import Blob, is_digest
+from distributary.broker.content.fetches import Fetches, FetchRecord
 from distributary.broker.core import Handler, Part
 from distributary.broker.effects import Fetched, FetchFailed, Free, Turn
-from distributary.broker.encoding import journal_key
+from distributary.broker.encoding import journal_key, wire
 from distributary.broker.host import ContentHeld, ContentPut, ContentUsed
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
 from distributary.broker.timers import Retention
+from distributary.broker.validation import Check, Rules, check_client
+from distributary.content.payload import CONTENT_BYTES_MAX
+from distributary.errors import PeerMisbehaved, quoted
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
 
-__all__ = ["Content"]
+__all__ = ["CHECKS", "Content", "ContentArrived", "LentRecord", "PutRecord", "check_blob"]
+
+
+@wire(377, Speaker.BROKER)
+@dataclass(frozen=True, slots=True)
+class ContentArrived:
+    """The content of something that a client took along to its new home is there.
+
+    Once for every message that referred to it, so that the old home knows when nobody will
+    ask for it any more.
+    """
+
+    digest: str
+
+
+@wire(560)
+@dataclass(frozen=True, slots=True)
+class PutRecord:
+    """Content that a client of a tenant has put, and nobody has published, as it is kept."""
+
+    tenant: str
+    blob: Blob
+    put_ns: int
+
+
+@wire(562)
+@dataclass(frozen=True, slots=True)
+class LentRecord:
+    """Content that another broker is to fetch, which alone has what refers to it, as it is kept.
+
+    Attributes
+    ----------
+    count
+        How many messages to it refer to the content, and are not answered.
+    """
+
+    tenant: str
+    blob: Blob
+    peer: str
+    count: int
+
+
+def check_blob(blob: Blob) -> None:
+    """Refuse what refers to no content.
+
+    A size above the own limit is none of the sender's faults: its settings may be others.
+    """
+    if not 0 <= blob.size_bytes <= CONTENT_BYTES_MAX:
+        raise PeerMisbehaved(f"content of {blob.size_bytes} bytes")
+    check_digest(blob.digest)
+
+
+def check_digest(digest: str) -> None:
+    """Refuse what is no digest."""
+    if not is_digest(digest):
+        raise PeerMisbehaved(f"{quoted(digest)} is not the digest of content")
+
+
+def _check_put(message: ContentPut, rules: Rules) -> None:
+    check_client(message, rules)
+    check_blob(message.blob)
+    most = rules.settings.content.content_bytes_max
+    if message.blob.size_bytes > most:
+        raise PeerMisbehaved(f"content of {message.blob.size_bytes:,} bytes; at most {most:,}")
+
+
+def _check_held(message: ContentHeld, rules: Rules) -> None:
+    for digest, size_bytes in message.contents:
+        check_digest(digest)
+        rules.numbers((size_bytes,))
+
+
+def _check_named(message: ContentUsed | ContentArrived, rules: Rules) -> None:
+    check_digest(message.digest)
+
+
+CHECKS: Mapping[type, Check] = {
+    ContentArrived: _check_named,
+    ContentHeld: _check_held,
+    ContentPut: _check_put,
+    ContentUsed: _check_named,
+}
+"""What must hold of messages beyond the types of their fields."""
 
 
 class _Known:
@@ -301,7 +380,7 @@ class Content(Part):
     def _fetch_failed(self, message: FetchFailed, sender: Address, turn: Turn) -> None:
         self.core.tickets.answer(message.ticket, message, turn=turn)
 
-    def _fetch_ended(self, digest: str, failure: str, owed: Iterable[str], turn: Turn) -> None:
+    def _fetch_ended(self, digest: str, owed: Iterable[str], turn: Turn) -> None:
         """Tell those who have lent something that it is here, or that it is not missed."""
         for holder in owed:
             if not self.core.membership.is_gone(holder):

@@ -12,18 +12,36 @@ one that does not answer a few times is not there any more.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.blob import Blob
-from distributary.broker.content.messages import FetchRecord
 from distributary.broker.effects import Fetch, Fetched, FetchFailed, Turn
+from distributary.broker.encoding import wire
 from distributary.broker.membership.messages import Status
 from distributary.broker.timers import Backoff, Timer
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
 
-__all__ = ["Fetches"]
+__all__ = ["FetchRecord", "Fetches"]
+
+
+@wire(561)
+@dataclass(frozen=True, slots=True)
+class FetchRecord:
+    """Content that is being fetched for a record that does not say from whom, as it is kept.
+
+    Attributes
+    ----------
+    owed
+        The brokers that have lent it, and are to be told once for each entry that it has come.
+    """
+
+    blob: Blob
+    holders: tuple[str, ...]
+    owed: tuple[str, ...]
+
 
 _RETRY_NS = 500_000_000
 _RETRY_NS_MAX = 16_000_000_000
@@ -87,14 +105,12 @@ class Fetches:
 
     Parameters
     ----------
-    core
-        The broker's.
     ended
-        Called with (digest, failure, brokers that are owed an answer, turn) when one is over,
+        Called with (digest, brokers that are owed an answer, turn) when one is over,
         before those are told who wait for it.
     """
 
-    def __init__(self, core: Core, ended: Callable[[str, str, Iterable[str], Turn], None]) -> None:
+    def __init__(self, core: Core, ended: Callable[[str, Iterable[str], Turn], None]) -> None:
         self._core = core
         self._ended = ended
         self._fetches: dict[str, _Fetch] = {}
@@ -265,7 +281,7 @@ class Fetches:
         self._stop(fetch)
         if fetch.kept:
             turn.erase(_key(digest))
-        self._ended(digest, failure, fetch.owed, turn)
+        self._ended(digest, fetch.owed, turn)
         for call, arguments in fetch.waiting.values():
             call(turn, failure, *arguments)
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from distributary.broker.addresses import Address, is_client, tenant_of
-from distributary.broker.backlog import Backlog
+from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Acknowledge, Received
 from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
@@ -35,12 +34,10 @@ from distributary.broker.formats import delivered_event, publication_of
 from distributary.broker.host import ClientBack, ClientGone
 from distributary.broker.plan_part import Grant
 from distributary.broker.settings import ns
-from distributary.broker.subscriptions.listing import NOTHING_QUEUED, Depth
-from distributary.broker.subscriptions.notices import MISSED
+from distributary.broker.subscriptions.lifecycle import MISSED, NOTHING_QUEUED, Depth
 from distributary.broker.subscriptions.subscription import LocalSubscription
-from distributary.broker.timers import Retention
-from distributary.broker.validation import Rules
-from distributary.errors import PeerMisbehaved, quoted
+from distributary.broker.timers import Backlog, Retention
+from distributary.broker.validation import check_client
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -66,17 +63,12 @@ class ClientDeliveries:
     finished: tuple[Finished, ...]
 
 
-def _names_client(message: ClientGone | ClientBack, rules: Rules) -> None:
-    if not is_client(message.client):
-        raise PeerMisbehaved(f"{quoted(message.client)} is not the address of a client")
-
-
 class Deliveries(Part):
     """What one broker hands to its clients."""
 
     name = "deliveries"
     uses = ("links", "content", "subscriptions", "migration")
-    checks = MappingProxyType({ClientGone: _names_client, ClientBack: _names_client})
+    checks = MappingProxyType({ClientGone: check_client, ClientBack: check_client})
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
@@ -290,7 +282,7 @@ class Deliveries(Part):
         """
         subscriptions, tenant = self.core.subscriptions, item.tenant
         named = subscriptions.registered(registration)
-        ghosts = self.core.migration.ghosts(registration)
+        ghosts = self.core.migration.departures.ghosts(registration)
         own = None
         for one in ghosts if named is None else (named, *ghosts):
             # Somebody else may have the id by now.
@@ -334,19 +326,20 @@ class Deliveries(Part):
 
         Returns whether the client counts as having got it here.
         """
-        migration, subscription = self.core.migration, local.id
+        departures, arrivals = self.core.migration.departures, self.core.migration.arrivals
+        subscription = local.id
         place = (item.cell, item.publisher, item.series, item.number)
-        if migration.has_left(parcel.client):
-            if migration.misses(local, turn):
+        if departures.has_left(parcel.client):
+            if departures.misses(local, turn):
                 return True
-            if migration.keeps(parcel.client):
+            if departures.keeps(parcel.client):
                 parcel = self._queues.put(subscription, parcel, turn)
                 kept.append(parcel)
-            migration.redirect(local, parcel, place, item.published_ns, turn)
+            departures.redirect(local, parcel, place, item.published_ns, turn)
             return True
-        if migration.holds(parcel.client):
+        if arrivals.holds(parcel.client):
             doubtful = _is_doubtful(local, item)
-            migration.hold(subscription, parcel, place, turn, doubtful=doubtful)
+            arrivals.hold(subscription, parcel, place, turn, doubtful=doubtful)
             return False
         entry = self._queues.put(subscription, parcel, turn)
         entries.append((subscription, entry))
@@ -475,14 +468,14 @@ class Deliveries(Part):
         Of a client that has left for another home that one is told as well: it goes on with
         what this one has redirected, and would not know of the gap.
         """
-        subscriptions, migration = self.core.subscriptions, self.core.migration
+        subscriptions, departures = self.core.subscriptions, self.core.migration.departures
         for name, count in message.registrations:
             named = subscriptions.registered(name)
-            found = [*subscriptions.covered_by(name), *migration.ghosts(name)]
+            found = [*subscriptions.covered_by(name), *departures.ghosts(name)]
             for local in found if named is None else (named, *found):
                 if not local.confirmed or local.since_ns > message.given_up_ns:
                     continue
-                migration.missed(local, count, message.given_up_ns, turn)
+                departures.missed(local, count, message.given_up_ns, turn)
                 if subscriptions.get(local.id) is not None:
                     subscriptions.give_up(local, MISSED, turn, missed=count)
 

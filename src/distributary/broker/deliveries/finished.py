@@ -24,8 +24,6 @@ class Arrival(NamedTuple):
 
     Attributes
     ----------
-    item
-        The item.
     root, attempt, original
         As in `Portion`.
     after, grants

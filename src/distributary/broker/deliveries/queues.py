@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Acknowledge, Received
-from distributary.broker.deliveries.queue import Acknowledged, Queue, Queued
-from distributary.broker.deliveries.together import QueuedTogether, Together
+from distributary.broker.deliveries.queue import (
+    Acknowledged,
+    Queue,
+    Queued,
+    QueuedTogether,
+    Together,
+)
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key
 from distributary.broker.settings import ns
-from distributary.broker.subscriptions.notices import TOO_MANY_BYTES, TOO_OLD
+from distributary.broker.subscriptions.lifecycle import TOO_MANY_BYTES, TOO_OLD
 from distributary.broker.subscriptions.subscription import LocalSubscription, own_id, scoped_id
 from distributary.broker.telemetry import Delivered
 from distributary.broker.timers import Backoff
@@ -30,13 +35,7 @@ _REPEATED_MAX = 32
 
 
 class Queues:
-    """Queues by subscription.
-
-    Parameters
-    ----------
-    core
-        The broker's.
-    """
+    """Queues by subscription."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -265,7 +264,7 @@ class Queues:
         local, oldest = self._core.subscriptions.get(subscription), queue.oldest
         if local is None or oldest is None:
             return
-        if self._core.migration.has_left(queue.client):
+        if self._core.migration.departures.has_left(queue.client):
             # Its new home sees to it, unless the client comes back.
             self._watch(subscription, queue, turn.now_ns + self._backoff.longest_ns)
             return
@@ -332,7 +331,8 @@ class Queues:
     def _reaches(self, client: Address) -> bool:
         """Whether a client is to be sent what is in its queues, by this broker."""
         # The new home of one that has left would not know what it has got from here.
-        return client not in self._core.gone and not self._core.migration.has_left(client)
+        core = self._core
+        return client not in core.gone and not core.migration.departures.has_left(client)
 
     def _arm(self, subscription: str, queue: Queue, turn: Turn) -> None:
         if queue.timer is None:

@@ -11,16 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.backlog import Backlog
 from distributary.broker.core import Handler, Part
-from distributary.broker.dissemination.absent import AbsentHomes
-from distributary.broker.dissemination.contents import Contents
-from distributary.broker.dissemination.debts import MissedRecord
-from distributary.broker.dissemination.known_plans import Prepared
+from distributary.broker.dissemination.audience import Audience
+from distributary.broker.dissemination.debts import AbsentHomes, EarlyOffers, MissedRecord, Room
+from distributary.broker.dissemination.items import Contents, SettledItems, SettledRecord, Unsettled
 from distributary.broker.dissemination.messages import (
     PRESSURE_SINCE,
     AskOwed,
@@ -41,9 +38,7 @@ from distributary.broker.dissemination.messages import (
     in_order,
 )
 from distributary.broker.dissemination.planner import Planner, Probes
-from distributary.broker.dissemination.recent_plans import RecentPlans
-from distributary.broker.dissemination.room import EarlyOffers, Room
-from distributary.broker.dissemination.settled_items import SettledItems, SettledRecord
+from distributary.broker.dissemination.plans import Prepared, RecentPlans
 from distributary.broker.dissemination.task import (
     ContentRecord,
     Event,
@@ -55,32 +50,24 @@ from distributary.broker.dissemination.task import (
     Supervision,
     Task,
 )
-from distributary.broker.dissemination.unsettled import Unsettled
 from distributary.broker.dissemination.validation import CHECKS
 from distributary.broker.effects import Turn
-from distributary.broker.formats import formats_of, publication_of
-from distributary.broker.links.messages import Step
+from distributary.broker.formats import formats_of
 from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.plan_part import NOTHING_BEFORE, After, Route
-from distributary.broker.planning import Planning, reversed_route
+from distributary.broker.planning import Planning
 from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
-from distributary.broker.subscriptions.messages import MOVES_MAX
-from distributary.broker.subscriptions.subscription import filter_of
-from distributary.broker.timers import Retention
+from distributary.broker.timers import Backlog, Retention
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
 
 __all__ = ["Dissemination"]
 
-_CLAIM = attrgetter("claim")
 # A home that counts what it has offered and nobody has taken does not wait for longer.
 _TAKEN_NS_MAX = 1_000_000_000
-
-# So many ways are turned round once.
-_WAYS_MAX = 65_536
 
 
 class Dissemination(Part):
@@ -97,17 +84,16 @@ class Dissemination(Part):
         self._sequences: dict[SequenceName, Sequence] = {}
         self._open = Unsettled()
         self._settled_items = SettledItems(core)
-        self._ways: dict[tuple[str, str], tuple[tuple[Step, ...], Route]] = {}
         self._probes = Probes(core, self._found)
         self._planner = Planner(core)
         self._absent = AbsentHomes(core, self._open, self._keep, self._settle)
+        self._audience = Audience(core, self._open, self._absent.forgone)
         self._room = Room(settings, self._open, self._absent.debts)
         self._early_offers = EarlyOffers(settings)
         self.recent = RecentPlans(settings.content)
         self._backlog = Backlog(core.timers)
         self._supervision = Supervision(core, self._try_anew)
         self._kept_ns = ns(settings.content.retention_s)
-        self._skew_ns = ns(settings.subscriptions.clock_skew_s)
         self._forgetting = Retention(core.timers, self._forget)
         # Offers are repeated until they are answered. Nearly every item is settled long before
         # that, which says enough.
@@ -138,7 +124,7 @@ class Dissemination(Part):
             self._settled_items.load(record)
             return
         if isinstance(record, MissedRecord):
-            self._absent.load(record)
+            self._absent.forgone.load(record)
             return
         assert isinstance(record, ProgressRecord)
         task = self._tasks[record.identity]
@@ -168,7 +154,7 @@ class Dissemination(Part):
             for pending in task.pending.values():
                 pending.since_ns = turn.now_ns
             # The ways to homes were not kept; registrations that are still there tell them.
-            return self._match(task, turn), set(task.pending)
+            return self._audience.match(task, turn), set(task.pending)
 
         self._send_in_order(self._open, find, turn)
 
@@ -265,7 +251,7 @@ class Dissemination(Part):
         self._enter(task)
         self._open.add(task)
         turn.persist(_key("content", task), ContentRecord(item, offer.blob))
-        self._send_new(task, self._match(task, turn), turn)
+        self._send_new(task, self._audience.match(task, turn), turn)
         if not task.pending and not task.settled:
             self._settle(task, turn)
         if task.settled:
@@ -280,7 +266,7 @@ class Dissemination(Part):
         self._contents.offered(task, offer)
         task.item = task.item._replace(home=offer.item.home)
         task.served.update(offer.served)
-        homes = self._match(task, turn)
+        homes = self._audience.match(task, turn)
         if not homes and task.state is State.FETCHING:
             # Its home may be another one by now, which has the content.
             self._send(task, tuple(task.pending), turn)
@@ -295,7 +281,7 @@ class Dissemination(Part):
         """Serve a registration that others have confirmed and that is new here."""
 
         def find(task: Task, turn: Turn) -> tuple[set[str], set[str]]:
-            return self._match(task, turn, only=registration), set()
+            return self._audience.match(task, turn, only=registration), set()
 
         concerned = [task for task in self._tasks.values() if task.item.cell == cell]
         self._send_in_order(concerned, find, turn)
@@ -307,128 +293,6 @@ class Dissemination(Part):
     def cells_owed(self, home: str) -> set[int]:
         """Return the cells in which a home has yet to confirm something."""
         return self._open.cells_owed(home)
-
-    def _match(
-        self,
-        task: Task,
-        turn: Turn,
-        *,
-        only: Registration | None = None,
-        anew: bool = False,
-    ) -> set[str]:
-        """Enter who is to get an item and has not, and return the homes that this is new to.
-
-        Parameters
-        ----------
-        only
-            The only registration to be looked at.
-        anew
-            Whether clients may have subscribed anew, as their homes are lost. What is older than
-            their claim is not owed then, and would come behind what is newer.
-        """
-        item = task.item
-        owed_ns = item.published_ns + self._skew_ns
-        homes: set[str] = set()
-        forgone = self._absent.forgone
-        publication = publication_of(item.event)
-        # A client that has moved is registered from two homes for a while. What one of them
-        # was sent it passes on to the other.
-        taken = {name: home for home, name in task.served}
-        for home, waiting in task.pending.items():
-            taken.update(dict.fromkeys(waiting.registrations, home))
-        if only is None:
-            matches = self.core.rendezvous.matches(item.cell, publication, item.tenant)
-        else:
-            # One may come late to many items, among many others.
-            meant = only.tenant == item.tenant and filter_of(only.filters).matches(publication)
-            matches = [only] if meant else []
-        # The higher claim counts. One that has subscribed anew elsewhere, as its home is
-        # lost, is served there.
-        for registration in sorted(matches, key=_CLAIM, reverse=True):
-            name = registration.id
-            if anew and registration.claim > item.published_ns:
-                continue
-            rivals = self.core.rendezvous.rivals(item.cell, registration)
-            if rivals is None:
-                home, route = registration.home, self._way_to(registration)
-            elif rivals[0] and rivals[0][0].claim - registration.claim >= MOVES_MAX:
-                # Its client has begun anew elsewhere. What it wants there may be something
-                # else, although it goes by the same name.
-                continue
-            else:
-                home, route = self._server(task, registration, *rivals)
-            if taken.get(name, home) != home or registration.since_ns > owed_ns:
-                continue
-            if (home, name) in task.served or (home, name) in task.unknown:
-                continue
-            if forgone and forgone.skips(home, name, registration.since_ns):
-                task.unknown.add((home, name))
-                continue
-            known = task.pending.get(home)
-            if known is None:
-                if self.core.membership.is_gone(home):
-                    continue
-                known = task.pending[home] = Pending(turn.now_ns)
-                self._open.owe(task, home)
-            taken[name] = home
-            if name not in known.registrations:
-                known.attempt = task.attempt + 1
-                homes.add(home)
-            known.registrations[name] = (registration.profile, route)
-        if homes and task.settled:
-            task.step(Event.WANTED)
-            self._open.add(task)
-        return homes
-
-    def _server(
-        self,
-        task: Task,
-        registration: Registration,
-        others: list[Registration],
-        withdrawn: list[str],
-    ) -> tuple[str, Route]:
-        """Return the home that is to get an item for a registration, and the way there.
-
-        All generations of a subscription are served at one home at a time: at the one that is
-        still owed the item before, or else at that with the highest claim. A client moves from A
-        to B and changes its subscription there, while A is behind a partition. A is owed item 6,
-        and B alone has registered the new generation. Were B sent item 17 for that, A would say
-        afterwards that it does not have the subscription any more, and 6 would come to B behind
-        17. So A is asked about both, and B gets both in order. The same goes for A when it is
-        owed 6, and another root hands over that it has withdrawn, which it does not wait for
-        here. And it goes for B, when it was sent 6 at a time when nobody here knew of A: sent to
-        A, 17 would be redirected, and be there first. Whoever has subscribed anew elsewhere does
-        not listen to either, and waits for neither.
-        """
-        name = registration.id
-        able = [
-            one
-            for one in sorted((registration, *others), key=lambda one: -one.claim)
-            if one is registration or self._can_serve(task, one.home, name)
-        ]
-        first = able[0]
-        owed = self._open.last_owed(task, name)
-        if first.home not in owed:
-            for one in able:
-                if one.home in owed and first.claim - one.claim < MOVES_MAX:
-                    return one.home, self._way_to(one)
-            for home in withdrawn:
-                if home in owed and (home, name) not in task.unknown:
-                    return home, ()
-        return first.home, self._way_to(first)
-
-    def _can_serve(self, task: Task, home: str, name: str) -> bool:
-        return not self.core.membership.is_gone(home) and (home, name) not in task.unknown
-
-    def _way_to(self, registration: Registration) -> Route:
-        """Return the way to the home of a registration, turned round once."""
-        key, path = (registration.home, registration.id), registration.path
-        known = self._ways.get(key)
-        if known is None or known[0] is not path:
-            if len(self._ways) == _WAYS_MAX:
-                self._ways.clear()
-            known = self._ways[key] = (path, reversed_route(path))
-        return known[1]
 
     # Sending.
 
@@ -560,7 +424,7 @@ class Dissemination(Part):
         turn: Turn,
     ) -> None:
         self._planner.adopt(task, prepared, planning, turn.now_ns)
-        part = prepared.following(after)
+        part = prepared.part.following(after)
         report = self._planner.report(task, planning)
         turn.report(report)
         self.recent.add(turn.now_ns, report, part, task.item, task.blob)
@@ -613,7 +477,7 @@ class Dissemination(Part):
         # What it does not name is sent again when its time is up: at once would be no better.
         task.confirmed(sender, message.served, unknown)
         # Where their clients are now, another home may have registered them.
-        elsewhere = self._match(task, turn) if unknown else set()
+        elsewhere = self._audience.match(task, turn) if unknown else set()
         if not task.pending:
             self._settle(task, turn)
         self._send_new(task, elsewhere, turn)
@@ -677,7 +541,7 @@ class Dissemination(Part):
                     if self.core.membership.is_gone(home):
                         del task.pending[home]
                 # Their clients may be elsewhere by now.
-                new = self._match(task, turn, anew=True)
+                new = self._audience.match(task, turn, anew=True)
             return new, concerned(task)
 
         # There may be many: no more is done for each of them here than must be.

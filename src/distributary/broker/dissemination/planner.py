@@ -11,33 +11,30 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
-from distributary.broker.dissemination.known_hops import KnownHops
-from distributary.broker.dissemination.known_plans import (
+from distributary.broker.dissemination.messages import ItemId, NextHops, Probe, ProbeAnswer
+from distributary.broker.dissemination.plans import (
+    KnownHops,
     KnownPlans,
     Prepared,
     TypicalSizes,
     order_of_sizes,
+    worth_of,
 )
-from distributary.broker.dissemination.messages import ItemId, NextHops, Probe, ProbeAnswer
 from distributary.broker.dissemination.task import Pending, Task
 from distributary.broker.effects import Turn
 from distributary.broker.formats import Formats, choice, formats_of
-from distributary.broker.plan_part import After, Grant, Home, PlanPart, Route
+from distributary.broker.plan_part import After, Grant, Home, Route
 from distributary.broker.planning import (
     Planning,
     PlanningProblem,
     around,
-    conditions_of,
     tree_along,
 )
-from distributary.broker.settings import ContentSettings, ns
-from distributary.broker.telemetry import Planned, Worth
+from distributary.broker.settings import ns
+from distributary.broker.telemetry import Planned
 from distributary.broker.timers import Timer
 from distributary.content.format_choice import NoFormat
 from distributary.errors import PeerMisbehaved
-from distributary.placement.baselines import BASELINES
-from distributary.placement.conversions import Converter
-from distributary.placement.objective import Objective, objective
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -68,8 +65,6 @@ class Planner:
             By home, the item that must be done before.
         routes
             The ways that are known; others are estimated from registrations.
-        now_ns
-            The time.
         """
         pending = task.pending
         formats = self.formats(task)
@@ -159,9 +154,9 @@ class Planner:
             task.item.id,
             planning.problem.node_count,
             planning.chosen,
-            _worth(planning.objective),
-            _worth(planning.compared["all-in-root"]) if compared else None,
-            _worth(planning.compared["all-in-leaves"]) if compared else None,
+            worth_of(planning.objective),
+            worth_of(planning.compared["all-in-root"]) if compared else None,
+            worth_of(planning.compared["all-in-leaves"]) if compared else None,
             task.item.tenant,
         )
 
@@ -190,23 +185,6 @@ class Planner:
             if way and hop is not None:
                 first = (hop, membership.link_cost_to(hop), node_costs.get(hop, 1.0))
                 ways[home] = self._hops.way(way, first, node_costs, membership.is_alive)
-
-
-def baselines_of(part: PlanPart, settings: ContentSettings) -> dict[str, Worth]:
-    """Return what the simple plans would come to, by name, where a plan was carried out."""
-    problem = part.problem(alpha=settings.alpha, beta=settings.beta)
-    converter = Converter(problem.graph.costs)
-    conditions = conditions_of(
-        [node.wait_s for node in part.nodes], [len(node.grants) for node in part.nodes], settings
-    )
-    return {
-        name: _worth(objective(problem, made(problem, converter), conditions))
-        for name, made in BASELINES.items()
-    }
-
-
-def _worth(found: Objective) -> Worth:
-    return Worth(found.cost.transmission, found.cost.conversion, found.delay_s)
 
 
 def _grants(formats: Formats, task: Task, pending: Pending) -> tuple[Grant, ...]:
@@ -251,15 +229,7 @@ class Workloads:
         return left_ns / _NS_PER_SECOND if left_ns > 0 else 0.0
 
     def add(self, planning: Planning, now_ns: int) -> None:
-        """Count the work that a plan gives to brokers other than its root.
-
-        Parameters
-        ----------
-        planning
-            The plan.
-        now_ns
-            The time.
-        """
+        """Count the work that a plan gives to brokers other than its root."""
         until = self._busy_until_ns
         for broker in [broker for broker, end_ns in until.items() if end_ns <= now_ns]:
             del until[broker]
@@ -289,8 +259,6 @@ class Probes:
 
     Parameters
     ----------
-    core
-        The broker's.
     found
         Called when all homes have answered, or the time is up.
     """

@@ -17,10 +17,9 @@ from distributary.broker.dissemination.messages import AskServed, Item, ItemId, 
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
 from distributary.broker.membership.messages import Status
-from distributary.broker.pacing import RoundTrip
 from distributary.broker.plan_part import Route
 from distributary.broker.settings import ns
-from distributary.broker.timers import Backoff, Timer
+from distributary.broker.timers import Backoff, RoundTrip, Timer
 from distributary.broker.transitions import Transitions
 
 if TYPE_CHECKING:
@@ -404,8 +403,6 @@ class Supervision:
 
     Parameters
     ----------
-    core
-        The broker's.
     try_anew
         Called with `(task, turn)` when the time is up.
     """

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from distributary.broker.blob import Blob
-from distributary.broker.content.messages import check_blob
+from distributary.broker.content.content import check_blob
 from distributary.broker.dissemination.messages import (
     ContentLost,
     ConversionLost,

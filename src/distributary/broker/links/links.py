@@ -7,7 +7,7 @@ not held up by it.
 
 Content is on the disk of whoever sends it already, who begins with it anew after a crash. It is
 not kept a second time, and its receiver tells by its name that it has had it. Brokers that it
-only passes store nothing at all: see `passing`.
+only passes store nothing at all: see `inbox`.
 """
 
 from __future__ import annotations
@@ -17,20 +17,29 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.backlog import Backlog
 from distributary.broker.core import Handler, Part
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, encode
-from distributary.broker.links.deduplication import Deduplication, DeduplicationRecord
-from distributary.broker.links.fragments import (
+from distributary.broker.links.inbox import (
+    Deduplication,
+    DeduplicationRecord,
+    Gathering,
+    Passage,
+    Passages,
+)
+from distributary.broker.links.messages import (
+    CHECKS,
     FRAGMENT_BYTES,
     FRAGMENTS_SINCE,
     Fragment,
+    Gathered,
+    Hop,
+    HopAck,
     Parcel,
     Reassembly,
+    Routed,
+    Step,
 )
-from distributary.broker.links.gathering import Gathering
-from distributary.broker.links.messages import CHECKS, Gathered, Hop, HopAck, Routed, Step
 from distributary.broker.links.outbox import (
     LINK,
     SPAN,
@@ -42,11 +51,11 @@ from distributary.broker.links.outbox import (
     Retries,
     link_state,
 )
-from distributary.broker.links.passing import Passage, Passages
 from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import Misbehaved
+from distributary.broker.timers import Backlog
 from distributary.errors import PeerMisbehaved
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from enum import Enum
 
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
-from distributary.broker.links.fragments import Parcel
-from distributary.broker.links.passing import Passage
+from distributary.broker.links.inbox import Passage
+from distributary.broker.links.messages import Parcel
 from distributary.broker.membership.messages import Status
 from distributary.broker.timers import Timer, Timers
 from distributary.broker.transitions import Transitions

@@ -16,6 +16,7 @@ from distributary.broker.migration.messages import (
     TOO_MANY_CLIENTS,
     TOO_MUCH_TRAFFIC,
     Arrived,
+    RedirectEnd,
     Replicate,
     Replicated,
     Reserve,
@@ -31,7 +32,7 @@ from distributary.broker.migration.transfers import (
     blobs_in,
 )
 from distributary.broker.settings import ns
-from distributary.broker.subscriptions.notices import TOO_MANY_BYTES
+from distributary.broker.subscriptions.lifecycle import TOO_MANY_BYTES
 from distributary.broker.subscriptions.subscription import read, scoped_id
 from distributary.broker.telemetry import Migrated
 
@@ -272,11 +273,11 @@ class Arrivals:
     def _release(self, record: HeldRecord, turn: Turn) -> None:
         self._core.content.release(tenant_of(record.client), record.parcel.blob, turn)
 
-    def ended(self, client: Address, count: int, turn: Turn) -> None:
+    def ended(self, message: RedirectEnd, home: Address, turn: Turn) -> None:
         """Know how much the old home has redirected in all."""
-        arrival = self._by_client.get(client)
+        arrival = self._by_client.get(message.client)
         if arrival is not None:
-            arrival.count = count
+            arrival.count = message.count
             self._keep(arrival, turn)
             self._settle(arrival, turn)
 

@@ -11,6 +11,8 @@ from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key
 from distributary.broker.migration.choice import Summary
 from distributary.broker.migration.messages import (
+    AcceptMove,
+    Arrived,
     MoveNow,
     Redirect,
     RedirectEnd,
@@ -29,7 +31,7 @@ from distributary.broker.migration.transfers import (
     blobs_in,
 )
 from distributary.broker.settings import ns
-from distributary.broker.subscriptions.notices import MISSED
+from distributary.broker.subscriptions.lifecycle import MISSED
 from distributary.broker.subscriptions.subscription import LocalSubscription
 from distributary.broker.telemetry import MoveRefused
 
@@ -162,6 +164,7 @@ class Departures:
         if not (understood and self._core.links.is_full(departure.target)):
             return False
         departure.given_up.add(local.id)
+        self._keep(departure, turn)
         self.missed(local, 1, turn.now_ns, turn)
         return True
 
@@ -230,12 +233,13 @@ class Departures:
         turn.report(MoveRefused(client, target, refusal))
         return True
 
-    def answered(self, client: Address, target: str, accepted: bool, turn: Turn) -> None:
+    def answered(self, message: AcceptMove, client: Address, turn: Turn) -> None:
         """Go on when the client agrees."""
+        target = message.target
         departure = self._departing(client, target)
         if departure is None:
             return
-        agreed = accepted and self.movable(client)
+        agreed = message.accepted and self.movable(client)
         if not self._step(departure, Going.ACCEPTED if agreed else Going.DECLINED, turn):
             return
         if departure.state is not Leaving.REPLICATING:
@@ -255,8 +259,8 @@ class Departures:
         departure.since_ns = turn.now_ns
         departure.passed = {subscription: last for subscription, last, *_ in deliveries.queues}
         self._keep(departure, turn)
-        message = Replicate(client, departure.prices, departure.rates, parts, departure.since_ns)
-        core.links.send(target, message, turn)
+        replica = Replicate(client, departure.prices, departure.rates, parts, departure.since_ns)
+        core.links.send(target, replica, turn)
 
     def replicated(self, client: Address, target: str, stored: bool, turn: Turn) -> None:
         """Tell the client where to connect, or keep it."""
@@ -272,9 +276,9 @@ class Departures:
         self._core.publishing.drop_client(client, turn)
         self._core.rendezvous.advertisements.drop_client(client, turn)
 
-    def arrived(self, client: Address, target: str, turn: Turn) -> None:
+    def arrived(self, message: Arrived, target: Address, turn: Turn) -> None:
         """Withdraw the subscriptions here, now that they are registered from there."""
-        departure = self._departing(client, target)
+        departure = self._departing(message.client, target)
         if departure is not None and departure.state is Leaving.REDIRECTING:
             departure.arrived = True
             self._keep(departure, turn)

@@ -22,6 +22,7 @@ from distributary.broker.migration.arrivals import Arrivals
 from distributary.broker.migration.choice import PublishingRates, Summary, best_home, total, traffic
 from distributary.broker.migration.departures import Departures
 from distributary.broker.migration.messages import (
+    CHECKS,
     AcceptMove,
     Arrived,
     Connect,
@@ -40,11 +41,9 @@ from distributary.broker.migration.transfers import (
     ArrivalRecord,
     DepartureRecord,
     HeldRecord,
-    Place,
 )
-from distributary.broker.migration.validation import CHECKS
 from distributary.broker.settings import ns
-from distributary.broker.subscriptions.subscription import LocalSubscription, own_id, scoped_id
+from distributary.broker.subscriptions.subscription import own_id, scoped_id
 from distributary.broker.telemetry import MoveRefused
 
 if TYPE_CHECKING:
@@ -63,7 +62,13 @@ class PricesRecord:
 
 
 class Migration(Part):
-    """Moves clients to brokers at which they cost less."""
+    """Moves clients to brokers at which they cost less.
+
+    Attributes
+    ----------
+    departures, arrivals
+        The clients that leave, and those that come.
+    """
 
     name = "migration"
     uses = (
@@ -80,8 +85,8 @@ class Migration(Part):
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
-        self._departures = Departures(core)
-        self._arrivals = Arrivals(core)
+        self.departures = Departures(core)
+        self.arrivals = Arrivals(core)
         self._prices: dict[Address, Mapping[str, float]] = {}
         self._summaries: dict[str, Summary] = {}
         self._rates = PublishingRates(core)
@@ -96,13 +101,13 @@ class Migration(Part):
             Reserve: self._reserve,
             Reserved: self._reserved,
             Release: self._release,
-            AcceptMove: self._accept,
+            AcceptMove: self.departures.answered,
             Replicate: self._replicate,
             Replicated: self._replicated,
-            Arrived: self._arrived,
+            Arrived: self.departures.arrived,
             Connect: self._connect,
             Redirect: self._redirect,
-            RedirectEnd: self._redirect_end,
+            RedirectEnd: self.arrivals.ended,
             OrderMove: self._ordered,
         }
 
@@ -111,15 +116,15 @@ class Migration(Part):
         if isinstance(record, PricesRecord):
             self._prices[record.client] = dict(record.prices)
         elif isinstance(record, DepartureRecord):
-            self._departures.load(record)
+            self.departures.load(record)
         else:
             assert isinstance(record, ArrivalRecord | HeldRecord)
-            self._arrivals.load(key, record)
+            self.arrivals.load(key, record)
 
     def start(self, turn: Turn) -> None:
         """Look at clients from time to time."""
-        self._departures.start(turn)
-        self._arrivals.start(turn)
+        self.departures.start(turn)
+        self.arrivals.start(turn)
         settings = self.core.settings.migration
         if settings.enabled:
             # Brokers that start together should not all look at the same moment.
@@ -130,59 +135,23 @@ class Migration(Part):
         """Do without brokers that are lost for ever."""
         for broker in change.gone:
             self._summaries.pop(broker, None)
-            self._departures.target_lost(broker, turn)
-            self._arrivals.home_lost(broker, turn)
+            self.departures.target_lost(broker, turn)
+            self.arrivals.home_lost(broker, turn)
 
     def snapshot(self) -> dict[str, Any]:
         """Return who is on the move."""
-        return {"leaving": self._departures.snapshot(), "arriving": self._arrivals.snapshot()}
+        return {"leaving": self.departures.snapshot(), "arriving": self.arrivals.snapshot()}
 
     # What other parts ask.
 
     def turns_away(self, message: object, client: Address, turn: Turn) -> bool:
         """Whether a client's message is for its new home; if so it is told where that is."""
         if isinstance(message, Connect):
-            self._departures.came_back(client, message.epoch, turn)
-        if not self._departures.has_left(client):
+            self.departures.came_back(client, message.epoch, turn)
+        if not self.departures.has_left(client):
             return False
-        self._departures.turn_away(client, turn)
+        self.departures.turn_away(client, turn)
         return True
-
-    def has_left(self, client: Address) -> bool:
-        """Whether what comes for a client is to be redirected."""
-        return self._departures.has_left(client)
-
-    def keeps(self, client: Address) -> bool:
-        """Whether it is to be kept here as well, as the client may yet stay."""
-        return self._departures.keeps(client)
-
-    def redirect(
-        self, local: LocalSubscription, parcel: Queued, place: Place, published_ns: int, turn: Turn
-    ) -> None:
-        """Pass something for a client that has left on to its new home."""
-        self._departures.redirect(local, parcel, place, published_ns, turn)
-
-    def holds(self, client: Address) -> bool:
-        """Whether what roots send for a client has to wait for what its old home sends."""
-        return self._arrivals.holds(client)
-
-    def hold(
-        self, subscription: str, parcel: Queued, place: Place, turn: Turn, *, doubtful: bool
-    ) -> None:
-        """Keep something for a client until its old home has sent the last."""
-        self._arrivals.hold(subscription, parcel, place, turn, doubtful=doubtful)
-
-    def ghosts(self, registration: str) -> list[LocalSubscription]:
-        """Return what clients that have left may still be sent on account of a registration."""
-        return self._departures.ghosts(registration)
-
-    def misses(self, local: LocalSubscription, turn: Turn) -> bool:
-        """Whether something for a client that has left can neither be kept nor passed on."""
-        return self._departures.misses(local, turn)
-
-    def missed(self, local: LocalSubscription, count: int, given_up_ns: int, turn: Turn) -> None:
-        """Tell the new home of a client that has left what will not come by way of this one."""
-        self._departures.missed(local, count, given_up_ns, turn)
 
     def published(self, client: Address, cell: int, size_bytes: int) -> None:
         """Note that a client has published something."""
@@ -218,16 +187,16 @@ class Migration(Part):
             candidates = [peer for peer in others if peer not in full]
             choice = best_home(parties[client], self.core.identity, crowds, candidates)
             if choice.home != self.core.identity and choice.saving >= settings.threshold:
-                self._departures.begin(client, choice.home, parties[client], loads[client], turn)
+                self.departures.begin(client, choice.home, parties[client], loads[client], turn)
 
     def _movable(self) -> list[Address]:
         return [
             client
             for client in sorted(self._prices)
             if client not in self.core.gone
-            and not self._departures.busy(client)
-            and not self._arrivals.holds(client)
-            and self._departures.movable(client)
+            and not self.departures.busy(client)
+            and not self.arrivals.holds(client)
+            and self.departures.movable(client)
         ]
 
     def _of_client(self, client: Address) -> Summary:
@@ -266,11 +235,11 @@ class Migration(Part):
             return
         party = self._of_client(client)
         published = total([*self._summaries.values(), self._crowd(None)])
-        self._departures.begin(client, target, party, traffic(party, published), turn)
+        self.departures.begin(client, target, party, traffic(party, published), turn)
 
     def _objection(self, client: Address, target: str) -> str:
         """Return why a client cannot be told to move, if it cannot."""
-        if self._departures.busy(client) or self._arrivals.holds(client):
+        if self.departures.busy(client) or self.arrivals.holds(client):
             return "it is moving already"
         if client not in self._clients() and client not in self._prices:
             return "it is no client of this broker"
@@ -280,7 +249,7 @@ class Migration(Part):
             return "this broker is its home"
         if not self.core.membership.is_alive(target):
             return "the broker that it should go to is not there"
-        if not self._departures.movable(client):
+        if not self.departures.movable(client):
             return "it announces objects, or has a subscription that is not in force yet"
         return ""
 
@@ -296,45 +265,39 @@ class Migration(Part):
         )
 
     def _reserve(self, message: Reserve, sender: Address, turn: Turn) -> None:
-        refusal = self._arrivals.reserve(
+        refusal = self.arrivals.reserve(
             message, sender, clients=len(self._clients()), traffic=self._traffic(), turn=turn
         )
         turn.send(sender, Reserved(message.client, refusal))
 
     def _reserved(self, message: Reserved, sender: Address, turn: Turn) -> None:
-        if self._departures.reserved(message.client, sender, message.refusal, turn):
+        if self.departures.reserved(message.client, sender, message.refusal, turn):
             self._full.setdefault(message.client, set()).add(sender)
 
     def _release(self, message: Release, sender: Address, turn: Turn) -> None:
-        self._arrivals.release(message.client, sender)
-
-    def _accept(self, message: AcceptMove, sender: Address, turn: Turn) -> None:
-        self._departures.answered(sender, message.target, message.accepted, turn)
+        self.arrivals.release(message.client, sender)
 
     def _replicate(self, message: Replicate, sender: Address, turn: Turn) -> None:
-        self._departures.returned(message.client, turn)
-        if self._arrivals.replicate(message, sender, turn):
+        self.departures.returned(message.client, turn)
+        if self.arrivals.replicate(message, sender, turn):
             self._rates.bring(message.client, dict(message.rates))
             self._prices[message.client] = dict(message.prices)
             turn.persist(_prices_key(message.client), PricesRecord(message.client, message.prices))
 
     def _replicated(self, message: Replicated, sender: Address, turn: Turn) -> None:
-        self._departures.replicated(message.client, sender, message.stored, turn)
+        self.departures.replicated(message.client, sender, message.stored, turn)
         if message.stored:
             self._full.pop(message.client, None)
             self._rates.drop(message.client)
             self._prices.pop(message.client, None)
             turn.erase(_prices_key(message.client))
 
-    def _arrived(self, message: Arrived, sender: Address, turn: Turn) -> None:
-        self._departures.arrived(message.client, sender, turn)
-
     def _connect(self, message: Connect, sender: Address, turn: Turn) -> None:
         deliveries = self.core.deliveries
         anew = self.core.subscriptions.begin_anew(sender, message.epoch, turn)
         told = {scoped_id(sender, own): number for own, number in message.received}
         received = deliveries.received_by(sender, told)
-        self._arrivals.connected(sender, message.moved_ns, turn, anew=anew)
+        self.arrivals.connected(sender, message.moved_ns, turn, anew=anew)
         # Before anything else: until then the client does not listen to this broker.
         turn.send(sender, Connected(tuple((own_id(name), n) for name, n in received)))
         for subscription, number in received:
@@ -351,10 +314,7 @@ class Migration(Part):
             registration=message.registration,
             published_ns=message.published_ns,
         )
-        self._arrivals.redirected(message.number, record, sender, turn)
-
-    def _redirect_end(self, message: RedirectEnd, sender: Address, turn: Turn) -> None:
-        self._arrivals.ended(message.client, message.count, turn)
+        self.arrivals.redirected(message.number, record, sender, turn)
 
 
 def _prices_key(client: Address) -> str:

@@ -155,6 +155,8 @@ class DepartureRecord:
         Those that it had here.
     passed
         The number of the last delivery of each subscription that the target has, or was sent.
+    given_up
+        The subscriptions of which something could not be passed on.
     """
 
     client: str
@@ -166,6 +168,7 @@ class DepartureRecord:
     prices: tuple[tuple[str, float], ...]
     subscriptions: tuple[SubscriptionRecord, ...]
     passed: tuple[tuple[str, int], ...]
+    given_up: tuple[str, ...] = since(2, ())
 
 
 class Departure:
@@ -179,9 +182,7 @@ class Departure:
         What it sends and is sent, and what it publishes by cell, in bytes per second.
     ghosts
         Subscriptions that are withdrawn, and may still be sent something.
-    given_up
-        Those of which something could not be passed on.
-    client, target, state, redirected, since_ns, arrived, prices, subscriptions, passed
+    client, target, state, redirected, since_ns, arrived, prices, subscriptions, passed, given_up
         As in `DepartureRecord`.
     """
 
@@ -213,6 +214,7 @@ class Departure:
             self.prices,
             self.subscriptions,
             tuple(sorted(self.passed.items())),
+            tuple(sorted(self.given_up)),
         )
 
     @classmethod
@@ -226,6 +228,7 @@ class Departure:
         departure.prices = record.prices
         departure.subscriptions = record.subscriptions
         departure.passed = dict(record.passed)
+        departure.given_up = set(record.given_up)
         if departure.state is Leaving.DRAINING:
             departure.haunt()
         return departure

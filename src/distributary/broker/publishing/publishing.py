@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.backlog import Backlog
 from distributary.broker.client import Publish
 from distributary.broker.core import Handler, Part
 from distributary.broker.dissemination.messages import (
@@ -30,11 +29,8 @@ from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
 from distributary.broker.host import SourceOwners
 from distributary.broker.membership.roster import MembersChanged
-from distributary.broker.pacing import Obstacle
-from distributary.broker.publishing.admission import CHECKS
-from distributary.broker.publishing.counts import Count, Place, series_of
-from distributary.broker.publishing.intake import Intake
-from distributary.broker.publishing.offers import Offers
+from distributary.broker.publishing.intake import CHECKS, Intake
+from distributary.broker.publishing.offers import Count, Offers, Place, series_of
 from distributary.broker.publishing.publications import (
     CountRecord,
     Event,
@@ -47,7 +43,7 @@ from distributary.broker.publishing.publications import (
 )
 from distributary.broker.publishing.sessions import SessionRecord
 from distributary.broker.settings import ns
-from distributary.broker.timers import Backoff, Retention
+from distributary.broker.timers import Backlog, Backoff, Obstacle, Retention
 from distributary.content import Publication
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from distributary.broker.addresses import Address
 from distributary.broker.client import Publish
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
-from distributary.broker.pacing import Obstacle
 from distributary.broker.settings import PublishingSettings, ns
-from distributary.broker.timers import Timer, Timers
+from distributary.broker.timers import Obstacle, Timer, Timers
 
 __all__ = ["Session", "SessionRecord", "Sessions"]
 
@@ -87,8 +86,6 @@ class Sessions:
 
     Parameters
     ----------
-    timers
-        The broker's.
     settings
         How many sessions there may be, and for how long.
 

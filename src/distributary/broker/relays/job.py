@@ -229,8 +229,6 @@ def refined(
     own_cost, own_wait_s
         What converting costs at the own broker, and how long that is busy with other
         conversions; what others are busy with is known from the plan.
-    settings
-        How to plan.
     """
     own = part.first
     node_costs = {node.broker: node.node_cost for node in part.nodes}

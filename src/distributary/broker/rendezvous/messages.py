@@ -9,7 +9,7 @@ from distributary.broker.addresses import Speaker
 from distributary.broker.encoding import wire
 from distributary.broker.formats import profile_of
 from distributary.broker.links.messages import Step, check_path
-from distributary.broker.subscriptions.messages import Register, Registered, Withdraw, Withdrawn
+from distributary.broker.subscriptions.registrar import Register, Registered, Withdraw, Withdrawn
 from distributary.broker.subscriptions.subscription import filter_of
 from distributary.broker.validation import Check, Rules
 from distributary.errors import PeerMisbehaved, quoted

@@ -16,7 +16,7 @@ from distributary.broker.addresses import Address
 from distributary.broker.effects import Turn
 from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
-from distributary.broker.rendezvous.advertisers import Advertisers
+from distributary.broker.rendezvous.advertisements import Advertisers
 from distributary.broker.rendezvous.messages import (
     CopiesKept,
     Copy,
@@ -28,7 +28,7 @@ from distributary.broker.rendezvous.messages import (
 from distributary.broker.rendezvous.replication import Replication
 from distributary.broker.rendezvous.table import Entry, Purpose, Requests, Table
 from distributary.broker.settings import ns
-from distributary.broker.subscriptions.messages import digest_of
+from distributary.broker.subscriptions.registrar import digest_of
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core

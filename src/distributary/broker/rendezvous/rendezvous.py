@@ -10,8 +10,11 @@ from distributary.broker.client import Advertise
 from distributary.broker.core import Handler, Part
 from distributary.broker.effects import Turn
 from distributary.broker.membership.roster import MembersChanged
-from distributary.broker.rendezvous.advertisements import AdvertisementRecord, Advertisements
-from distributary.broker.rendezvous.advertisers import AdvertiserRecord
+from distributary.broker.rendezvous.advertisements import (
+    AdvertisementRecord,
+    Advertisements,
+    AdvertiserRecord,
+)
 from distributary.broker.rendezvous.messages import (
     CHECKS,
     AdvertiseCells,
@@ -28,7 +31,7 @@ from distributary.broker.rendezvous.messages import (
 )
 from distributary.broker.rendezvous.registry import Registry, Upkeep
 from distributary.broker.rendezvous.table import EntryRecord, Purpose
-from distributary.broker.subscriptions.messages import (
+from distributary.broker.subscriptions.registrar import (
     Register,
     RegistrationsRenewed,
     RenewRegistrations,
@@ -78,9 +81,9 @@ class Rendezvous(Part):
             Handover: self._handover,
             HandedOver: self._handed_over,
             Forget: self._forget,
-            Advertise: self._advertise,
+            Advertise: self.advertisements.advertise,
             AdvertiseCells: self._advertise_cells,
-            Interest: self._interest,
+            Interest: self.advertisements.interest,
             InterestTaken: self._interest_taken,
         }
 
@@ -232,14 +235,8 @@ class Rendezvous(Part):
 
     # Advertisements.
 
-    def _advertise(self, message: Advertise, sender: Address, turn: Turn) -> None:
-        self.advertisements.advertise(message, sender, turn)
-
     def _advertise_cells(self, message: AdvertiseCells, sender: Address, turn: Turn) -> None:
         self._advertisers.ask(sender, self._own(message.cells, turn), message.asked_ns, turn)
-
-    def _interest(self, message: Interest, sender: Address, turn: Turn) -> None:
-        self.advertisements.interest(message, sender, turn)
 
     def _interest_taken(self, message: InterestTaken, sender: Address, turn: Turn) -> None:
         self._advertisers.taken(message.cell, sender, message.told_ns)

@@ -20,8 +20,8 @@ from distributary.broker.addresses import Address
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
 from distributary.broker.rendezvous.messages import Copy, Held, Registration
-from distributary.broker.subscriptions.matching import Matcher
-from distributary.broker.subscriptions.messages import Registered, Withdrawn
+from distributary.broker.subscriptions.ledger import Matcher
+from distributary.broker.subscriptions.registrar import Registered, Withdrawn
 from distributary.broker.subscriptions.subscription import filter_of, subscription_of
 from distributary.content import Publication
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final
 from distributary.broker.addresses import Address
 from distributary.broker.client import Updated
 from distributary.broker.effects import Persist, Send, Spend, Turn
-from distributary.broker.streams.announcements import ChildRecord
 from distributary.broker.streams.messages import (
     Ask,
     Attached,
@@ -29,15 +28,22 @@ from distributary.broker.streams.messages import (
     Update,
     Wanted,
 )
-from distributary.broker.streams.stream import Branch, Copy, Follower, Stream, needs, rules_between
+from distributary.broker.streams.stream import (
+    Branch,
+    ChildRecord,
+    Copy,
+    Follower,
+    Stream,
+    needs,
+    rules_between,
+)
 from distributary.broker.streams.tree import ChildLink, ParentLink
 from distributary.broker.subscriptions.subscription import own_id
 from distributary.broker.telemetry import CopyChanged
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
-    from distributary.broker.streams.forest import Forest
-    from distributary.broker.streams.tree import Tree
+    from distributary.broker.streams.tree import Forest, Tree
 
 __all__ = ["Demands", "Flow", "ask"]
 

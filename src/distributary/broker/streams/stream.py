@@ -6,11 +6,13 @@ Effective tolerances of brokers as plain data, and the rules that follow from th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from distributary.broker.addresses import Address
-from distributary.broker.streams.messages import Amounts, Values
+from distributary.broker.encoding import wire
+from distributary.broker.streams.messages import Amounts, Values, Wanted
 from distributary.content.divergence import Version
 from distributary.content.publication import Publication
 from distributary.content.tolerance import EffectiveTolerance, ForwardingRule, Tolerance
@@ -21,12 +23,16 @@ if TYPE_CHECKING:
 __all__ = [
     "NOTHING",
     "Branch",
+    "ChildRecord",
     "Copy",
     "Follower",
+    "LinkCount",
     "ObjectKey",
     "ObjectName",
+    "ObjectRecord",
     "Rules",
     "Stream",
+    "TreeRecord",
     "amounts_of",
     "kept_throughout",
     "needs",
@@ -313,3 +319,69 @@ def _written(found: dict[str, dict[str, float]]) -> Amounts:
     return tuple(
         (pointer, tuple(sorted(kinds.items()))) for pointer, kinds in sorted(found.items())
     )
+
+
+# What a broker keeps about streams: its links, and the versions of its own clients' objects. The
+# last update sent on each branch is kept as the message itself.
+
+
+@wire(610)
+@dataclass(frozen=True, slots=True)
+class TreeRecord:
+    """A place in a tree.
+
+    Attributes
+    ----------
+    events
+        What the versions of each object have in common that is followed here.
+    """
+
+    tree: str
+    root: str
+    parent: str | None
+    planted: bool
+    events: tuple[str, ...]
+
+
+@wire(611)
+@dataclass(frozen=True, slots=True)
+class ChildRecord:
+    """A link to a child, with what it demanded."""
+
+    tree: str
+    child: str
+    link: int
+    demand: int
+    wanted: tuple[Wanted, ...]
+
+
+@wire(612)
+@dataclass(frozen=True, slots=True)
+class ObjectRecord:
+    """An object of a client of this broker, with its last version.
+
+    Attributes
+    ----------
+    client
+        Who announced it; empty when a plan did.
+    since_ns
+        When it was announced here.
+    sequence
+        -1 as long as there is no version.
+    """
+
+    event: str
+    client: str
+    tree: str
+    since_ns: int
+    sequence: int
+    time_ns: int
+    values: Values
+
+
+@wire(613)
+@dataclass(frozen=True, slots=True)
+class LinkCount:
+    """How many links to parents this broker has asked for."""
+
+    count: int

@@ -11,17 +11,7 @@ from distributary.broker.core import Handler, Part
 from distributary.broker.effects import Turn
 from distributary.broker.host import PlantTree, ServiceTimes
 from distributary.broker.settings import ns
-from distributary.broker.streams.announcements import (
-    Announcements,
-    ChildRecord,
-    LinkCount,
-    ObjectRecord,
-    TreeRecord,
-    name_of,
-)
-from distributary.broker.streams.downlinks import Downlinks
 from distributary.broker.streams.flow import Demands, Flow
-from distributary.broker.streams.forest import Forest
 from distributary.broker.streams.messages import (
     CHECKS,
     Ask,
@@ -41,10 +31,16 @@ from distributary.broker.streams.messages import (
     Update,
     read_object,
 )
-from distributary.broker.streams.objects import Objects
-from distributary.broker.streams.stream import ObjectName
-from distributary.broker.streams.tree import Tree
-from distributary.broker.streams.uplinks import Uplinks
+from distributary.broker.streams.objects import Announcements, Objects, name_of
+from distributary.broker.streams.stream import (
+    ChildRecord,
+    LinkCount,
+    ObjectName,
+    ObjectRecord,
+    TreeRecord,
+)
+from distributary.broker.streams.tree import Forest, Tree
+from distributary.broker.streams.tree_links import Downlinks, Uplinks
 from distributary.broker.telemetry import StreamRate
 from distributary.errors import BadInput
 
@@ -88,7 +84,7 @@ class Streams(Part):
         return {
             Announce: self._announce,
             Changed: self._changed,
-            PlantTree: self._plant,
+            PlantTree: self._objects.plant,
             ServiceTimes: self._service_times,
             Update: self._uplinks.take_update,
             Pulse: self._uplinks.take_pulse,
@@ -101,10 +97,10 @@ class Streams(Part):
             Demand: self._demands.take_demand,
             Ask: self._downlinks.take_question,
             PulseAnswer: self._downlinks.take_pulse_answer,
-            ObjectAnnounced: self._object_announced,
-            ObjectKnown: self._object_known,
+            ObjectAnnounced: self._announcements.take_announced,
+            ObjectKnown: self._announcements.take_known,
             FollowObject: self._follow_object,
-            Following: self._following,
+            Following: self._announcements.take_following,
         }
 
     def client_back(self, client: Address, turn: Turn) -> None:
@@ -329,23 +325,11 @@ class Streams(Part):
         except BadInput as error:
             turn.send(sender, Refused("change", str(error), message.source, message.subject))
 
-    def _plant(self, message: PlantTree, sender: Address, turn: Turn) -> None:
-        self._objects.plant(message, turn)
-
     def _service_times(self, message: ServiceTimes, sender: Address, turn: Turn) -> None:
         self.filter_time_s = message.filter_s
         self.send_time_s = message.send_s
-
-    def _object_announced(self, message: ObjectAnnounced, sender: Address, turn: Turn) -> None:
-        self._announcements.take_announced(message, turn)
-
-    def _object_known(self, message: ObjectKnown, sender: Address, turn: Turn) -> None:
-        self._announcements.take_known(message, turn)
 
     def _follow_object(self, message: FollowObject, sender: Address, turn: Turn) -> None:
         publication = read_object(message.event)
         self._objects.follow(message, publication, turn)
         self.core.links.send(sender, Following(*name_of(publication), message.tenant), turn)
-
-    def _following(self, message: Following, sender: Address, turn: Turn) -> None:
-        self._announcements.take_following(message, sender, turn)

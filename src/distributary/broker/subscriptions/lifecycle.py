@@ -1,23 +1,204 @@
-"""The life of subscriptions: registered or covered, changed, ended, withdrawn."""
+"""The life of subscriptions: registered or covered, changed, ended, withdrawn, and told of."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
-from distributary.broker.addresses import tenant_of
-from distributary.broker.client import Subscribed
+from distributary.broker.addresses import Address, tenant_of
+from distributary.broker.client import Ended, Subscribed, SubscriptionsListed, SubscriptionStatus
 from distributary.broker.effects import Turn
+from distributary.broker.encoding import MESSAGE_BYTES_MAX, journal_key, since, wire
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.ledger import Ledger, WithdrawalRecord
-from distributary.broker.subscriptions.messages import Register, Registered, Withdraw, Withdrawn
-from distributary.broker.subscriptions.notices import EXPIRED
-from distributary.broker.subscriptions.registrar import Registrar
-from distributary.broker.subscriptions.subscription import Event, LocalSubscription, State
+from distributary.broker.subscriptions.registrar import (
+    Register,
+    Registered,
+    Registrar,
+    Withdraw,
+    Withdrawn,
+)
+from distributary.broker.subscriptions.subscription import (
+    Event,
+    LocalSubscription,
+    State,
+    scoped_id,
+)
+from distributary.broker.timers import Backoff
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
 
-__all__ = ["Lifecycle"]
+__all__ = [
+    "EXPIRED",
+    "MISSED",
+    "NOTHING_QUEUED",
+    "TOO_MANY_BYTES",
+    "TOO_OLD",
+    "Depth",
+    "Lifecycle",
+    "NoticeRecord",
+    "Notices",
+    "listed",
+    "status_of",
+]
+
+# Notices: what clients are told of how subscriptions stand, and when one has ended by itself.
+#
+# A notice is kept until its client has taken it, which is when it answers with `Unsubscribe` or
+# subscribes anew. One whose client stays away is not kept for ever.
+
+EXPIRED = "expired"
+TOO_MANY_BYTES = "bytes"
+TOO_OLD = "age"
+MISSED = "missed"
+
+
+@wire(664)
+@dataclass(frozen=True, slots=True)
+class NoticeRecord:
+    """A notice that its client has not taken, as it is kept; the fields are those of `Ended`."""
+
+    client: str
+    id: str
+    reason: str
+    count: int
+    first: int
+    last: int
+    ended_ns: int
+    missed: int = since(2, 0)
+
+    @property
+    def name(self) -> str:
+        """What brokers call the subscription."""
+        return scoped_id(self.client, self.id)
+
+    def message(self) -> Ended:
+        """Return it as the client is told."""
+        return Ended(self.id, self.reason, self.count, self.first, self.last, self.missed)
+
+
+class Notices:
+    """The notices that clients of one broker have not taken."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._by_name: dict[str, NoticeRecord] = {}
+        self._counts: dict[Address, int] = {}
+        links, subscriptions = core.settings.links, core.settings.subscriptions
+        self._backoff = Backoff(ns(links.retry_s), ns(links.retry_s_max))
+        self._kept_ns = ns(subscriptions.queue_s)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    def load(self, record: NoticeRecord) -> None:
+        """Take back what was kept."""
+        self._enter(record)
+
+    def start(self, turn: Turn) -> None:
+        """Go on telling."""
+        for name in sorted(self._by_name):
+            self._tell(turn, self._by_name[name], 0)
+
+    def add(self, notice: NoticeRecord, turn: Turn) -> None:
+        """Tell a client until it has taken it."""
+        self._enter(notice)
+        turn.persist(_key(notice.name), notice)
+        self._tell(turn, notice, 0)
+
+    def tell(self, name: str, turn: Turn) -> None:
+        """Tell a client again at once, if there is something to tell."""
+        notice = self._by_name.get(name)
+        if notice is not None:
+            turn.send(notice.client, notice.message())
+
+    def take(self, name: str, turn: Turn) -> None:
+        """Forget a notice, if there is one, which its client has taken."""
+        notice = self._by_name.pop(name, None)
+        if notice is not None:
+            self._counts[notice.client] -= 1
+            if not self._counts[notice.client]:
+                del self._counts[notice.client]
+            turn.erase(_key(name))
+
+    def _enter(self, notice: NoticeRecord) -> None:
+        if notice.name not in self._by_name:
+            self._counts[notice.client] = self.count(notice.client) + 1
+        self._by_name[notice.name] = notice
+
+    def of_client(self, client: Address) -> tuple[NoticeRecord, ...]:
+        """Return those of a client, in order."""
+        own = (self._by_name[name] for name in sorted(self._by_name))
+        return tuple(notice for notice in own if notice.client == client)
+
+    def count(self, client: Address) -> int:
+        """Return how many notices a client has to take."""
+        return self._counts.get(client, 0)
+
+    def knows(self, client: Address) -> bool:
+        """Whether a client has notices to take."""
+        return client in self._counts
+
+    def _tell(self, turn: Turn, notice: NoticeRecord, attempts: int) -> None:
+        if self._by_name.get(notice.name) is not notice:
+            return
+        if turn.now_ns >= notice.ended_ns + self._kept_ns:
+            self.take(notice.name, turn)
+            return
+        if not self._core.migration.departures.has_left(notice.client):
+            turn.send(notice.client, notice.message())
+        at_ns = turn.now_ns + self._backoff.after(attempts)
+        self._core.timers.at(at_ns, self._tell, notice, attempts + 1)
+
+
+def _key(name: str) -> str:
+    return f"subscriptions/n/{journal_key(name)}"
+
+
+# More than all but the id of a status takes, and than all of a message but what it lists.
+_STATUS_BYTES = 96
+_MESSAGE_BYTES = 64
+
+
+class Depth(NamedTuple):
+    """How much waits in a queue; the fields are those of `client.SubscriptionStatus`."""
+
+    waiting: int
+    waiting_bytes: int
+    acknowledged: int
+    last: int
+    oldest_s: float
+
+
+NOTHING_QUEUED = Depth(0, 0, 0, 0, 0.0)
+
+
+def status_of(local: LocalSubscription, depth: Depth) -> SubscriptionStatus:
+    """Return how a subscription stands, in its client's words."""
+    state = local.state.name.lower()
+    own = local.subscription.id
+    return SubscriptionStatus(own, local.revision, state, local.confirmed, *depth)
+
+
+def listed(request: int, standing: Iterable[SubscriptionStatus]) -> list[SubscriptionsListed]:
+    """Return the answer to a client, in as many parts as it takes; one when there is nothing."""
+    parts: list[list[SubscriptionStatus]] = [[]]
+    room = MESSAGE_BYTES_MAX - _MESSAGE_BYTES
+    left = room
+    for status in standing:
+        size = _STATUS_BYTES + len(status.id.encode())
+        if size > left:
+            parts.append([])
+            left = room
+        parts[-1].append(status)
+        left -= size
+    return [
+        SubscriptionsListed(request, number, len(parts), tuple(part))
+        for number, part in enumerate(parts, 1)
+    ]
+
 
 # How soon to look again after a client that may yet come back.
 _LOOK_NS = ns(1.0)
@@ -52,7 +233,7 @@ class Lifecycle:
 
     # What roots answer.
 
-    def registered(self, message: Registered, turn: Turn) -> None:
+    def registered(self, message: Registered, sender: Address, turn: Turn) -> None:
         """Take a root's word that a registration is safe."""
         local = self._ledger.registered(message.id)
         if local is None or local.version != message.version:
@@ -60,7 +241,7 @@ class Lifecycle:
         if self.registrar.answered(_registration_name(message.id), message.cells, turn):
             self._confirm(local, turn)
 
-    def withdrawn(self, message: Withdrawn, turn: Turn) -> None:
+    def withdrawn(self, message: Withdrawn, sender: Address, turn: Turn) -> None:
         """Take a root's word that a registration is forgotten."""
         name = _withdrawal_name(message.version)
         if self.registrar.answered(name, message.cells, turn):
@@ -204,7 +385,10 @@ class Lifecycle:
         elif local.expires_ns is None or turn.now_ns < local.expires_ns:
             # It has been put off, which has a timer of its own.
             return
-        elif self.core.migration.has_left(local.client):
+        elif self._ledger.get(local.id) is not local:
+            # So has what its client asked for later, and roots may not have heard of yet.
+            return
+        elif self.core.migration.departures.has_left(local.client):
             # Its new home ends it, and it is withdrawn here when all has arrived there.
             local.watch = self.core.timers.at(turn.now_ns + _LOOK_NS, self._look, local)
         else:

@@ -25,10 +25,14 @@ from distributary.broker.encoding import wire
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.ledger import Ledger
-from distributary.broker.subscriptions.lifecycle import Lifecycle
-from distributary.broker.subscriptions.listing import listed, status_of
-from distributary.broker.subscriptions.messages import Registered, RegistrationsRenewed, Withdrawn
-from distributary.broker.subscriptions.notices import NoticeRecord, Notices
+from distributary.broker.subscriptions.lifecycle import (
+    Lifecycle,
+    NoticeRecord,
+    Notices,
+    listed,
+    status_of,
+)
+from distributary.broker.subscriptions.registrar import Registered, RegistrationsRenewed, Withdrawn
 from distributary.broker.subscriptions.subscription import (
     LocalSubscription,
     Reading,
@@ -76,9 +80,9 @@ class Subscriptions(Part):
             Unsubscribe: self._unsubscribe,
             ListSubscriptions: self._list,
             AskStatus: self._ask_status,
-            Registered: self._registered,
-            RegistrationsRenewed: self._renewed,
-            Withdrawn: self._withdrawn,
+            Registered: self._lifecycle.registered,
+            RegistrationsRenewed: self._lifecycle.registrar.renewed,
+            Withdrawn: self._lifecycle.withdrawn,
         }
 
     def load(self, key: str, record: Any) -> None:
@@ -284,7 +288,11 @@ class Subscriptions(Part):
             turn.send(sender, part)
 
     def _ask_status(self, message: AskStatus, sender: Address, turn: Turn) -> None:
-        local = self.get(scoped_id(sender, message.id))
+        name = scoped_id(sender, message.id)
+        local = self.get(name)
+        if local is None:
+            # That it is not there alone would not tell it from one that is to be made yet.
+            self._notices.tell(name, turn)
         status = None if local is None else self._status(local, turn)
         turn.send(sender, Status(message.id, status))
 
@@ -304,17 +312,6 @@ class Subscriptions(Part):
     def _end(self, name: str, turn: Turn) -> None:
         self._lifecycle.end_all(name, turn)
         self.core.deliveries.close(name, turn)
-
-    # What roots answer.
-
-    def _registered(self, message: Registered, sender: Address, turn: Turn) -> None:
-        self._lifecycle.registered(message, turn)
-
-    def _renewed(self, message: RegistrationsRenewed, sender: Address, turn: Turn) -> None:
-        self._lifecycle.registrar.renewed(message, sender, turn)
-
-    def _withdrawn(self, message: Withdrawn, sender: Address, turn: Turn) -> None:
-        self._lifecycle.withdrawn(message, turn)
 
     # Clients that move.
 

@@ -1,0 +1,170 @@
+"""Audience: who is to get an item, at which home, and on which way."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from distributary.broker.dissemination.debts import Forgone
+from distributary.broker.dissemination.items import Unsettled
+from distributary.broker.dissemination.task import Event, Pending, Task
+from distributary.broker.effects import Turn
+from distributary.broker.formats import publication_of
+from distributary.broker.links.messages import Step
+from distributary.broker.plan_part import Route
+from distributary.broker.planning import reversed_route
+from distributary.broker.rendezvous.messages import Registration
+from distributary.broker.settings import ns
+from distributary.broker.subscriptions.registrar import MOVES_MAX
+from distributary.broker.subscriptions.subscription import filter_of
+
+if TYPE_CHECKING:
+    from distributary.broker.core import Core
+
+__all__ = ["Audience"]
+
+_CLAIM = attrgetter("claim")
+
+# So many ways are turned round once.
+_WAYS_MAX = 65_536
+
+
+class Audience:
+    """Those who are to get the items of one root.
+
+    Parameters
+    ----------
+    unsettled
+        The items for which something is to be done.
+    forgone
+        The registrations that were given up.
+    """
+
+    def __init__(self, core: Core, unsettled: Unsettled, forgone: Forgone) -> None:
+        self._core = core
+        self._unsettled = unsettled
+        self._forgone = forgone
+        self._skew_ns = ns(core.settings.subscriptions.clock_skew_s)
+        self._ways: dict[tuple[str, str], tuple[tuple[Step, ...], Route]] = {}
+
+    def match(
+        self,
+        task: Task,
+        turn: Turn,
+        *,
+        only: Registration | None = None,
+        anew: bool = False,
+    ) -> set[str]:
+        """Enter who is to get an item and has not, and return the homes that this is new to.
+
+        Parameters
+        ----------
+        only
+            The only registration to be looked at.
+        anew
+            Whether clients may have subscribed anew, as their homes are lost. What is older than
+            their claim is not owed then, and would come behind what is newer.
+        """
+        item = task.item
+        owed_ns = item.published_ns + self._skew_ns
+        homes: set[str] = set()
+        forgone = self._forgone
+        publication = publication_of(item.event)
+        # A client that has moved is registered from two homes for a while. What one of them
+        # was sent it passes on to the other.
+        taken = {name: home for home, name in task.served}
+        for home, waiting in task.pending.items():
+            taken.update(dict.fromkeys(waiting.registrations, home))
+        if only is None:
+            matches = self._core.rendezvous.matches(item.cell, publication, item.tenant)
+        else:
+            # One may come late to many items, among many others.
+            meant = only.tenant == item.tenant and filter_of(only.filters).matches(publication)
+            matches = [only] if meant else []
+        # The higher claim counts. One that has subscribed anew elsewhere, as its home is
+        # lost, is served there.
+        for registration in sorted(matches, key=_CLAIM, reverse=True):
+            name = registration.id
+            if anew and registration.claim > item.published_ns:
+                continue
+            rivals = self._core.rendezvous.rivals(item.cell, registration)
+            if rivals is None:
+                home, route = registration.home, self._way_to(registration)
+            elif rivals[0] and rivals[0][0].claim - registration.claim >= MOVES_MAX:
+                # Its client has begun anew elsewhere. What it wants there may be something
+                # else, although it goes by the same name.
+                continue
+            else:
+                home, route = self._server(task, registration, *rivals)
+            if taken.get(name, home) != home or registration.since_ns > owed_ns:
+                continue
+            if (home, name) in task.served or (home, name) in task.unknown:
+                continue
+            if forgone and forgone.skips(home, name, registration.since_ns):
+                task.unknown.add((home, name))
+                continue
+            known = task.pending.get(home)
+            if known is None:
+                if self._core.membership.is_gone(home):
+                    continue
+                known = task.pending[home] = Pending(turn.now_ns)
+                self._unsettled.owe(task, home)
+            taken[name] = home
+            if name not in known.registrations:
+                known.attempt = task.attempt + 1
+                homes.add(home)
+            known.registrations[name] = (registration.profile, route)
+        if homes and task.settled:
+            task.step(Event.WANTED)
+            self._unsettled.add(task)
+        return homes
+
+    def _server(
+        self,
+        task: Task,
+        registration: Registration,
+        others: list[Registration],
+        withdrawn: list[str],
+    ) -> tuple[str, Route]:
+        """Return the home that is to get an item for a registration, and the way there.
+
+        All generations of a subscription are served at one home at a time: at the one that is
+        still owed the item before, or else at that with the highest claim. A client moves from A
+        to B and changes its subscription there, while A is behind a partition. A is owed item 6,
+        and B alone has registered the new generation. Were B sent item 17 for that, A would say
+        afterwards that it does not have the subscription any more, and 6 would come to B behind
+        17. So A is asked about both, and B gets both in order. The same goes for A when it is
+        owed 6, and another root hands over that it has withdrawn, which it does not wait for
+        here. And it goes for B, when it was sent 6 at a time when nobody here knew of A: sent to
+        A, 17 would be redirected, and be there first. Whoever has subscribed anew elsewhere does
+        not listen to either, and waits for neither.
+        """
+        name = registration.id
+        able = [
+            one
+            for one in sorted((registration, *others), key=lambda one: -one.claim)
+            if one is registration or self._can_serve(task, one.home, name)
+        ]
+        first = able[0]
+        owed = self._unsettled.last_owed(task, name)
+        if first.home not in owed:
+            for one in able:
+                if one.home in owed and first.claim - one.claim < MOVES_MAX:
+                    return one.home, self._way_to(one)
+            for home in withdrawn:
+                if home in owed and (home, name) not in task.unknown:
+                    return home, ()
+        return first.home, self._way_to(first)
+
+    def _can_serve(self, task: Task, home: str, name: str) -> bool:
+        return not self._core.membership.is_gone(home) and (home, name) not in task.unknown
+
+    def _way_to(self, registration: Registration) -> Route:
+        """Return the way to the home of a registration, turned round once."""
+        key, path = (registration.home, registration.id), registration.path
+        known = self._ways.get(key)
+        if known is None or known[0] is not path:
+            if len(self._ways) == _WAYS_MAX:
+                self._ways.clear()
+            known = self._ways[key] = (path, reversed_route(path))
+        return known[1]

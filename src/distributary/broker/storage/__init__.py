@@ -1,1 +1,0 @@
-"""What a broker does about a disk that is full, and about messages that break it."""
