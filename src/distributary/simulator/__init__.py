@@ -6,35 +6,65 @@ it came to.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from distributary.exports import on_demand
+
 if TYPE_CHECKING:
+    from distributary.simulator.deliveries import DeliveryRow, deliveries_of, write_deliveries
+    from distributary.simulator.draw import draw_run
     from distributary.simulator.policies import compared_report, comparison_lines
     from distributary.simulator.report import report_of, summary_lines
-    from distributary.simulator.scenario_file import read_scenario
+    from distributary.simulator.scenario import (
+        AdaptationTable,
+        ContentTable,
+        Fault,
+        OverlayTable,
+        Scenario,
+        Shift,
+        WorkloadTable,
+    )
+    from distributary.simulator.scenario_file import read_scenario, scenario_from
     from distributary.simulator.simulation import Simulation
 
 __all__ = [
+    "AdaptationTable",
+    "ContentTable",
+    "DeliveryRow",
+    "Fault",
+    "OverlayTable",
+    "Scenario",
+    "Shift",
     "Simulation",
+    "WorkloadTable",
     "compared_report",
     "comparison_lines",
+    "deliveries_of",
+    "draw_run",
     "read_scenario",
     "report_of",
+    "scenario_from",
     "summary_lines",
+    "write_deliveries",
 ]
 
-_HOMES = {
-    "Simulation": "simulation",
-    "compared_report": "policies",
-    "comparison_lines": "policies",
-    "read_scenario": "scenario_file",
-    "report_of": "report",
-    "summary_lines": "report",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = on_demand(
+    __name__,
+    {
+        "deliveries": ("DeliveryRow", "deliveries_of", "write_deliveries"),
+        "draw": ("draw_run",),
+        "policies": ("compared_report", "comparison_lines"),
+        "report": ("report_of", "summary_lines"),
+        "scenario": (
+            "AdaptationTable",
+            "ContentTable",
+            "Fault",
+            "OverlayTable",
+            "Scenario",
+            "Shift",
+            "WorkloadTable",
+        ),
+        "scenario_file": ("read_scenario", "scenario_from"),
+        "simulation": ("Simulation",),
+    },
+)

@@ -11,7 +11,7 @@ from distributary.broker.blob import Blob
 from distributary.broker.settings import Settings, ns
 from distributary.content.format_choice import format_index
 
-__all__ = ["ConversionOutcome", "Convert", "Converter", "GraphConversions"]
+__all__ = ["Conversion", "ConversionOutcome", "Convert", "Converter", "GraphConversions"]
 
 _BYTES_PER_SIZE = 1e6
 
@@ -34,6 +34,26 @@ class ConversionOutcome:
     blob: Blob | None
     reason: str = ""
     lasting: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A conversion that was carried out.
+
+    Attributes
+    ----------
+    broker
+        Where.
+    origin, made
+        What was made from what.
+    seconds
+        How long that broker took over it.
+    """
+
+    broker: str
+    origin: Blob
+    made: Blob
+    seconds: float
 
 
 Convert: TypeAlias = Callable[[str, Blob, str], ConversionOutcome]

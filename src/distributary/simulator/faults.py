@@ -13,7 +13,7 @@ from distributary.broker.effects import ConversionRefused
 from distributary.broker.encoding import VERSION, speaker_of
 from distributary.broker.host import Detached, Leave, Reattached
 from distributary.broker.settings import ns
-from distributary.simulator.checkers.outages import OutagesCheck
+from distributary.simulator.checkers.overlay import OutagesCheck
 from distributary.simulator.content_store import FETCH, FetchFault, Obstacle
 from distributary.simulator.conversions import ConversionOutcome, Convert
 from distributary.simulator.disk import Disk
@@ -135,6 +135,8 @@ class FaultInjector:
 
     Attributes
     ----------
+    planned
+        What goes wrong, in the order of the scenario.
     lost
         The brokers that are never coming back, with the time at which they went.
     leaving
@@ -161,7 +163,7 @@ class FaultInjector:
         self._on_lost = on_lost
         self._world = world
         self._network = network
-        self._planned = planned
+        self.planned = planned
         self._rng = rng
         self._crashes: dict[str, int] = {}
         self.outages = OutagesCheck()
@@ -173,11 +175,11 @@ class FaultInjector:
     @property
     def last_s(self) -> float:
         """When the last fault is over."""
-        return max((planned.until_s for planned in self._planned), default=0.0)
+        return max((planned.until_s for planned in self.planned), default=0.0)
 
     def schedule(self) -> None:
         """Have everything happen at its time."""
-        for planned in self._planned:
+        for planned in self.planned:
             begin, end = ns(planned.fault.at_s), ns(planned.until_s)
             if planned.fault.after is not None:
                 strike = self._striking(planned, begin, end)

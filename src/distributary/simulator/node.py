@@ -15,7 +15,7 @@ from distributary.broker.effects import ConversionRefused, Converted, Effect, Pl
 from distributary.broker.encoding import VERSION, decode
 from distributary.broker.host import ClientBack, ClientGone, ContentHeld, Detached, StorageLow
 from distributary.broker.planning import PlanningProblem
-from distributary.simulator.conversions import Converter
+from distributary.simulator.conversions import Conversion, Converter
 from distributary.simulator.disk import Disk
 from distributary.simulator.processor import Job, Processor
 
@@ -363,13 +363,15 @@ class Node(Processor):
             if outcome.blob is None
             else Converted(ticket, outcome.blob, seconds)
         )
-        self.world.at(at_ns, self._converted, answer)
+        self.world.at(at_ns, self._converted, answer, blob)
 
-    def _converted(self, answer: Converted | ConversionRefused) -> None:
+    def _converted(self, answer: Converted | ConversionRefused, origin: Blob) -> None:
         """Answer whoever is there, be it in another life than whoever asked."""
         if self.converter.is_done(answer.ticket, self.world.now_ns):
             if isinstance(answer, Converted):
                 self.store[answer.blob.digest] = answer.blob.size_bytes
+                made = Conversion(self.identity, origin, answer.blob, answer.seconds)
+                self.world.conversions.append(made)
             self.world.tell(self.identity, answer, sender=HOST)
 
     def _fetch(self, ticket: int, blob: Blob, holder: str) -> None:

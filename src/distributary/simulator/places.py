@@ -14,10 +14,9 @@ from distributary.errors import BadInput, counted
 from distributary.placement.dissemination import factors
 from distributary.simulator.scenario import OverlayTable
 from distributary.topology import Overlay, random_identifiers
-from distributary.topology.delay_matrix import read_delays
-from distributary.topology.gml import read_gml
 from distributary.topology.prices import shortest_prices
 from distributary.topology.routers import server_delays
+from distributary.topology.sites import Sites, gml_sites, matrix_sites
 
 __all__ = ["DELAY_MS_MEAN", "Access", "Places", "find_places"]
 
@@ -56,6 +55,10 @@ class Places:
         From each broker to each other, shape (brokers, brokers).
     link_costs, node_costs
         Factors on transmission and conversion, shapes (brokers, brokers) and (brokers,).
+    names
+        What brokers are called: by the place in a file where they stand, or by their identifier.
+    points
+        Where they are on a map, shape (brokers, 2); None where nobody knows.
     notes
         What the file of delays or of the network does not say, and what stands in for it.
     """
@@ -64,7 +67,13 @@ class Places:
     delays_ns: IntArray = field(repr=False)
     link_costs: FloatArray = field(repr=False)
     node_costs: FloatArray = field(repr=False)
+    names: tuple[str, ...] = ()
+    points: FloatArray | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            object.__setattr__(self, "names", self.identifiers)
 
     @cached_property
     def _core_prices(self) -> FloatArray:
@@ -112,6 +121,8 @@ def find_places(overlay: OverlayTable, folder: Path, rng: np.random.Generator) -
     count = overlay.brokers
     delay_mean_s = (DELAY_MS_MEAN if overlay.delay_ms_mean is None else overlay.delay_ms_mean) / 1e3
     notes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    points: FloatArray | None = None
     if overlay.topology == "unit-square":
         placed = Overlay.in_unit_square(count, rng)
         identifiers, delays = placed.identifiers, _scaled(placed.delays, delay_mean_s)
@@ -121,7 +132,12 @@ def find_places(overlay: OverlayTable, folder: Path, rng: np.random.Generator) -
             delays = server_delays(count, rng, router_count=overlay.routers, delay_mean=1.0)
             delays = _scaled(delays, delay_mean_s)
         else:
-            delays, notes = _from_file(overlay, folder, rng)
+            sites = _sites(overlay, folder)
+            chosen = _chosen(overlay, sites, rng)
+            delays = sites.delays_between(chosen)
+            names = tuple(sites.names[k] for k in chosen.tolist())
+            points = None if sites.points is None else sites.points[chosen]
+            notes = tuple(f"{overlay.file}: {note}" for note in sites.notes)
             if overlay.delay_ms_mean is not None:
                 delays = _scaled(delays, delay_mean_s)
     links, nodes = _costs(count, overlay.heterogeneity, rng)
@@ -133,7 +149,7 @@ def find_places(overlay: OverlayTable, folder: Path, rng: np.random.Generator) -
             hint="unit says what a file of delays measures in",
         )
     delays_ns = np.rint(delays * _NS_PER_SECOND).astype(np.int64)
-    return Places(identifiers, delays_ns, links, nodes, notes)
+    return Places(identifiers, delays_ns, links, nodes, names, points, notes)
 
 
 def _scaled(delays: FloatArray, mean: float) -> FloatArray:
@@ -145,27 +161,22 @@ def _scaled(delays: FloatArray, mean: float) -> FloatArray:
     return delays * (mean * count * (count - 1) / total)
 
 
-def _from_file(
-    overlay: OverlayTable, folder: Path, rng: np.random.Generator
-) -> tuple[FloatArray, tuple[str, ...]]:
-    """Return the delays between random places of a file, and what is to be said of it."""
+def _sites(overlay: OverlayTable, folder: Path) -> Sites:
+    """Return the places in the file of an overlay."""
     assert overlay.file is not None
     path = folder / overlay.file
     if overlay.topology == "gml":
-        network = read_gml(path)
-        part, notes = network.largest_part, network.notes
-        chosen = part[_chosen(overlay, len(part), "connected node", rng)]
-        delays = network.delays_between(chosen)
-    else:
-        matrix = read_delays(path, unit=overlay.unit, round_trip=overlay.round_trip)
-        chosen, notes = _chosen(overlay, len(matrix.delays), "host", rng), matrix.notes
-        delays = np.array(matrix.delays[np.ix_(chosen, chosen)])
-    return delays, tuple(f"{overlay.file}: {note}" for note in notes)
+        return gml_sites(path)
+    return matrix_sites(path, unit=overlay.unit, round_trip=overlay.round_trip)
 
 
-def _chosen(overlay: OverlayTable, count: int, noun: str, rng: np.random.Generator) -> IntArray:
-    """Return which of so many places in a file the brokers stand at, ascending."""
+def _chosen(overlay: OverlayTable, sites: Sites, rng: np.random.Generator) -> IntArray:
+    """Return at which of the places in a file the brokers stand: named ones, or random ones."""
+    if overlay.at:
+        return sites.indices(overlay.at, "overlay.at")
+    count = len(sites.names)
     if count < overlay.brokers:
+        noun = "connected node" if overlay.topology == "gml" else "host"
         raise BadInput(
             "overlay.brokers",
             f"is {overlay.brokers}, and {overlay.file} has {counted(count, noun)}",

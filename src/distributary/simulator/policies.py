@@ -6,7 +6,7 @@ brokers keep to it for a whole run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -43,10 +43,17 @@ def under_policy(scenario: Scenario, policy: str) -> Scenario:
 
 
 def compared_report(
-    scenario: Scenario, *, seed: int, observe: Observe | None = None
+    scenario: Scenario,
+    *,
+    seed: int,
+    observe: Observe | None = None,
+    keep: Callable[[Simulation], None] | None = None,
 ) -> dict[str, Any]:
-    """Return the report of a run, with what each policy comes to in a run of its own."""
-    own = _report(scenario, seed, observe)
+    """Return the report of a run, with what each policy comes to in a run of its own.
+
+    `keep` is given the run itself when it is over.
+    """
+    own = _report(scenario, seed, observe, keep)
     policies: dict[str, dict[str, float]] = {}
     for policy in POLICIES:
         other = under_policy(scenario, policy)
@@ -77,9 +84,16 @@ def comparison_lines(reports: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _report(scenario: Scenario, seed: int, observe: Observe | None) -> dict[str, Any]:
+def _report(
+    scenario: Scenario,
+    seed: int,
+    observe: Observe | None,
+    keep: Callable[[Simulation], None] | None = None,
+) -> dict[str, Any]:
     simulation = Simulation(scenario, seed=seed)
     simulation.run(observe)
+    if keep is not None:
+        keep(simulation)
     return report_of(simulation)
 
 

@@ -72,6 +72,15 @@ def report_of(simulation: Simulation) -> dict[str, Any]:
         "busy": simulation.pressure.busy,
         "failed_commits": simulation.faults.failed_commits,
         "set_aside": _counted(record.kind for record in simulation.set_aside),
+        "faults": [
+            {
+                "kind": planned.fault.kind,
+                "at_s": planned.fault.at_s,
+                "until_s": planned.until_s,
+                "brokers": list(planned.brokers),
+            }
+            for planned in simulation.faults.planned
+        ],
         "brokers": simulation.scenario.overlay.brokers,
         "events": world.events,
         "virtual_s": world.now_ns / _NS_PER_SECOND,

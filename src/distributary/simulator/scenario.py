@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from distributary.broker.settings import Settings
-from distributary.broker.settings_file import PERIOD_S_MIN
+from distributary.arguments import checked_fields
+from distributary.broker.settings import PERIOD_S_MIN, Settings
 from distributary.content.tables import bounded, fraction, one_of, pair
 from distributary.placement.dissemination import BANDWIDTH_BASELINE
 
@@ -71,6 +71,7 @@ class OverlayTable:
     brokers: int = bounded(32, 1, _BROKERS_MAX)
     topology: str = one_of("unit-square", "unit-square", "power-law", "gml", "delays")
     file: str | None = None
+    at: tuple[str, ...] = ()
     unit: str = one_of("ms", "s", "ms", "us")
     round_trip: bool = False
     routers: int = bounded(3_500, 2, 50_000)
@@ -207,6 +208,7 @@ class Fault:
     kilobytes: float = bounded(100.0, 0.0, 1e9)
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Scenario:
     """All that a run follows from, with a seed.

@@ -15,8 +15,9 @@ from distributary.broker.settings import (
     ContentSettings,
     Settings,
     StreamSettings,
+    check_method,
+    settings_with,
 )
-from distributary.broker.settings_file import check_method, settings_with
 from distributary.content import ContentSpace
 from distributary.content.calibrated_graph import graph_for
 from distributary.content.divergence import DIVERGENCES
@@ -25,7 +26,7 @@ from distributary.content.fields import described, no_such_name
 from distributary.content.tables import read_table
 from distributary.errors import BadInput, counted, quoted
 from distributary.files import file_bytes, naming
-from distributary.media.graphs import GRAPHS, default_graph
+from distributary.media.graphs import ALL_GRAPHS, GRAPHS, default_graph
 from distributary.simulator.scenario import (
     REPEAT_S_MAX,
     SMALL_BROKERS_MAX,
@@ -65,6 +66,7 @@ def read_scenario(path: Path | str) -> Scenario:
         return scenario_from(document, Path(path))
 
 
+@checked
 def scenario_from(document: Mapping[str, Any], path: Path) -> Scenario:
     """Return the scenario in a document that was read from a file of this name."""
     for key in document:
@@ -74,7 +76,7 @@ def scenario_from(document: Mapping[str, Any], path: Path) -> Scenario:
     if size not in ("small", "large"):
         what = "is missing" if size is None else f"is {described(size)}"
         raise BadInput("size", what, hint='write size = "small" or size = "large"')
-    overlay = read_table(OverlayTable, document.get("overlay", {}), "overlay")
+    overlay = _overlay(document.get("overlay", {}))
     content = read_table(ContentTable, document.get("content", {}), "content")
     check_method(content.method, "content.method")
     workload = read_table(WorkloadTable, document.get("workload", {}), "workload")
@@ -90,6 +92,21 @@ def scenario_from(document: Mapping[str, Any], path: Path) -> Scenario:
         graph = _graph(content, path, "newer_formats")
         newer = dataclasses.replace(settings, graph=graph)
     return Scenario(path.stem, path, size, settings, overlay, content, workload, faults, newer)
+
+
+def _overlay(value: object) -> OverlayTable:
+    """Return the table of brokers; there are as many as it says, or as it names places."""
+    overlay = read_table(OverlayTable, value, "overlay")
+    if not overlay.at:
+        return overlay
+    if overlay.file is None:
+        raise BadInput("overlay.at", "needs overlay.file, which has the places that it names")
+    if isinstance(value, Mapping) and "brokers" in value and overlay.brokers != len(overlay.at):
+        raise BadInput(
+            "overlay.brokers",
+            f"is {overlay.brokers}, and overlay.at names {counted(len(overlay.at), 'place')}",
+        )
+    return dataclasses.replace(overlay, brokers=len(overlay.at))
 
 
 def _check_overlay(overlay: OverlayTable, size: str, path: Path) -> None:
@@ -238,15 +255,15 @@ def _graph(content: ContentTable, path: Path, chosen: str = "formats") -> str:
     """
     if content.graph == _NO_GRAPH:
         return Settings().graph
-    if content.graph in GRAPHS:
+    if content.graph in (*GRAPHS, ALL_GRAPHS):
         document = default_graph(content.graph)
     else:
         file = path.parent / content.graph
         if not file.exists():
+            known = " nor ".join((_NO_GRAPH, *GRAPHS, ALL_GRAPHS))
             raise BadInput(
                 "content.graph",
-                f"{quoted(content.graph)} is neither {_NO_GRAPH} nor {' nor '.join(GRAPHS)}, "
-                "and no file beside the scenario",
+                f"{quoted(content.graph)} is neither {known}, and no file beside the scenario",
             )
         try:
             with naming(file):

@@ -32,20 +32,19 @@ from distributary.broker.telemetry import (
     Refined,
     SetAsideMessage,
 )
-from distributary.simulator.checkers.content import ContentCheck
-from distributary.simulator.checkers.delays import DelaysCheck
-from distributary.simulator.checkers.ends import EndsCheck
-from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
-from distributary.simulator.checkers.holds import HoldsCheck
+from distributary.simulator.checkers.deliveries import (
+    DelaysCheck,
+    EndsCheck,
+    ExactlyOnceCheck,
+    OrderCheck,
+    SelectionCheck,
+    SourcesCheck,
+)
+from distributary.simulator.checkers.fidelity import TolerancesCheck
 from distributary.simulator.checkers.ledger import Ledger, PublishedEvent
-from distributary.simulator.checkers.order import OrderCheck
+from distributary.simulator.checkers.overlay import HoldsCheck, RootsCheck, TreesCheck
 from distributary.simulator.checkers.pressure import PressureCheck
-from distributary.simulator.checkers.roots import RootsCheck
-from distributary.simulator.checkers.selection import SelectionCheck
-from distributary.simulator.checkers.sources import SourcesCheck
-from distributary.simulator.checkers.stores import StoresCheck
-from distributary.simulator.checkers.tolerances import TolerancesCheck
-from distributary.simulator.checkers.trees import TreesCheck
+from distributary.simulator.checkers.stores import ContentCheck, StoresCheck
 from distributary.simulator.checkers.violation import Checker, Violation
 from distributary.simulator.conversions import ConversionOutcome, Convert
 from distributary.simulator.faults import FaultInjector, outdated, planned_faults

@@ -18,7 +18,7 @@ from distributary.broker.client import Delivery
 from distributary.broker.core import Part
 from distributary.broker.driver import LANE
 from distributary.broker.effects import Effect, Erase, Persist
-from distributary.broker.encoding import MESSAGE_BYTES_MAX, VERSION, encode, kind_name
+from distributary.broker.encoding import MESSAGE_BYTES_MAX, VERSION, encode, is_spoken, kind_name
 from distributary.broker.settings import Settings
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
@@ -90,6 +90,10 @@ class World:
         Called with (sender, receiver, message, time) for every message that is sent.
     message_counts, message_bytes
         How many messages were sent, and how many bytes they took, by kind.
+    link_bytes
+        How many bytes were sent from whom to whom, content included.
+    conversions
+        What was converted, in the order in which it was done.
     when_left
         What to do when a broker has left in good order, by broker.
     stopped
@@ -134,6 +138,8 @@ class World:
         self.listeners: list[Callable[[Address, Address, object, int], None]] = []
         self.message_counts: Counter[str] = Counter()
         self.message_bytes: Counter[str] = Counter()
+        self.link_bytes: Counter[tuple[Address, Address]] = Counter()
+        self.conversions: list[conversions.Conversion] = []
         self.refused = 0
         self.plan_ns = 0.0
         self.when_left: dict[str, Callable[[], None]] = {}
@@ -221,6 +227,9 @@ class World:
     def send(self, sender: Address, to: Address, message: object) -> None:
         """Put a message on its way."""
         version = self._version_of(sender, to)
+        if version != VERSION and not is_spoken(message, version):
+            # It has waited for the processor, and somebody has come who does not know it.
+            return
         ahead = type(message) in LANE
         size = self._record(sender, to, message, version) if self._recorded else 0
         if type(message) is Delivery and message.blob is not None and sender in self.nodes:
@@ -253,6 +262,7 @@ class World:
         self._log.update(encoded)
         self.message_counts[kind] += 1
         self.message_bytes[kind] += size
+        self.link_bytes[sender, to] += size
         return size
 
     def _arrive(self, sender: Address, to: Address, message: object) -> None:

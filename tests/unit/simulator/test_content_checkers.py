@@ -10,11 +10,13 @@ from tests.unit.simulator.ledgers import GRAPH, Book, settings
 from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.settings import Settings
 from distributary.content import Publication
-from distributary.simulator.checkers.ends import EndsCheck
-from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
+from distributary.simulator.checkers.deliveries import (
+    EndsCheck,
+    ExactlyOnceCheck,
+    OrderCheck,
+    SelectionCheck,
+)
 from distributary.simulator.checkers.ledger import PublishedEvent
-from distributary.simulator.checkers.order import OrderCheck
-from distributary.simulator.checkers.selection import SelectionCheck
 
 
 def test_what_is_owed_and_made_once_is_all_right() -> None:

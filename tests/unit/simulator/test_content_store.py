@@ -7,7 +7,7 @@ from tests.contract.hosts import SimulatedHost
 
 from distributary.broker.addresses import HOST
 from distributary.broker.blob import Blob
-from distributary.broker.content.messages import FetchRecord
+from distributary.broker.content.fetches import FetchRecord
 from distributary.broker.effects import Fetched, FetchFailed
 from distributary.broker.host import ContentPut
 from distributary.simulator.content_store import FetchFault

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from tests.reference.measured_loss import Copy, measured_loss
 
 from distributary.content import Tolerance, Version
-from distributary.simulator.checkers.fidelity import Fidelity
-from distributary.simulator.checkers.tolerances import TolerancesCheck
+from distributary.simulator.checkers.fidelity import Fidelity, TolerancesCheck
 
 THING = ("/q", "o")
 WITHIN_ONE = Tolerance("/value", "absolute", 1.0)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from distributary.broker.host import Neighbour, Surroundings
 from distributary.broker.settings import Settings, ns
 from distributary.broker.telemetry import Refined, TreeLinked
-from distributary.simulator.checkers.roots import RootsCheck
-from distributary.simulator.checkers.trees import TreesCheck
+from distributary.simulator.checkers.overlay import RootsCheck, TreesCheck
 from distributary.simulator.world import World
 
 MEMBERS = ("1a", "1b", "7c", "e0")

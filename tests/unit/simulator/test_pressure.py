@@ -29,7 +29,7 @@ from distributary.broker.settings import (
     SubscriptionSettings,
     ns,
 )
-from distributary.simulator.checkers.delays import DelaysCheck
+from distributary.simulator.checkers.deliveries import DelaysCheck
 from distributary.simulator.checkers.pressure import PressureCheck
 from distributary.simulator.checkers.stores import StoresCheck
 from distributary.simulator.disk import Disk

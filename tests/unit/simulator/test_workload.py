@@ -15,12 +15,12 @@ from distributary.broker.migration import messages as migration
 from distributary.broker.settings import Settings, ns
 from distributary.content import ContentSpace, DeviceProfile, Publication, Subscription
 from distributary.filters import Filter
+from distributary.simulator.checkers.deliveries import SourcesCheck
 from distributary.simulator.checkers.ledger import Ledger
-from distributary.simulator.checkers.sources import SourcesCheck
 from distributary.simulator.workload.interests import Interests, profile, written_time
 from distributary.simulator.workload.publisher import Publisher
+from distributary.simulator.workload.streams import Walk
 from distributary.simulator.workload.subscriber import Subscriber
-from distributary.simulator.workload.walk import Walk
 from distributary.simulator.world import World
 
 EVENT = Publication.parse({"specversion": "1.0", "id": "1", "source": "/p", "type": "t"})

@@ -13,7 +13,7 @@ from functools import cached_property
 from distributary.broker.addresses import tenant_of
 from distributary.broker.client import Ended
 from distributary.broker.dissemination.messages import ItemId
-from distributary.broker.subscriptions.notices import MISSED
+from distributary.broker.subscriptions.lifecycle import MISSED
 from distributary.content import Publication, Subscription
 from distributary.filters import Filter, Index
 
@@ -158,6 +158,10 @@ class Receipt:
         Why it was undeliverable.
     event
         The event as it came, unless it was undeliverable.
+    home
+        The broker that it came from.
+    digest
+        Of its content, if that came beside the event.
     """
 
     wish: Wish
@@ -166,6 +170,8 @@ class Receipt:
     media_type: str | None
     reason: str = ""
     event: Publication | None = None
+    home: str = ""
+    digest: str = ""
 
 
 class Ledger:
@@ -356,6 +362,8 @@ class Ledger:
         media_type: str | None,
         reason: str = "",
         event: Publication | None = None,
+        home: str = "",
+        digest: str = "",
         now_ns: int,
     ) -> None:
         """A client gets a publication, or learns that it cannot have it."""
@@ -364,7 +372,7 @@ class Ledger:
             what = "subscription" if wish is None else "publication"
             self.strangers.append((now_ns, f"{identity} came for {name}: nobody made the {what}"))
             return
-        receipt = Receipt(wish, entry, now_ns, media_type, reason, event)
+        receipt = Receipt(wish, entry, now_ns, media_type, reason, event, home, digest)
         for read in self.readers:
             read(receipt)
         if (name, identity) not in self.got:

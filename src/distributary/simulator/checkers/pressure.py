@@ -17,11 +17,10 @@ from distributary.broker.client import (
 )
 from distributary.broker.migration.messages import Connect
 from distributary.broker.settings import SubscriptionSettings, ns
-from distributary.simulator.checkers.violation import Checker
+from distributary.simulator.checkers.violation import NAMED_MAX, Checker
 
 __all__ = ["PressureCheck"]
 
-_NAMED_MAX = 10
 # What a broker has decided to send before it was told may leave it a little later.
 _GRACE_S = 2.0
 # Most messages are between brokers.
@@ -157,5 +156,5 @@ class PressureCheck(Checker):
 
     def complain(self, at_ns: int, what: str) -> None:
         """Take note of a violation, of the first ones only."""
-        if len(self.violations) < _NAMED_MAX:
+        if len(self.violations) < NAMED_MAX:
             super().complain(at_ns, what)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-__all__ = ["Checker", "Violation"]
+__all__ = ["NAMED_MAX", "Checker", "Violation"]
+
+NAMED_MAX = 10
+"""How many violations of a rule most checkers name: the first ones tell enough."""
 
 _NS_PER_SECOND = 1e9
 

@@ -11,8 +11,7 @@ from functools import partial
 from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.blob import Blob
 from distributary.broker.dissemination.messages import ItemId
-from distributary.broker.settings import ns
-from distributary.broker.settings_file import PERIOD_S_MIN
+from distributary.broker.settings import PERIOD_S_MIN, ns
 from distributary.content import Publication, Subscription
 from distributary.content.subscription import SubscriptionConfig
 from distributary.simulator.checkers.ledger import Ledger

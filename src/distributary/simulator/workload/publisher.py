@@ -10,8 +10,8 @@ from distributary.broker import client as messages
 from distributary.broker.blob import Blob
 from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.migration.messages import RegisterClient
-from distributary.broker.pacing import RoundTrip
 from distributary.broker.settings import ns
+from distributary.broker.timers import RoundTrip
 from distributary.content import Publication
 from distributary.simulator.checkers.ledger import Ledger
 from distributary.simulator.scenario import REPEAT_S_MAX

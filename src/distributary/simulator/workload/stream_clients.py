@@ -20,8 +20,8 @@ from distributary.simulator.workload.streams import (
     StreamFollower,
     StreamObject,
     StreamPublisher,
+    Walk,
 )
-from distributary.simulator.workload.walk import Walk
 from distributary.simulator.world import World
 
 __all__ = ["StreamClients"]

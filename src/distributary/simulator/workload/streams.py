@@ -14,10 +14,38 @@ from distributary.simulator.checkers.ledger import Ledger
 from distributary.simulator.workload.device import Device
 from distributary.simulator.workload.interests import EPOCH_NS
 from distributary.simulator.workload.subscriber import Subscriber
-from distributary.simulator.workload.walk import Walk
 from distributary.simulator.world import World
 
-__all__ = ["NUMBER", "TEXT", "StreamFollower", "StreamObject", "StreamPublisher"]
+__all__ = ["NUMBER", "TEXT", "StreamFollower", "StreamObject", "StreamPublisher", "Walk"]
+
+_REVERSION = 0.05
+_WORDS = ("calm", "rising", "falling", "sharp", "flat", "volatile", "steady", "thin")
+
+
+class Walk:
+    """One value, a number and a text that comments it, changing by jumps.
+
+    Parameters
+    ----------
+    mean
+        Where the number is drawn to.
+    jump
+        The standard deviation of a jump.
+    """
+
+    def __init__(self, mean: float, jump: float, rng: random.Random) -> None:
+        self._mean = mean
+        self._jump = jump
+        self._rng = rng
+        self.number = mean
+        self.text = _WORDS[0]
+
+    def step(self) -> None:
+        """Jump."""
+        pull = _REVERSION * (self._mean - self.number)
+        self.number += pull + self._rng.gauss(0.0, self._jump)
+        self.text = " ".join(self._rng.choices(_WORDS, k=3))
+
 
 NUMBER = "/value"
 TEXT = "/text"

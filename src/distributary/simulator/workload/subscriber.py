@@ -163,9 +163,22 @@ class Subscriber(Device):
         self.send(messages.Unsubscribe(message.id))
 
     def _refused(self, message: messages.Refused) -> None:
+        wanted = self._wanted.get(message.id)
+        if wanted is not None and self._may_be_over(wanted):
+            # It was said again, and the notice that it is over is still on its way.
+            del self._wanted[message.id]
+            self.answered("subscribe", message.id)
+            return
         self.ledger.refusals.append(
             (self.world.now_ns, f"{self.address} was refused {message.id}: {message.reason}")
         )
+
+    def _may_be_over(self, subscription: Subscription) -> bool:
+        """Whether a subscription may have ended by the clock of its home."""
+        config = subscription.config
+        if config is None or config.expires_s is None:
+            return False
+        return self.world.now_ns >= ns(config.expires_s - self._skew_s)
 
     def _numbered(self, message: messages.Delivery | messages.Undeliverable) -> None:
         """Take deliveries in the order of their numbers, and say how far it has got."""
@@ -187,10 +200,10 @@ class Subscriber(Device):
 
     def _take(self, message: messages.Delivery | messages.Undeliverable) -> None:
         if isinstance(message, messages.Undeliverable):
-            event, identity = None, (message.source, message.id)
+            event, identity, blob = None, (message.source, message.id), None
             media_type, reason = None, message.reason
         else:
-            event = _parsed(message.event)
+            event, blob = _parsed(message.event), message.blob
             identity, media_type, reason = event.identity, event.media_type, ""
         self.ledger.delivered(
             self._named(message.subscription),
@@ -198,6 +211,8 @@ class Subscriber(Device):
             media_type=media_type,
             reason=reason,
             event=event,
+            home=self.home,
+            digest="" if blob is None else blob.digest,
             now_ns=self.world.now_ns,
         )
 

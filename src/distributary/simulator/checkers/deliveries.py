@@ -1,4 +1,4 @@
-"""Selection: a client gets what its filter asks for, in the format that its profile selects."""
+"""Deliveries: what is owed arrives, once, in order and in time, and nothing else does."""
 
 from __future__ import annotations
 
@@ -10,9 +10,139 @@ from distributary.broker.settings import Settings, ns
 from distributary.content import AdaptationGraph, DeviceProfile, Publication
 from distributary.content.format_choice import choices, format_index
 from distributary.simulator.checkers.ledger import Form, Ledger, PublishedEvent, Receipt
-from distributary.simulator.checkers.violation import Checker
+from distributary.simulator.checkers.violation import NAMED_MAX, Checker
 
-__all__ = ["SelectionCheck"]
+__all__ = [
+    "DelaysCheck",
+    "EndsCheck",
+    "ExactlyOnceCheck",
+    "OrderCheck",
+    "SelectionCheck",
+    "SourcesCheck",
+]
+
+_MISSING_MAX = 20
+
+
+class ExactlyOnceCheck(Checker):
+    """Checks that nothing comes twice, and at the end that nothing is missing.
+
+    A subscription that was registered before a publication is owed it. One that is being
+    registered or ended while it is published may get it or not.
+
+    Attributes
+    ----------
+    made
+        How many owed deliveries were made.
+    extra
+        How many were made that were not owed, and allowed.
+    duplicates
+        How many came a second time under another number.
+    undeliverable
+        How many could not be made in any format that the device takes.
+    """
+
+    name = "exactly once"
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__()
+        self._ledger = ledger
+        self.made = 0
+        self.extra = 0
+        self.duplicates = 0
+        self.undeliverable = 0
+        ledger.readers.append(self._read)
+
+    @property
+    def owed(self) -> int:
+        """How many deliveries are owed."""
+        return sum(len(entry.owed) for entry in self._due())
+
+    def finish(self, now_ns: int) -> None:
+        """Look for what has not come, when it should have by now."""
+        missing = [
+            (name, entry)
+            for entry in self._due()
+            for name in sorted(entry.owed)
+            if (name, entry.identity) not in self._ledger.got
+        ]
+        for name, entry in missing[:_MISSING_MAX]:
+            self.complain(
+                now_ns,
+                f"{name} was owed "
+                f"{entry.identity}, published at {entry.sent_ns / 1e9:.3f} s, and never got it",
+            )
+        if len(missing) > _MISSING_MAX:
+            more = len(missing) - _MISSING_MAX
+            self.complain(now_ns, f"{more:,} more owed deliveries were never made")
+        for entry in self._ledger.published.values():
+            if entry.accepted_ns is None:
+                self.complain(now_ns, f"{entry.identity} was sent and never accepted")
+
+    def _due(self) -> list[PublishedEvent]:
+        return [e for e in self._ledger.published.values() if e.accepted_ns is not None]
+
+    def _read(self, receipt: Receipt) -> None:
+        name, identity = receipt.wish.name, receipt.published.identity
+        if (name, identity) in self._ledger.got:
+            self.duplicates += 1
+            self.complain(receipt.at_ns, f"{name} got {identity} twice")
+        elif name in receipt.published.owed:
+            self.made += 1
+        else:
+            self.extra += 1
+        if receipt.media_type is None:
+            self.undeliverable += 1
+
+
+class OrderCheck(Checker):
+    """Checks that no subscription gets an older event after a newer one.
+
+    Of those that one session publishes in one cell, that is.
+
+    What two clients publish as the same event comes when the first of the two gets through.
+    """
+
+    name = "order"
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__()
+        self._latest: dict[tuple[str, str, int], int] = {}
+        ledger.readers.append(self._read)
+
+    def _read(self, receipt: Receipt) -> None:
+        published = receipt.published
+        if published.twin:
+            return
+        key = (receipt.wish.name, published.session, published.cell)
+        latest = self._latest.get(key, 0)
+        if published.order < latest:
+            self.complain(
+                receipt.at_ns,
+                f"{key[0]} got {published.identity}, number {published.order} of its session, "
+                f"after number {latest} of the same cell",
+            )
+        self._latest[key] = max(latest, published.order)
+
+
+class EndsCheck(Checker):
+    """Checks that nothing new comes for what was unsubscribed, or has ended by itself."""
+
+    name = "ends"
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__()
+        ledger.readers.append(self._read)
+
+    def _read(self, receipt: Receipt) -> None:
+        ended_ns, published = receipt.wish.ended_ns, receipt.published
+        if ended_ns is not None and published.sent_ns > ended_ns:
+            self.complain(
+                receipt.at_ns,
+                f"{receipt.wish.name} ended by {ended_ns / 1e9:.3f} s and got "
+                f"{published.identity}, published at {published.sent_ns / 1e9:.3f} s",
+            )
+
 
 # What a conversion changes.
 _OF_CONTENT = frozenset(("datacontenttype", "dataschema", "dataref", "datasize"))
@@ -147,3 +277,58 @@ def _possible(graph: AdaptationGraph, held: str, refused: Collection[str]) -> Ca
         return lambda name: name == held
     reached = {name for k, name in enumerate(smaller.names) if smaller.makeable[origin, k]}
     return lambda name: name in reached or name == held
+
+
+class SourcesCheck(Checker):
+    """Checks that whoever publishes under another tenant's source is refused."""
+
+    name = "sources"
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__()
+        self._ledger = ledger
+
+    def finish(self, now_ns: int) -> None:
+        """Look through what was accepted though it must not be."""
+        for at_ns, what in self._ledger.stolen:
+            self.complain(at_ns, what)
+
+
+class DelaysCheck(Checker):
+    """Compares how long deliveries take with what a scenario says that they may.
+
+    Parameters
+    ----------
+    longest_s
+        The longest that one may take, from when it was first sent; 0 when that does not matter.
+    concerned
+        Whether something goes wrong in the run with a client, or with a broker.
+    """
+
+    name = "delays"
+
+    def __init__(self, ledger: Ledger, longest_s: float, concerned: Callable[[str], bool]) -> None:
+        super().__init__()
+        self._longest_ns = ns(longest_s)
+        self._concerned = concerned
+        self.compared = 0
+        if longest_s:
+            ledger.readers.append(self._read)
+
+    def _read(self, receipt: Receipt) -> None:
+        published = receipt.published
+        if self._concerned(receipt.wish.client) or self._concerned(published.home):
+            return
+        self.compared += 1
+        took_ns = receipt.at_ns - published.sent_ns
+        if took_ns > self._longest_ns and len(self.violations) < NAMED_MAX:
+            self.complain(
+                receipt.at_ns,
+                f"{receipt.wish.name} waited {took_ns / 1e9:.1f} s for {published.identity}, "
+                f"although nothing was wrong with it; {self._longest_ns / 1e9:g} s are enough",
+            )
+
+    def finish(self, now_ns: int) -> None:
+        """See that somebody was compared at all."""
+        if self._longest_ns and not self.compared:
+            self.complain(now_ns, "everybody was concerned by a fault")
