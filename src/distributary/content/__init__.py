@@ -6,8 +6,9 @@ start at once, without NumPy.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from distributary.exports import on_demand
 
 if TYPE_CHECKING:
     from distributary.content.adaptation_graph import AdaptationGraph
@@ -45,21 +46,17 @@ __all__ = [
     "parse_event",
 ]
 
-_NAMES = {
-    "adaptation_graph": ("AdaptationGraph",),
-    "content_space": ("ContentSpace",),
-    "divergence": ("Version",),
-    "format_choice": ("FormatChoice", "NoFormat", "choices", "choose_format"),
-    "media_type": ("MediaType",),
-    "profile": ("DeviceProfile",),
-    "publication": ("Publication", "delivered", "parse_event"),
-    "subscription": ("Subscription",),
-    "tolerance": ("EffectiveTolerance", "ForwardingRule", "Tolerance", "outside"),
-}
-_HOMES = {name: module for module, names in _NAMES.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = on_demand(
+    __name__,
+    {
+        "adaptation_graph": ("AdaptationGraph",),
+        "content_space": ("ContentSpace",),
+        "divergence": ("Version",),
+        "format_choice": ("FormatChoice", "NoFormat", "choices", "choose_format"),
+        "media_type": ("MediaType",),
+        "profile": ("DeviceProfile",),
+        "publication": ("Publication", "delivered", "parse_event"),
+        "subscription": ("Subscription",),
+        "tolerance": ("EffectiveTolerance", "ForwardingRule", "Tolerance", "outside"),
+    },
+)

@@ -158,12 +158,15 @@ def calibrate(
     *,
     registry: Registry,
     convert: Convert,
+    families: Sequence[Family] | None = None,
     checks: Sequence[Sample] = (),
     repeat: int = 3,
     seed: int = 0,
     observe: Observe | None = None,
 ) -> Calibration:
     """Return what every conversion takes that is within reach of the samples' formats.
+
+    These are the `families` of the formats unless others are given.
 
     Each runs `repeat` times on every sample, in an order that is drawn anew for every
     round: a slow moment of the machine then falls on conversions of all kinds, and on
@@ -176,7 +179,8 @@ def calibrate(
     not answer from a cache. The seed is that of the order.
     """
     began = time.perf_counter()
-    families = families_of(registry, (sample.format for sample in samples))
+    if families is None:
+        families = families_of(registry, (sample.format for sample in samples))
     for check in checks:
         if check.format not in {family.source for family in families}:
             raise BadInput(check.name, f"is {quoted(check.format)}, and no sample is")
@@ -195,7 +199,7 @@ def calibrate(
             )
             raise BadInput("samples", f"nothing can be made from {quoted(family.source)}: {reason}")
     return Calibration(
-        families,
+        tuple(families),
         formats,
         conversions,
         tuple(samples),
@@ -285,6 +289,8 @@ class _Run:
         """Return the size of every format that could be made."""
         found: dict[str, tuple[list[Size], list[Size]]] = {}
         for (k, name), content in self._contents.items():
+            if name not in self._families[self._samples[k].format].formats:
+                continue
             size = Size(self._samples[k].megabytes, len(content) / MEGABYTE)
             found.setdefault(name, ([], []))[k >= self._fitted].append(size)
         return tuple(

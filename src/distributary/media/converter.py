@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from distributary.content.media_type import MediaType
@@ -25,10 +25,17 @@ class Converter(ABC):
         What people call it, in lower case with hyphens.
     packages
         What has to be importable for it to work, as (module, extra of distributary).
+    parameters
+        What its targets may say beside their type: names, and what each may be, for people.
+    suffixes
+        Ends of names, such as `.morse`, and the format that a file of this name has. Those that
+        distributary knows already stay what they are.
     """
 
     name: ClassVar[str]
     packages: ClassVar[tuple[tuple[str, str], ...]] = ()
+    parameters: ClassVar[Mapping[str, str]] = {}
+    suffixes: ClassVar[Mapping[str, MediaType]] = {}
 
     @property
     @abstractmethod
@@ -56,6 +63,6 @@ class Converter(ABC):
     ) -> bytes:
         """Return the content in the target format.
 
-        Runs in a worker that can be killed. Raises `Unconvertible` when it has understood
-        what is wrong; any other exception is reported as damaged content.
+        Runs in a worker that can be killed. Raises `Unconvertible` when the content cannot be
+        converted; any other exception is reported as a fault of the converter.
         """

@@ -21,6 +21,7 @@ FailureKind = Literal[
     "pages",
     "pixels",
     "frames",
+    "faulty",  # the converter failed for a reason of its own
     "crashed",  # the converter brought its worker down
     "killed",  # somebody else ended the worker
     "busy",  # too many conversions are waiting

@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
-
 from distributary.arguments import checked
+from distributary.content.file_types import suffix_of_type, type_of_name
 from distributary.content.media_type import MediaType
 
 __all__ = [
     "AUDIO_FORMATS",
+    "FURTHER_FORMATS",
+    "GIF_FORMATS",
+    "HTML",
     "IMAGE_FORMATS",
     "IMAGE_WIDTHS",
+    "JSON",
+    "MAP_FAMILY",
+    "OGG",
     "PDF",
     "SPEECH",
+    "SPEECH_PARAMETERS",
+    "SVG",
     "TEXT",
     "TEXT_FORMATS",
+    "VIDEO_FAMILY",
     "VIDEO_FORMATS",
     "VIDEO_STEPS",
     "VIDEO_TYPES",
+    "XML",
     "canonical",
     "file_suffix",
     "format_of_name",
+    "is_textual",
 ]
 
 PDF = MediaType("application", "pdf")
 TEXT = MediaType("text", "plain", {"charset": "utf-8"})
 SPEECH = MediaType("audio", "wav")
+OGG = MediaType("audio", "ogg")
+HTML = MediaType("text", "html")
+JSON = MediaType("application", "json")
+XML = MediaType("application", "xml")
+SVG = MediaType("image", "svg+xml")
+
+SPEECH_PARAMETERS = ("item", "language")
+"""What formats of sound say of a text that was read aloud, and what they hand on."""
 
 IMAGE_WIDTHS = (2560, 1280, 640, 320)
 IMAGE_FORMATS = tuple(
@@ -33,7 +51,8 @@ IMAGE_FORMATS = tuple(
     for subtype in ("jpeg", "png", "webp")
     for width in IMAGE_WIDTHS
 )
-AUDIO_FORMATS = (SPEECH, MediaType("audio", "mpeg"), MediaType("audio", "aac"))
+GIF_FORMATS = tuple(MediaType("image", "gif", {"width": str(width)}) for width in IMAGE_WIDTHS)
+AUDIO_FORMATS = (SPEECH, MediaType("audio", "mpeg"), MediaType("audio", "aac"), OGG)
 TEXT_FORMATS = (
     TEXT,
     MediaType("text", "plain", {"charset": "utf-16"}),
@@ -51,6 +70,12 @@ VIDEO_FORMATS = tuple(
     for width, bits in VIDEO_STEPS
 )
 
+# What can be made from a PDF, and from a video: the families of the papers, with sound and
+# charsets beside them. All else came later, and is measured apart.
+MAP_FAMILY = frozenset(map(str, (PDF, *IMAGE_FORMATS, *TEXT_FORMATS, *AUDIO_FORMATS[:-1])))
+VIDEO_FAMILY = frozenset(map(str, VIDEO_FORMATS))
+FURTHER_FORMATS = frozenset(map(str, (*GIF_FORMATS, OGG, HTML, JSON, XML)))
+
 # Other names that the same formats go by.
 _ALIASES = {
     "image/jpg": "image/jpeg",
@@ -65,23 +90,17 @@ _ALIASES = {
     "video/msvideo": "video/x-msvideo",
     "video/flv": "video/x-flv",
     "video/3gp": "video/3gpp",
+    "audio/opus": "audio/ogg",
+    "audio/x-opus": "audio/ogg",
+    "audio/vorbis": "audio/ogg",
+    "application/ogg": "audio/ogg",
     "application/x-pdf": "application/pdf",
+    "application/xhtml+xml": "text/html",
+    "text/xml": "application/xml",
+    "text/json": "application/json",
 }
-_SUFFIXES = {
-    ".pdf": "application/pdf",
-    ".jpg": "image/jpeg",
-    ".jpeg": "image/jpeg",
-    ".png": "image/png",
-    ".webp": "image/webp",
-    ".txt": "text/plain",
-    ".wav": "audio/wav",
-    ".mp3": "audio/mpeg",
-    ".aac": "audio/aac",
-    ".mp4": "video/mp4",
-    ".avi": "video/x-msvideo",
-    ".flv": "video/x-flv",
-    ".3gp": "video/3gpp",
-}
+# Text, though neither the name nor CloudEvents says so.
+_TEXTUAL = {"application/jsonl", "application/yaml"}
 
 
 @checked
@@ -98,12 +117,17 @@ def canonical(media_type: MediaType) -> MediaType:
 @checked
 def format_of_name(name: str) -> MediaType | None:
     """Return the format that a file's name suggests, or None if it suggests none."""
-    essence = _SUFFIXES.get(PurePath(name).suffix.lower())
+    essence = type_of_name(name)
     return None if essence is None else MediaType.parse(essence)
 
 
 @checked
 def file_suffix(media_type: MediaType) -> str:
     """Return the usual end of a file's name in this format; `.bin` if there is none."""
-    essence = canonical(media_type).essence
-    return next((suffix for suffix, known in _SUFFIXES.items() if known == essence), ".bin")
+    return suffix_of_type(canonical(media_type).essence)
+
+
+@checked
+def is_textual(media_type: MediaType) -> bool:
+    """Whether content of this type can be read as text, as tables and source code can."""
+    return media_type.is_text or media_type.is_json or media_type.essence in _TEXTUAL

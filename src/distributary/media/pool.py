@@ -17,6 +17,7 @@ from distributary.media.formats import canonical
 from distributary.media.isolation import Isolation
 from distributary.media.job import Job
 from distributary.media.limits import Limits
+from distributary.media.refusal import refused_parameter
 from distributary.media.registry import Registry, installed
 from distributary.media.result import ConversionResult
 from distributary.media.worker_pool import WorkerPool
@@ -219,7 +220,10 @@ def _impossible(
     registry: Registry, source: MediaType, target: MediaType, limits: Limits
 ) -> ConversionFailed:
     reason = "no converter does this"
-    if registry.missing:
+    refused = refused_parameter(registry, source, target)
+    if refused is not None:
+        reason = f"{refused[0]}; hint: {refused[1]}"
+    elif registry.missing:
         extras = ",".join(sorted({extra for _, extra in registry.missing}))
         reason += f'; hint: pip install "distributary[{extras}]" adds converters'
     return ConversionFailed(source, target, kind="impossible", reason=reason, limits=limits)

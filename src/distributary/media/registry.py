@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
+from pathlib import PurePath
 
 from distributary.arguments import check_entries, checked
 from distributary.content.media_type import MediaType
 from distributary.errors import BadInput, quoted
 from distributary.media.converter import Converter
-from distributary.media.formats import canonical
+from distributary.media.formats import SPEECH_PARAMETERS, canonical, format_of_name
+from distributary.media.refusal import refused_parameter
 
 __all__ = ["ENTRY_POINTS", "Conversion", "Registry", "installed"]
 
@@ -49,6 +51,11 @@ class Registry:
         check_entries("converters", converters, Converter)
         self.converters: Mapping[str, Converter] = {item.name: item for item in converters}
         self.missing = tuple(missing)
+        self._suffixes = {
+            suffix: media_type
+            for converter in reversed(converters)
+            for suffix, media_type in converter.suffixes.items()
+        }
         listed: dict[tuple[str, str], Conversion] = {}
         for converter in self.converters.values():
             for source, target in converter.conversions():
@@ -63,6 +70,11 @@ class Registry:
             sorted({name for item in self.conversions for name in (item.source, item.target)})
         )
 
+    def format_of_name(self, name: str) -> MediaType | None:
+        """Return the format that a file's name suggests, to us or to a plug-in; None if none."""
+        claimed = self._suffixes.get(PurePath(name).suffix.lower())
+        return format_of_name(name) or claimed
+
     def converter(self, source: MediaType, target: MediaType) -> Converter | None:
         """Return who converts directly from one format to another, if anybody does."""
         source, target = canonical(source), canonical(target)
@@ -71,16 +83,43 @@ class Registry:
         )
 
     def route(self, source: MediaType, target: MediaType) -> tuple[MediaType, ...]:
-        """Return the formats to go through, without the source: as few as possible.
+        """Return the formats to go through, without the source, or raise `BadInput`.
 
-        The last is the target. Formats between the two are listed ones. Among routes of
-        one length the first in the order of the listing is taken, so that it does not
-        change between runs.
+        The last is the target; see `steps`.
+        """
+        found = self.steps(source, target)
+        if found:
+            return found
+        problem = f"nothing converts {quoted(source)} to {quoted(target)}"
+        hint = "distributary formats lists what can be converted"
+        refused = refused_parameter(self, canonical(source), canonical(target))
+        if refused is not None:
+            problem, hint = f"{problem}: {refused[0]}", refused[1]
+        elif self.missing:
+            extras = sorted({extra for _, extra in self.missing})
+            hint = f'pip install "distributary[{",".join(extras)}]" adds converters'
+        raise BadInput("conversion", problem, hint=hint)
+
+    def steps(self, source: MediaType, target: MediaType) -> tuple[MediaType, ...]:
+        """Return the formats to go through, without the source: as few as possible, or none.
+
+        Formats between the two are listed ones; those of sound also say which part of a text
+        was read in which language, as the target does. Among routes of one length the first in
+        the order of the listing is taken, so that it does not change between runs.
         """
         source, target = canonical(source), canonical(target)
         if self.converter(source, target) is not None:
             return (target,)
         between = [MediaType.parse(name) for name in self.formats]
+        spoken = {
+            name: value for name, value in target.parameters.items() if name in SPEECH_PARAMETERS
+        }
+        if spoken:
+            between += [
+                MediaType(step.type, step.subtype, {**step.parameters, **spoken})
+                for step in between
+                if step.type == target.type
+            ]
         came_from: dict[str, MediaType] = {}
         waiting = deque([source])
         while waiting:
@@ -94,13 +133,7 @@ class Registry:
                 if str(step) not in came_from and self.converter(here, step) is not None:
                     came_from[str(step)] = here
                     waiting.append(step)
-        hint = "distributary formats lists what can be converted"
-        if self.missing:
-            extras = sorted({extra for _, extra in self.missing})
-            hint = f'pip install "distributary[{",".join(extras)}]" adds converters'
-        raise BadInput(
-            "conversion", f"nothing converts {quoted(source)} to {quoted(target)}", hint=hint
-        )
+        return ()
 
 
 @lru_cache(maxsize=1)

@@ -28,7 +28,7 @@ def sample_format(
     be enlarged for. How wide it is, a converter is asked: reading hostile content is for
     workers.
     """
-    found = canonical(sniff(content, name))
+    found = canonical(sniff(content, name, format_of=registry.format_of_name))
     sources = {conversion.source for conversion in registry.conversions}
     if str(found) in sources:
         return str(found)

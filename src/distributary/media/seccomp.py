@@ -25,7 +25,9 @@ _MACHINES = ("x86_64", "aarch64")
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 # Calls from here on are those of x86_64 with pointers of 32 bits, under other numbers.
 _SHORT_POINTERS = 0x4000_0000
-_CLONE_THREAD = 0x0001_0000
+# A thread with a table of open files of its own would keep them out of sight of who counts.
+_CLONE_THREAD, _CLONE_FILES = 0x0001_0000, 0x0400
+_CLOSE_RANGE_CLOEXEC = 4
 _ACCESS_MODE, _WRITE_ONLY, _READ_AND_WRITE, _TRUNCATE = 0o3, 0o1, 0o2, 0o1000
 
 # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, F_GETPIPE_SZ. Not those that
@@ -91,10 +93,13 @@ def filter_program(machine: str, process: int) -> bytes | None:
         ],
         "clone": [
             (_LOAD, 0, 0, _argument(0)),
-            (_ANY_BIT, 0, 1, _CLONE_THREAD),
+            (_AND, 0, 0, _CLONE_THREAD | _CLONE_FILES),
+            (_EQUAL, 0, 1, _CLONE_THREAD | _CLONE_FILES),
             (_RETURN, 0, 0, _ALLOW),
             (_RETURN, 0, 0, _REFUSE),
         ],
+        # Not the flag by which a thread gets such a table.
+        "close_range": _one_of(2, (0, _CLOSE_RANGE_CLOEXEC), _REFUSE),
         # Zero is the calling process here, but its group for kill.
         "prlimit64": _one_of(0, (0, process), _REFUSE),
         **{name: _one_of(0, (process,), _REFUSE) for name in _OWN_PROCESS},

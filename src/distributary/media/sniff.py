@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Callable
 
 from distributary.arguments import checked
 from distributary.content.media_type import MediaType
 from distributary.errors import BadInput, quoted
-from distributary.media.formats import PDF, TEXT, format_of_name
+from distributary.media.formats import HTML, JSON, PDF, SVG, TEXT, XML, format_of_name, is_textual
 
 __all__ = ["sniff"]
 
@@ -38,25 +39,48 @@ _MP3_RATES = (44_100, 48_000, 32_000)
 _ADTS_RATES = 13
 _ADTS_HEADER_BYTES = 7
 
+# Markup says what it is with its first element. Declarations and comments come before it.
+_MARKUP_BYTES = 4096
+_PROLOGUE = re.compile(r"\s*(?:<\?(?!xml\b).*?\?>|<!--.*?-->)", re.DOTALL)
+_XML_DECLARATION = re.compile(r"\s*<\?xml\s")
+_ROOT = re.compile(r"\s*<(?:!doctype\s+)?(?:[\w.-]+:)?([\w.-]+)[\s/>\[]", re.IGNORECASE)
+_ROOTS = {"html": HTML, "svg": SVG}
+_ROOTS_OF_HTML = ("head", "body")
+# How JSON begins whose outermost value is an object or a list, and how it ends.
+_JSON_START = re.compile(rb'\s*(?:\{\s*["}]|\[\s*(?:[\[{"\]0-9-]|true\b|false\b|null\b))')
+_JSON_END = re.compile(rb"[}\]]\s*\Z")
+_JSON_ENDS = {b"{": b"}", b"[": b"]"}
+
 _PORTION_BYTES = 1 << 16
 
 
 @checked
-def sniff(content: bytes, name: str | None = None) -> MediaType:
+def sniff(
+    content: bytes,
+    name: str | None = None,
+    *,
+    format_of: Callable[[str], MediaType | None] = format_of_name,
+) -> MediaType:
     """Return the format of content; where content and name disagree, the content is right.
 
     Raises `BadInput` when neither says what it is.
 
     The content has to be all of it: whether something is text shows only at the end. The name
-    serves content that has no signature.
+    serves content that has no signature, and tells what kind of text a text is; `format_of`
+    says what names stand for.
     """
-    found = _by_signature(content)
+    found = _by_signature(content) or _by_markup(content)
     if found is not None:
         return found
-    suggested = None if name is None else format_of_name(name)
+    suggested = None if name is None else format_of(name)
     if content:
         charset = _charset(content)
         if charset is not None:
+            kind = None if suggested is None else suggested.essence
+            if suggested is not None and is_textual(suggested) and kind != TEXT.essence:
+                return suggested
+            if _is_json(content):
+                return JSON
             return MediaType("text", "plain", {"charset": charset}) if charset != "utf-8" else TEXT
     if suggested is not None:
         return suggested
@@ -75,6 +99,10 @@ def _by_signature(content: bytes) -> MediaType | None:
         essence = "image/png"
     elif start.startswith((b"RIFF", b"RF64")):
         essence = _RIFF_FORMS.get(start[8:12])
+    elif start.startswith((b"GIF87a", b"GIF89a")):
+        essence = "image/gif"
+    elif start.startswith(b"OggS\0"):
+        essence = "audio/ogg"
     elif start.startswith(b"FLV\x01"):
         essence = "video/x-flv"
     elif start[4:8] == b"ftyp":
@@ -88,6 +116,33 @@ def _by_signature(content: bytes) -> MediaType | None:
     if essence is not None:
         return MediaType.parse(essence)
     return PDF if _PDF_HEADER.search(start) else None
+
+
+def _by_markup(content: bytes) -> MediaType | None:
+    """Return what the first element says, whatever the characters behind it are."""
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    start = content[:_MARKUP_BYTES].decode("utf-16" if wide else "utf-8", "replace")
+    start = start.removeprefix("\ufeff")
+    declared = _XML_DECLARATION.match(start)
+    if declared is not None:
+        start = start[start.find("?>") + 2 :]
+    while (before := _PROLOGUE.match(start)) is not None:
+        start = start[before.end() :]
+    root = _ROOT.match(start)
+    if root is not None:
+        element = root[1].lower()
+        found = _ROOTS.get(element, HTML if element in _ROOTS_OF_HTML else None)
+        if found is not None:
+            return found
+    return None if declared is None else XML
+
+
+def _is_json(content: bytes) -> bool:
+    """Whether text begins and ends as JSON does that is more than a number or a word."""
+    begins, ends = _JSON_START.match(content), _JSON_END.search(content[-_MARKUP_BYTES:])
+    if begins is None or ends is None:
+        return False
+    return _JSON_ENDS[begins[0].lstrip()[:1]] == ends[0][:1]
 
 
 def _by_brand(brand: bytes) -> str | None:

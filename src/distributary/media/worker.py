@@ -22,6 +22,7 @@ from distributary.content.media_type import MediaType
 from distributary.media import sandbox
 from distributary.media.channel import ChannelClosed, Frame, receive, send
 from distributary.media.converter import Converter
+from distributary.media.cut_short import with_length
 from distributary.media.failure import FailureKind, Unconvertible
 from distributary.media.limits import Limits
 from distributary.media.registry import Registry, installed
@@ -101,7 +102,10 @@ def _answer(job: Frame, registry: Registry, *, caller: int) -> tuple[dict[str, o
         with sandbox.held_to(limits, caller=caller):
             content, seconds = _convert(converter, job.body, source, target, limits)
     except Exception as error:
-        return _failure(*_explained(error, limits)), b""
+        kind, reason = _explained(error, limits)
+        if kind == "damaged":
+            reason = with_length(reason, job.body, source)
+        return _failure(kind, reason), b""
     return {"seconds": seconds}, content
 
 
@@ -128,8 +132,13 @@ def _explained(error: Exception, limits: Limits) -> tuple[FailureKind, str]:
     if isinstance(error, OSError):
         if error.errno == errno.EFBIG:
             return "output", "it needs a temporary file that is larger than allowed"
-        return "damaged", f"{type(error).__name__}: {error.strerror or error}"
-    return "damaged", f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        said = error.strerror or str(error)
+    else:
+        said = str(error)
+    # A converter tells what is wrong with content. This it did not foresee.
+    return "faulty", ": ".join(
+        filter(None, ("its converter is at fault", type(error).__name__, said))
+    )
 
 
 def _is_out_of_memory(error: BaseException | None) -> bool:

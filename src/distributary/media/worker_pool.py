@@ -298,8 +298,8 @@ class WorkerPool:
 
 
 def _worth_keeping(result: ConversionResult | ConversionFailed) -> bool:
-    # What is impossible here may only lack a package.
-    return not (isinstance(result, ConversionFailed) and result.kind == "impossible")
+    # What is impossible here may only lack a package, and faults of converters are mended.
+    return not (isinstance(result, ConversionFailed) and result.kind in ("impossible", "faulty"))
 
 
 def _start_thread(target: Callable[..., None], name: str, *arguments: object) -> threading.Thread:

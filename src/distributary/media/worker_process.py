@@ -190,9 +190,15 @@ class WorkerProcess:
             raise Unconvertible("time", f"it takes more than {limits.seconds:g} s") from None
         except ChannelClosed:
             self._worn = True
-            status = self.end(patience_seconds=_EXIT_SECONDS_MAX)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_EXIT_SECONDS_MAX)
+            hung_up = self._process.returncode is None and not self._killed
+            status = self.end()
             if not (started or self._killed):
                 raise NotStarted(describe_status(status)) from None
+            if hung_up:
+                # Killed by us: not the fault of the moment, to be tried again.
+                raise Unconvertible("crashed", "its worker hung up") from None
             raise explain_exit(status) from None
         except Malformed:
             self.kill()

@@ -26,6 +26,7 @@ _FILES_MAX = 1000
 _THREADS_MAX = 500
 # What a worker occupies beyond the content: packages, and what it may keep between two jobs.
 _RESIDENT_BYTES = 768 << 20
+_DELETED = "(deleted)"
 _PAGE_BYTES = resource.getpagesize()
 
 
@@ -60,6 +61,9 @@ class WorkerWatch:
         # The name of the program, in parentheses, may hold anything.
         fields = Path("/proc", str(self._pid), "stat").read_text().rpartition(")")[2].split()
         thread_count, resident_bytes = int(fields[17]), int(fields[21]) * _PAGE_BYTES
+        if fields[0] == "Z" and thread_count > 1:
+            # What the others take is nowhere to be seen then.
+            raise Unconvertible("crashed", "its converter has ended the main thread")
         if thread_count > _THREADS_MAX:
             raise Unconvertible("crashed", f"its converter has started {thread_count:,} threads")
         if resident_bytes > self._limits.memory_bytes + _RESIDENT_BYTES:
@@ -68,8 +72,12 @@ class WorkerWatch:
 
     def _look_at_files(self) -> None:
         bytes_max = self._limits.input_bytes + self._limits.output_bytes
-        count = taken_bytes = 0
         too_much = Unconvertible("output", "it needs more temporary files than allowed")
+        # How large these are is out of sight.
+        count = self._mapped_count()
+        taken_bytes = count * self._limits.file_bytes
+        if taken_bytes > bytes_max:
+            raise too_much
         try:
             for status in chain(self._named_files(), self._open_files()):
                 count += 1
@@ -99,3 +107,12 @@ class WorkerWatch:
                     status = entry.stat()
                     if stat.S_ISREG(status.st_mode) and status.st_nlink == 0:
                         yield status
+
+    def _mapped_count(self) -> int:
+        """Return how many files have neither a name nor somebody who has them open, but a map."""
+        with suppress(OSError):
+            lines = Path("/proc", str(self._pid), "maps").read_text(errors="replace").splitlines()
+            mine = f" {self._directory}/"
+            # A line is the range, modes, offset, device and number of a file, and its name.
+            return len({line.split()[4] for line in lines if mine in line and _DELETED in line})
+        return 0

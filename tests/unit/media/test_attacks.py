@@ -276,6 +276,60 @@ tell(refused=[
     assert Path("/proc/sysvipc/shm").read_text() == segments
 
 
+def test_no_thread_has_open_files_of_its_own(cell: Cell) -> None:
+    """Whoever counts the files of a process sees those of its main thread."""
+    facts = cell.attack(
+        """
+x86 = os.uname().machine == "x86_64"
+VM, FS, FILES, SIGHAND, THREAD = 0x100, 0x200, 0x400, 0x800, 0x10000
+CLOSE_RANGE_UNSHARE = 2
+tell(refused=[
+    # Refused before the kernel misses a stack, which would be EINVAL or the end.
+    call("syscall", 56 if x86 else 220, VM | FS | SIGHAND | THREAD, None, None, None, None),
+    call("syscall", 436, 1000, 1001, CLOSE_RANGE_UNSHARE),
+])
+"""
+    )
+    assert facts["refused"] == ["EPERM", "EPERM"]
+
+
+def test_the_machine_is_neither_kept_busy_nor_filled_with_notes(cell: Cell) -> None:
+    """Disks are written back for all, caches are dropped for all, logs are those of all."""
+    facts = cell.attack(
+        """
+x86 = os.uname().machine == "x86_64"
+reading = os.open(outside / "precious", os.O_RDONLY)
+POSIX_FADV_DONTNEED, SECCOMP_GET_ACTION_AVAIL = 4, 2
+tell(refused=[
+    call("syscall", 162 if x86 else 81),  # sync
+    call("syncfs", reading),
+    error(os.posix_fadvise, reading, 0, 0, POSIX_FADV_DONTNEED),
+    call("syscall", 317 if x86 else 277, SECCOMP_GET_ACTION_AVAIL, 0, struct.pack("I", 0x7FFC0000)),
+])
+"""
+    )
+    assert facts["refused"] == ["EPERM", "EPERM", "PermissionError", "EPERM"]
+
+
+def test_devices_are_not_read(cell: Cell) -> None:
+    """A terminal has what somebody types, and a disk the files of all."""
+    facts = cell.attack(
+        """
+found = [Path("/dev", name) for name in ("ptmx", "kmsg", "mem", "vda", "sda", "tty", "fuse")]
+tell(
+    refused=[error(os.open, path, os.O_RDONLY) for path in found if path.exists()],
+    random=len(Path("/dev/urandom").open("rb").read(8)),
+    nothing=len(Path("/dev/null").read_bytes()),
+    itself=len(Path("/proc/self/statm").read_text()) > 0,
+    precious=(outside / "precious").read_text(),
+)
+"""
+    )
+    assert set(facts["refused"]) == {"PermissionError"}
+    assert (facts["random"], facts["nothing"], facts["itself"]) == (8, 0, True)
+    assert facts["precious"] == "untouched"
+
+
 def test_limits_of_life_cannot_be_raised(cell: Cell) -> None:
     facts = cell.attack(
         """

@@ -1,4 +1,4 @@
-"""Sound between wav, mp3 and aac: what is kept, how long it lasts, and what is refused."""
+"""Sound in wav, mp3, aac, ogg and video: what is kept, how long it lasts, what is refused."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import struct
 
 import numpy as np
 import pytest
-from tests.video_files import hear, tone
+from tests.video_files import clip, hear, tone
 
 from distributary.content.media_type import MediaType
 from distributary.media.converters.audio import Audio
 from distributary.media.failure import Unconvertible
-from distributary.media.formats import AUDIO_FORMATS
+from distributary.media.formats import AUDIO_FORMATS, VIDEO_FORMATS
 from distributary.media.limits import Limits
 
 AUDIO = Audio()
@@ -20,7 +20,7 @@ CODECS = {
     "audio/mpeg": ("mp3", "libmp3lame"),
     "audio/aac": ("adts", "aac"),
 }
-NAMES = {"audio/wav": "pcm_s16le", "audio/mpeg": "mp3", "audio/aac": "aac"}
+NAMES = {"audio/wav": "pcm_s16le", "audio/mpeg": "mp3", "audio/aac": "aac", "audio/ogg": "opus"}
 # Samples that a result may be longer or shorter by: a frame of the codec; wav has none.
 FRAME = {"audio/wav": 0, "audio/mpeg": 1152, "audio/aac": 1024}
 TONE_LEVEL = 1 / 3 / 2**0.5
@@ -39,14 +39,14 @@ def _failure(content: bytes, source: str, limits: Limits | None = None) -> Uncon
     return failure.value
 
 
-def test_there_are_six_conversions() -> None:
+def test_every_pair_and_the_sound_of_every_video_is_listed() -> None:
     pairs = {(str(source), str(target)) for source, target in AUDIO.conversions()}
     assert pairs == {
         (str(source), str(target))
         for source in AUDIO_FORMATS
         for target in AUDIO_FORMATS
         if source != target
-    }
+    } | {(str(source), "audio/wav") for source in VIDEO_FORMATS}
 
 
 @pytest.mark.parametrize("target", CODECS)
@@ -109,7 +109,9 @@ def test_the_same_sound_gives_the_same_bytes(target: str) -> None:
         "audio/aac;bitrate=999k",
         "audio/aac;bitrate=much",
         "audio/aac;rate=8000",
-        "audio/ogg",
+        "audio/ogg;bitrate=1k",
+        "audio/ogg;item=2",
+        "audio/flac",
         "video/mp4",
     ],
 )
@@ -207,3 +209,66 @@ def test_flipped_bits_of_sound_give_a_failure_or_sound(source: str) -> None:
             assert hear(made).seconds > 0
             outcomes.add("converted")
     assert {"converted", "damaged"} <= outcomes
+
+
+@pytest.mark.parametrize(("rate", "kept"), [(48_000, 48_000), (44_100, 48_000), (16_000, 16_000)])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_ogg_is_opus_and_lasts_as_long(rate: int, kept: int, channels: int) -> None:
+    """Opus plays at 48,000 samples a second, whatever it was made from."""
+    content = tone(seconds=1.3, rate=rate, channels=channels)
+    made = _converted(content, "audio/wav", "audio/ogg")
+    assert made.startswith(b"OggS")
+    # The rate of the sound that went in is noted in the header of the stream.
+    assert struct.unpack_from("<I", made, made.index(b"OpusHead") + 12) == (kept,)
+    after = hear(made)
+    assert (after.codec, after.rate, after.channels) == ("opus", 48_000, channels)
+    assert after.level == pytest.approx(TONE_LEVEL, rel=0.15)
+    assert after.seconds == pytest.approx(1.3, abs=0.021)
+    back = hear(_converted(made, "audio/ogg", "audio/wav"))
+    assert back.seconds == pytest.approx(1.3, abs=0.021)
+    assert made == _converted(content, "audio/wav", "audio/ogg")
+    smaller = _converted(content, "audio/wav", "audio/ogg;bitrate=16k")
+    assert len(smaller) < 0.6 * len(made)
+
+
+@pytest.mark.parametrize("codec", ["vorbis", "flac"])
+def test_other_codecs_in_ogg_are_read(codec: str) -> None:
+    # FFmpeg calls its encoder of Vorbis an experiment.
+    content = tone("ogg", codec, seconds=0.7, options={"strict": "experimental"})
+    heard = hear(_converted(content, "audio/ogg", "audio/mpeg"))
+    assert heard.seconds == pytest.approx(0.7, abs=0.03)
+    assert heard.level == pytest.approx(TONE_LEVEL, rel=0.15)
+
+
+@pytest.mark.parametrize("target", ["audio/wav", "audio/mpeg", "audio/aac", "audio/ogg"])
+@pytest.mark.parametrize(
+    ("source", "container", "codecs"),
+    [
+        ("video/mp4", "mp4", ("libx264", "aac")),
+        ("video/x-msvideo", "avi", ("mpeg4", "libmp3lame")),
+        ("video/x-flv", "flv", ("flv", "libmp3lame")),
+        ("video/3gpp", "3gp", ("mpeg4", "aac")),
+    ],
+)
+def test_the_sound_of_a_video_is_what_is_heard_in_it(
+    source: str, container: str, codecs: tuple[str, str], target: str
+) -> None:
+    content = clip(container, codec=codecs[0], sound_codec=codecs[1], size=(64, 48), frames=25)
+    assert AUDIO.converts(MediaType.parse(source), MediaType.parse(target))
+    heard = hear(_converted(content, source, target))
+    assert heard.codec == NAMES[target]
+    assert heard.channels == 2
+    assert heard.seconds == pytest.approx(1.0, abs=0.08)
+    assert heard.level == pytest.approx(TONE_LEVEL, rel=0.15)
+
+
+def test_a_silent_film_has_no_sound_to_convert() -> None:
+    content = clip(sound_codec=None, size=(64, 48))
+    failure = _failure(content, "video/mp4")
+    assert (failure.kind, failure.reason) == ("impossible", "it has no sound")
+
+
+def test_a_video_that_was_cut_off_has_no_sound_worth_converting() -> None:
+    """Its header comes first here, and promises as much as ever."""
+    content = clip("avi", codec="mpeg4", sound_codec="libmp3lame", size=(64, 48), frames=100)
+    assert _failure(content[: len(content) // 2], "video/x-msvideo").kind == "damaged"

@@ -15,7 +15,16 @@ from distributary.errors import BadInput
 from distributary.media.calibration import Calibration, Sample, calibrate
 from distributary.media.calibration_file import calibration_document
 from distributary.media.converter import Converter
+from distributary.media.converters import BUILT_IN
 from distributary.media.failure import ConversionFailed, FailureKind
+from distributary.media.family import Family, families_of, further_families
+from distributary.media.formats import (
+    FURTHER_FORMATS,
+    MAP_FAMILY,
+    PDF,
+    VIDEO_FAMILY,
+    VIDEO_FORMATS,
+)
 from distributary.media.limits import Limits
 from distributary.media.line_fit import Line
 from distributary.media.machine import machine_document
@@ -394,3 +403,31 @@ def test_the_machine_is_described_and_not_named() -> None:
     written = json.dumps(machine)
     assert "/home" not in written
     assert len(platform.node()) < 4 or platform.node() not in written
+
+
+def test_what_is_beyond_maps_and_videos_is_told_for_the_first_source_that_leads_to_it() -> None:
+    registry = Registry(kind() for kind in BUILT_IN)
+    sources = [str(PDF), str(VIDEO_FORMATS[0]), "text/html", "image/gif;width=2560"]
+    families = further_families(registry, sources)
+    assert [family.source for family in families] == sources
+    told = [item for family in families for item in family.conversions]
+    usual = [item for source in sources[:2] for item in Family.of(registry, source).conversions]
+    assert len(told) == len(set(told))
+    assert not set(told) & set(usual)
+    # JSON and XML have a source of their own each.
+    assert len(told) + len(usual) == len(registry.conversions) - 2
+    names = [name for family in families for name in family.formats]
+    assert sorted(names) == sorted(FURTHER_FORMATS - {"application/json", "application/xml"})
+    for family in families:
+        made = {family.source}
+        for item in family.making:
+            assert item.source in made
+            made.add(item.target)
+        assert {item.source for item in family.conversions} <= made
+
+
+def test_a_map_and_a_video_stay_families_of_their_own() -> None:
+    registry = Registry(kind() for kind in BUILT_IN)
+    document, video = families_of(registry, [str(PDF), str(VIDEO_FORMATS[0])])
+    assert set(document.formats) == MAP_FAMILY
+    assert set(video.formats) == VIDEO_FAMILY

@@ -11,14 +11,22 @@ from typing import Any
 import pytest
 
 from distributary.cli import main
+from distributary.content.calibrated_graph import graph_for
 from distributary.content.documents import document_text
 from distributary.errors import BadInput
 from distributary.media.converters import BUILT_IN
 from distributary.media.formats import PDF, VIDEO_FORMATS
-from distributary.media.graphs import GRAPHS, default_costs, default_graph
+from distributary.media.graphs import (
+    ALL_GRAPHS,
+    GRAPHS,
+    default_costs,
+    default_graph,
+    measured_graph,
+)
 from distributary.media.registry import Registry
 
 ROOT = Path(__file__).parents[3]
+MEASURED = (*GRAPHS, "more")
 SOURCES = {"map": str(PDF), "video": str(VIDEO_FORMATS[0])}
 WANTED = {
     "map": ["image/jpeg;width=640", "text/plain;charset=utf-8", "audio/wav"],
@@ -32,7 +40,7 @@ def built_in() -> Registry:
 
 
 def entries(name: str, key: str) -> list[dict[str, Any]]:
-    found = default_graph(name)[key]
+    found = measured_graph(name)[key]
     assert isinstance(found, list)
     return found
 
@@ -40,21 +48,21 @@ def entries(name: str, key: str) -> list[dict[str, Any]]:
 def test_every_conversion_of_our_own_is_in_exactly_one_graph(built_in: Registry) -> None:
     listed = sorted((item.source, item.target) for item in built_in.conversions)
     measured = sorted(
-        (item["from"], item["to"]) for name in GRAPHS for item in entries(name, "conversions")
+        (item["from"], item["to"]) for name in MEASURED for item in entries(name, "conversions")
     )
     assert measured == listed
     assert sorted(default_costs().seconds) == listed
 
 
 def test_every_format_of_our_own_is_in_exactly_one_graph(built_in: Registry) -> None:
-    names = sorted(item["name"] for graph in GRAPHS for item in entries(graph, "formats"))
+    names = sorted(item["name"] for graph in MEASURED for item in entries(graph, "formats"))
     assert names == list(built_in.formats)
     assert sorted(default_costs().sizes) == names
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("name", MEASURED)
 def test_graphs_say_how_they_were_measured(name: str) -> None:
-    graph = default_graph(name)
+    graph = measured_graph(name)
     assert graph["command"] == f"distributary calibrate --family {name} --repeat 3 --seed 0"
     machine = graph["machine"]
     assert isinstance(machine, dict)
@@ -67,21 +75,24 @@ def test_graphs_say_how_they_were_measured(name: str) -> None:
         assert item["cost"]["fixed"] + item["cost"]["per_mb"] > 0
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("name", MEASURED)
 def test_graphs_predict_samples_that_they_were_not_fitted_to(name: str) -> None:
     """All sizes and nineteen in twenty seconds to within 15 %; the machine had other work to do.
 
+    Those of `more` are a little worse: colours of a GIF say little about its size.
+
     What the graphs say of themselves is worked out again from what they list.
     """
-    graph = default_graph(name)
+    graph = measured_graph(name)
     check = graph["check"]
     assert isinstance(check, dict)
+    sources = {item["source"] for item in entries(name, "families")}
     errors = {
         kind: [
             abs(entry[line]["fixed"] + entry[line]["per_mb"] * one["content_mb"] - one[amount])
             / max(one[amount], least)
             for entry in entries(name, key)
-            if entry.get("name") != SOURCES[name]
+            if entry.get("name") not in sources
             for one in entry["checked"]
         ]
         for kind, key, line, amount, least in (
@@ -93,11 +104,23 @@ def test_graphs_predict_samples_that_they_were_not_fitted_to(name: str) -> None:
         assert check[kind]["count"] == len(found) > 0
         assert check[kind]["worst"] == pytest.approx(max(found), abs=1e-3)
         assert check[kind]["median"] == pytest.approx(statistics.median(found), abs=1e-3)
-    assert max(errors["sizes"]) < 0.15
-    assert sum(error < 0.15 for error in errors["seconds"]) >= 0.95 * len(errors["seconds"])
+    assert max(errors["sizes"]) < (0.2 if name == "more" else 0.15)
+    share = 0.9 if name == "more" else 0.95
+    assert sum(error < 0.15 for error in errors["seconds"]) >= share * len(errors["seconds"])
     assert max(errors["seconds"]) < 0.3
     fitted = {item["mb"] for item in entries(name, "samples")}
     assert not fitted & {item["mb"] for item in check["samples"]}
+
+
+def test_the_graph_of_all_has_every_format_and_conversion_once_and_the_others_unchanged() -> None:
+    every = default_graph(ALL_GRAPHS)
+    for field in ("formats", "conversions"):
+        found: Any = every[field]
+        assert found == [item for name in MEASURED for item in entries(name, field)]
+    graph = graph_for(every, 1_000_000)
+    video, still = graph.names.index(str(VIDEO_FORMATS[0])), graph.names.index("audio/ogg")
+    assert graph.makeable[video][still]
+    assert not graph.makeable[still][video]
 
 
 @pytest.mark.parametrize("name", ["video.toml", "video-small.toml"])

@@ -92,7 +92,7 @@ def test_a_picture_without_a_width_has_one_nevertheless() -> None:
 @pytest.mark.parametrize(
     ("source", "target"),
     [
-        ("application/pdf", "image/gif;width=320"),
+        ("application/pdf", "image/tiff;width=320"),
         ("application/pdf", "image/jpeg;width=0"),
         ("application/pdf", "image/jpeg;page=0"),
         ("application/pdf", "image/jpeg;page=last"),

@@ -11,9 +11,9 @@ from reportlab.pdfgen.canvas import Canvas
 from distributary.content.media_type import MediaType
 from distributary.media.converters.pdf_text import PdfToText
 from distributary.media.failure import Unconvertible
-from distributary.media.first_item import first_item
 from distributary.media.formats import PDF, TEXT
 from distributary.media.limits import Limits
+from distributary.media.spoken_text import first_item
 
 LEADING = 14.0
 

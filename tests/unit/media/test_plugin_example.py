@@ -28,7 +28,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         capture_output=True,
         timeout=120,
     )
-    return {**os.environ, "PYTHONPATH": str(folder)}
+    path = filter(None, (str(folder), os.environ.get("PYTHONPATH")))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
 
 def test_its_conversion_is_listed_where_it_is_installed(environment: dict[str, str]) -> None:
@@ -53,6 +54,24 @@ def test_it_converts_in_a_worker_and_on_the_way_from_other_formats(
         assert ran.stderr.startswith(f"{way};charset=utf-8 -> {MORSE}: ")
         with wave.open(str(tmp_path / "morse.wav")) as sound:
             assert sound.getnframes() > 8000
+
+
+def test_its_files_are_known_by_their_names_and_its_parameters_by_theirs(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "call.txt").write_text("CQ DE K1ABC", "utf-8")
+    ran = run("convert", "call.txt", "call.morse", env=environment, cwd=tmp_path, fresh=True)
+    assert ran.returncode == 0, ran.stderr
+    assert f"-> {MORSE}: " in ran.stderr
+    with wave.open(str(tmp_path / "call.morse")) as sound:
+        assert sound.getnframes() > 8000
+    slow = ("convert", "call.txt", "call.wav", "--to", f"{MORSE};wpm=2")
+    ran = run(*slow, env=environment, cwd=tmp_path, fresh=True)
+    assert ran.returncode == 2
+    assert "'wpm=2' is out of range; hint: wpm is 5 to 40" in ran.stderr
+    ran = run("convert", "call.txt", "call.morse", cwd=tmp_path)
+    assert ran.returncode == 2
+    assert "'call.morse' does not say which format to make" in ran.stderr
 
 
 def test_without_it_nothing_converts_to_morse(tmp_path: Path) -> None:

@@ -103,9 +103,14 @@ def test_formats_go_by_their_other_names_too(pool: Pool) -> None:
         ("exit 0", None, "crashed", "its worker ended with status 0"),
         ("system-exit 4", None, "crashed", "its worker ended with status 4"),
         ("refuse it has 600 pages", None, "pages", "it has 600 pages"),
-        ("raise it is broken", None, "damaged", "ValueError: it is broken"),
-        ("nothing", None, "damaged", "TypeError: "),
-        ("no-such-word", None, "damaged", "KeyError: 'no-such-word'"),
+        (
+            "raise it is broken",
+            None,
+            "faulty",
+            "its converter is at fault: ValueError: it is broken",
+        ),
+        ("nothing", None, "faulty", "its converter is at fault: TypeError: "),
+        ("no-such-word", None, "faulty", "its converter is at fault: KeyError: 'no-such-word'"),
         ("link libstdc++.so.6: failed to map segment", None, "memory", "bytes of memory"),
         ("reread 12", None, "memory", "1,073,741,824 bytes of memory"),
         # Frames: half a one that says it is 4 GiB, one with too long a header, one whose
@@ -146,7 +151,7 @@ def test_a_failure_that_is_understood_does_not_cost_the_worker(pool: Pool) -> No
 def test_a_reason_is_one_short_line_without_paths_of_the_machine(pool: Pool) -> None:
     long = "x" * 5000
     reason = failure(pool, f"raise no \x1b[31m file '/home/somebody/secret.txt'|here {long}").reason
-    assert reason.startswith("ValueError: no [31m file '' here xxx")
+    assert reason.startswith("its converter is at fault: ValueError: no [31m file '' here xxx")
     assert len(reason) <= 200
     assert reason.isprintable()
 

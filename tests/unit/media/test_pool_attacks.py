@@ -108,6 +108,54 @@ threading.Event().wait()
             "threads",
             id="threads",
         ),
+        pytest.param(
+            """
+library = ctypes.CDLL(None)
+library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+for number in range(100):
+    with open("mapped", "w+b") as file:
+        file.write(bytes(1 << 20))
+        file.flush()
+        library.mmap(None, 4096, 1, 2, file.fileno(), 0)
+    os.unlink("mapped")
+threading.Event().wait()
+""",
+            "output",
+            "temporary files",
+            id="files without a name that are mapped",
+        ),
+        pytest.param(
+            """
+def fill():
+    while True:
+        files.append(open("nameless", "wb"))
+        os.unlink("nameless")
+        files[-1].write(bytes(1 << 19))
+        files[-1].flush()
+        threading.Event().wait(0.1)
+
+files = []
+threading.Thread(target=fill).start()
+ctypes.CDLL(None).syscall(60 if os.uname().machine == "x86_64" else 93, 0)
+""",
+            "crashed",
+            "main thread",
+            id="a main thread that is gone and hides what others do",
+        ),
+        pytest.param(
+            """
+import socket
+for number in range(3, 40):
+    try:
+        socket.socket(fileno=os.dup(number)).shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
+threading.Event().wait()
+""",
+            "crashed",
+            "hung up",
+            id="a channel that is closed by who goes on",
+        ),
     ],
 )
 def test_who_takes_too_much_is_ended_long_before_its_time_is_over(

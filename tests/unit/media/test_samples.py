@@ -14,9 +14,9 @@ import pytest
 from PIL import Image
 
 from distributary.errors import BadInput, MissingPackage
-from distributary.media.first_item import first_item
 from distributary.media.samples import clip_mp4, map_pdf, notice_text, photo_jpeg, tone_wav
 from distributary.media.samples.tone import SAMPLES_PER_SECOND
+from distributary.media.spoken_text import first_item
 
 
 def page_texts(content: bytes) -> list[str]:

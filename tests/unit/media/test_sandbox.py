@@ -269,7 +269,13 @@ X86, ARM = 0xC000003E, 0xC00000B7
         ("x86_64", X86, 0, 0, ALLOW),  # read
         ("x86_64", X86, 41, 2, REFUSE),  # socket
         ("x86_64", X86, 59, 0, REFUSE),  # execve
-        ("x86_64", X86, 56, 0x10000, ALLOW),  # clone of a thread
+        ("x86_64", X86, 56, 0x10400, ALLOW),  # clone of a thread
+        ("x86_64", X86, 56, 0x3D0F00, ALLOW),  # as the C library makes one
+        ("x86_64", X86, 56, 0x10000, REFUSE),  # with open files of its own
+        ("x86_64", X86, 56, 0x400, REFUSE),  # clone of a process that shares them
+        ("x86_64", X86, 436, (3, 9, 0), ALLOW),  # close_range
+        ("x86_64", X86, 436, (3, 9, 2), REFUSE),  # with a table of one's own
+        ("x86_64", X86, 162, 0, REFUSE),  # sync
         ("x86_64", X86, 56, 17, REFUSE),  # clone of a process
         ("x86_64", X86, 435, 0, UNKNOWN),  # clone3
         ("x86_64", X86, 62, 1234, ALLOW),  # kill oneself
@@ -306,7 +312,8 @@ X86, ARM = 0xC000003E, 0xC00000B7
         ("aarch64", ARM, 63, 0, ALLOW),  # read
         ("aarch64", ARM, 198, 2, REFUSE),  # socket
         ("aarch64", ARM, 221, 0, REFUSE),  # execve
-        ("aarch64", ARM, 220, 0x10000, ALLOW),  # clone of a thread
+        ("aarch64", ARM, 220, 0x10400, ALLOW),  # clone of a thread
+        ("aarch64", ARM, 220, 0x10000, REFUSE),  # with open files of its own
         ("aarch64", ARM, 220, 17, REFUSE),  # clone of a process
         ("aarch64", ARM, 129, 1, REFUSE),  # kill another
         ("aarch64", ARM, 131, 1234, ALLOW),  # tgkill

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.tiny_media import ESSENCES, tiny
 
+from distributary.content.media_type import MediaType
 from distributary.errors import BadInput
 from distributary.media.sniff import sniff
 
@@ -38,6 +39,9 @@ def test_content_wins_over_a_name_that_says_something_else(essence: str, name: s
         (b"RIFF\0\0\0\0WAVEfmt ", "audio/wav"),
         (b"RF64\xff\xff\xff\xffWAVEds64", "audio/wav"),
         (b"RIFF\0\0\0\0AVI LIST", "video/x-msvideo"),
+        (b"GIF87a", "image/gif"),
+        (b"GIF89a\1\0\1\0", "image/gif"),
+        (b"OggS\0\2", "audio/ogg"),
         (b"FLV\x01\x05\0\0\0\x09", "video/x-flv"),
         (box(b"isom"), "video/mp4"),
         (box(b"mp42"), "video/mp4"),
@@ -82,6 +86,67 @@ def test_what_only_resembles_a_signature_is_known_by_its_name_alone(content: byt
         sniff(content)
 
 
+@pytest.mark.parametrize("name", [None, "a.txt", "a.pdf", "a.unheard-of"])
+@pytest.mark.parametrize(
+    ("content", "essence"),
+    [
+        ("<!DOCTYPE html><p>Hello", "text/html"),
+        ("\n <HTML lang=en>", "text/html"),
+        ("<!-- a page --><html>", "text/html"),
+        ('<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "-//W3C//DTD" "x"><html>', "text/html"),
+        ("<body onload=run()>", "text/html"),
+        ("<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml"),
+        ('<?xml version="1.0"?><?style x?><!-- drawn --><svg:svg xmlns:svg="x">', "image/svg+xml"),
+        ("<!DOCTYPE svg [<!ENTITY a 'b'>]><svg/>", "image/svg+xml"),
+        ('<?xml version="1.0" encoding="utf-8"?><feed/>', "application/xml"),
+        ('{"a": 1}', "application/json"),
+        (' [\n  {"a": [1]}\n]\n', "application/json"),
+        ("[-1.5, true]", "application/json"),
+        ("{}", "application/json"),
+        ("<p>is this a page", "text/plain"),
+        ("x < y and <html> later", "text/plain"),
+        ("[1] A reference in a text", "text/plain"),
+        ("[note] to self]", "text/plain"),
+        ("{curly} words}", "text/plain"),
+        ('{"a": 1', "text/plain"),
+        ("12", "text/plain"),
+    ],
+)
+def test_text_that_says_what_it_is_is_that(content: str, essence: str, name: str | None) -> None:
+    assert sniff(content.encode(), name).essence == essence
+    assert sniff(content.encode("utf-8-sig"), name).essence in (essence, "text/plain")
+
+
+@pytest.mark.parametrize("content", ["<!doctype html>Grüße", "<?xml version='1.0'?><a>ß</a>"])
+def test_markup_is_known_in_any_charset(content: str) -> None:
+    kind = "text/html" if "html" in content else "application/xml"
+    for charset in ("utf-8", "utf-16", "latin-1"):
+        assert sniff(content.encode(charset)).essence == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "essence"),
+    [
+        ("a.csv", "text/csv"),
+        ("a.md", "text/markdown"),
+        ("a.html", "text/html"),
+        ("a.json", "application/json"),
+        ("a.jsonl", "application/jsonl"),
+        ("a.xml", "application/xml"),
+        ("a.svg", "image/svg+xml"),
+    ],
+)
+def test_a_name_tells_what_kind_of_text_a_text_is(name: str, essence: str) -> None:
+    assert sniff(b"plain words", name).essence == essence
+    assert sniff(tiny("application/pdf"), name).essence == "application/pdf"
+
+
+def test_names_may_stand_for_formats_of_plug_ins() -> None:
+    table = MediaType("text", "x-table")
+    assert sniff(b"a b", "a.tab", format_of=lambda name: table) == table
+    assert sniff(b"\xff", "a.tab", format_of=lambda name: table) == table
+
+
 def test_text_names_its_character_set() -> None:
     assert str(sniff(b"plain")) == "text/plain;charset=utf-8"
     assert str(sniff("Grüße\n".encode())) == "text/plain;charset=utf-8"
@@ -121,4 +186,4 @@ def test_any_bytes_get_a_format_or_a_refusal(rest: bytes, start: str) -> None:
         found = sniff(bytes.fromhex(start) + rest)
     except BadInput:
         return
-    assert found.essence in ESSENCES
+    assert found.essence in (*ESSENCES, "image/svg+xml")

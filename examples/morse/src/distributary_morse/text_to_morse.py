@@ -7,7 +7,8 @@ import io
 import math
 import sys
 import wave
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from distributary.content.media_type import MediaType
 from distributary.media.converter import Converter
@@ -35,6 +36,9 @@ class TextToMorse(Converter):
     """Sends a text by tones, at so many words a minute (parameter `wpm`)."""
 
     name = "text-to-morse"
+    parameters: ClassVar[Mapping[str, str]] = {"code": "morse", "wpm": "5 to 40"}
+    # What a file of it is called: `distributary convert call.txt call.morse` needs no --to.
+    suffixes: ClassVar[Mapping[str, MediaType]] = {".morse": _MORSE}
 
     @property
     def version(self) -> str:

@@ -87,6 +87,8 @@ class AudioTrack:
             place = round((frame.pts * frame.time_base - self._start) * frame.sample_rate)
         self.samples_read += frame.samples
         check_samples(max(place, self.samples_read), self._samples_max)
+        if place < -self._samples_max:
+            raise Unconvertible("damaged", "its sound begins long before its pictures")
         frame.pts = place
         frame.time_base = Fraction(1, frame.sample_rate)
         self._push(frame)

@@ -139,6 +139,16 @@ AUDIO_CONTAINERS: Final[Mapping[str, Container]] = {
         channels_max=8,
         records_delay=False,
     ),
+    "audio/ogg": Container(
+        "ogg",
+        "ogg",
+        re.compile(rb"OggS\0"),
+        "libopus",
+        # All that Opus knows. What it reads may also be Vorbis, FLAC or Speex.
+        sample_rates=(48000, 24000, 16000, 12000, 8000),
+        # Left to itself, the encoder takes half as much again for speech.
+        audio_options={"vbr": "constrained"},
+    ),
 }
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Self
 
-__all__ = ["SAMPLE_BYTES", "Espeak", "espeak_version"]
+from distributary.errors import quoted
+from distributary.media.failure import Unconvertible
+
+__all__ = ["SAMPLE_BYTES", "Espeak", "espeak_version", "languages"]
 
 SAMPLE_BYTES = 2
 
@@ -18,7 +22,8 @@ _CHARS_UTF8 = 1
 _RATE_PARAMETER, _PITCH_PARAMETER = 1, 3
 _GO_ON, _STOP = 0, 1
 
-_VOICE = b"en"
+# Codes by which people know some languages of the library.
+_ALIASES = {"zh": "cmn", "no": "nb", "en-gb": "en"}
 _WORDS_PER_MINUTE = 165
 _PITCH = 50
 
@@ -36,10 +41,16 @@ class Espeak:
     every text, which takes 4 ms, and speech can be kept by the hash of its text.
     One at a time: its state belongs to the process.
 
-    `rate` is in samples a second.
+    It speaks a language by its code, in lower case. `rate` is in samples a second.
     """
 
     rate: int
+
+    def __init__(self, language: str = "en") -> None:
+        self._language = _ALIASES.get(language, language)
+        # Asked for a voice that it lacks, the library looks for files of that name.
+        if self._language not in languages():
+            raise Unconvertible("impossible", f"there is no voice for {quoted(language)}")
 
     def __enter__(self) -> Self:
         import espeakng_loader
@@ -81,8 +92,8 @@ class Espeak:
 
         heard = _Heard(hear)  # kept by this name for as long as the library may call it
         self._library.espeak_SetSynthCallback(heard)
-        if self._library.espeak_SetVoiceByName(_VOICE):
-            raise RuntimeError(f"there is no voice {_VOICE.decode()!r}")
+        if self._library.espeak_SetVoiceByName(self._language.encode()):
+            raise RuntimeError(f"the voice for {quoted(self._language)} does not load")
         self._library.espeak_SetParameter(_RATE_PARAMETER, _WORDS_PER_MINUTE, 0)
         self._library.espeak_SetParameter(_PITCH_PARAMETER, _PITCH, 0)
         words = text.encode() + b"\0"
@@ -97,6 +108,14 @@ class Espeak:
         close = ctypes.CDLL(None).dlclose
         close.argtypes = [ctypes.c_void_p]
         close(self._library._handle)
+
+
+def languages() -> frozenset[str]:
+    """Return the codes of the languages that there are voices for."""
+    import espeakng_loader
+
+    folder = Path(espeakng_loader.get_data_path()) / "lang"
+    return frozenset(path.name.lower() for path in folder.rglob("*") if path.is_file())
 
 
 def espeak_version() -> str:

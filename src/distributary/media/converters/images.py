@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from itertools import permutations
+from contextlib import contextmanager
+from itertools import chain, permutations, product
 from typing import TYPE_CHECKING
 
 from distributary.content.media_type import MediaType
 from distributary.media.converter import Converter
 from distributary.media.converters.picture import (
+    PICTURE_PARAMETERS,
     PICTURE_TYPES,
     check_pixels,
     codec_versions,
+    is_no_wider,
     is_picture,
     number,
     proportional,
     saved,
+    upright,
 )
 from distributary.media.failure import Unconvertible
-from distributary.media.formats import IMAGE_FORMATS
+from distributary.media.formats import GIF_FORMATS, IMAGE_FORMATS
 from distributary.media.limits import Limits
 
 if TYPE_CHECKING:
@@ -38,12 +42,14 @@ class Images(Converter):
 
     The picture is upright in the result, whatever side its camera called the top. Colours
     are converted to sRGB where a profile says what they were, and the profile is left
-    out. The first frame stands for an animation. Transparency is kept by PNG and WebP, and
-    laid on white for JPEG. Nothing else that a file says about its picture is carried over.
+    out. The first frame stands for an animation. Transparency is kept by PNG and WebP, all or
+    nothing by GIF, and laid on white for JPEG. Nothing else that a file says about its picture
+    is carried over.
     """
 
     name = "images"
     packages = (("PIL", "media"),)
+    parameters = PICTURE_PARAMETERS
 
     @property
     def version(self) -> str:
@@ -51,40 +57,54 @@ class Images(Converter):
         return f"{_REVISION} {codec_versions()}"
 
     def conversions(self) -> Iterator[tuple[MediaType, MediaType]]:
-        """Yield every pair of listed pictures that does not enlarge."""
-        return (pair for pair in permutations(IMAGE_FORMATS, 2) if self.converts(*pair))
+        """Yield every pair of listed pictures that does not enlarge.
+
+        GIF is made from GIF only: whoever takes any picture is better served by another type.
+        """
+        pairs = chain(permutations(IMAGE_FORMATS, 2), permutations(GIF_FORMATS, 2))
+        return (
+            pair
+            for pair in chain(pairs, product(GIF_FORMATS, IMAGE_FORMATS))
+            if self.converts(*pair)
+        )
 
     def converts(self, source: MediaType, target: MediaType) -> bool:
         """Whether both are pictures and the source is not known to be narrower."""
         if source.essence not in PICTURE_TYPES or source == target:
             return False
-        if not is_picture(target, parameters=("width",)):
-            return False
-        wide, asked = number(source, "width"), number(target, "width")
-        return wide is None or asked is None or asked <= wide
+        return is_picture(target, parameters=("width",)) and is_no_wider(source, target)
 
     def convert(
         self, content: bytes, source: MediaType, target: MediaType, limits: Limits
     ) -> bytes:
         """Return the picture at the width asked for, or at its own."""
-        try:
+        with _damage_as_failure(source):
             image = _opened(content, source, limits=limits)
-            orientation = _orientation(image)
-            sideways = orientation >= _ORIENTATION_SIDEWAYS_FIRST
-            width, height = image.size[::-1] if sideways else image.size
-            asked = number(target, "width") or width
-            if asked > width:
-                raise Unconvertible(
-                    "enlarges", f"the picture is {width:,} pixels wide, less than {asked:,}"
-                )
-            size = (asked, proportional(width, height, asked=asked))
-            reduced = _reduced(image, size[::-1] if sideways else size)
-            return saved(_upright(reduced, orientation), target)
-        except (OSError, SyntaxError, ValueError, EOFError) as error:
-            # What Pillow raises for broken files, depending on where they break.
+        orientation = _orientation(image)
+        sideways = orientation >= _ORIENTATION_SIDEWAYS_FIRST
+        width, height = image.size[::-1] if sideways else image.size
+        asked = number(target, "width") or width
+        if asked > width:
             raise Unconvertible(
-                "damaged", f"it cannot be read as {source.essence} ({error})"
-            ) from error
+                "enlarges", f"the picture is {width:,} pixels wide, less than {asked:,}"
+            )
+        size = (asked, proportional(width, height, asked=asked))
+        with _damage_as_failure(source):
+            reduced = _reduced(image, size[::-1] if sideways else size)
+        return saved(upright(reduced, orientation), target)
+
+
+@contextmanager
+def _damage_as_failure(source: MediaType) -> Iterator[None]:
+    """Turn what Pillow raises for broken files into a failure: anything, by where they break."""
+    try:
+        yield
+    except (Unconvertible, MemoryError):
+        raise
+    except Exception as error:
+        raise Unconvertible(
+            "damaged", f"it cannot be read as {source.essence} ({error})"
+        ) from error
 
 
 def _opened(content: bytes, source: MediaType, *, limits: Limits) -> Image:
@@ -127,21 +147,6 @@ def _orientation(image: Image) -> int:
         # them raises is anybody's guess.
         return 1
     return orientation if orientation in range(1, 9) else 1
-
-
-def _upright(image: Image, orientation: int) -> Image:
-    from PIL.Image import Transpose
-
-    turns = {
-        2: Transpose.FLIP_LEFT_RIGHT,
-        3: Transpose.ROTATE_180,
-        4: Transpose.FLIP_TOP_BOTTOM,
-        5: Transpose.TRANSPOSE,
-        6: Transpose.ROTATE_270,
-        7: Transpose.TRANSVERSE,
-        8: Transpose.ROTATE_90,
-    }
-    return image.transpose(turns[orientation]) if orientation in turns else image
 
 
 def _reduced(image: Image, size: tuple[int, int]) -> Image:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 from distributary.content.media_type import MediaType
 from distributary.errors import counted
 from distributary.media.converter import Converter
 from distributary.media.converters.pdf_document import opened, pdfium_version
 from distributary.media.converters.picture import (
+    PICTURE_PARAMETERS,
     check_pixels,
     codec_versions,
     is_picture,
@@ -38,6 +40,10 @@ class PdfToImage(Converter):
 
     name = "pdf-to-image"
     packages = (("pypdfium2", "media"), ("PIL", "media"))
+    parameters: ClassVar[Mapping[str, str]] = {
+        **PICTURE_PARAMETERS,
+        "page": "a whole number from 1",
+    }
 
     @property
     def version(self) -> str:

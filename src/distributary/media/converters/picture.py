@@ -16,21 +16,36 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 __all__ = [
+    "PICTURE_PARAMETERS",
     "PICTURE_TYPES",
     "check_pixels",
     "codec_versions",
+    "is_no_wider",
     "is_picture",
     "number",
     "on_white",
     "proportional",
     "saved",
+    "upright",
 ]
 
-PICTURE_TYPES = {"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WEBP"}
+PICTURE_TYPES = {
+    "image/jpeg": "JPEG",
+    "image/png": "PNG",
+    "image/webp": "WEBP",
+    "image/gif": "GIF",
+}
 """What Pillow calls the formats that we read and write."""
+PICTURE_PARAMETERS = {"width": "a whole number of pixels from 1 to 99,999"}
+"""What every picture may be asked for."""
 
 # The longest side that each format can say. For PNG it is what our pixels end at anyway.
-_SIDE_MAX = {"image/jpeg": 65_500, "image/png": 1_000_000, "image/webp": 16_383}
+_SIDE_MAX = {
+    "image/jpeg": 65_500,
+    "image/png": 1_000_000,
+    "image/webp": 16_383,
+    "image/gif": 65_535,
+}
 _NUMBER = re.compile(r"[1-9][0-9]{0,4}")
 
 # Measured on the sample map at 1,810 x 1,280 pixels. A picture is converted once and sent
@@ -39,6 +54,9 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,4}")
 _JPEG_OPTIONS = {"quality": 82, "optimize": True, "progressive": True}
 _PNG_OPTIONS = {"compress_level": 4}
 _WEBP_OPTIONS = {"quality": 80, "method": 2}
+_COLOURS = 256
+# What is more than half transparent is a hole where there is nothing in between.
+_OPAQUE_MIN = 128
 
 
 def number(media_type: MediaType, parameter: str) -> int | None:
@@ -52,6 +70,12 @@ def is_picture(target: MediaType, *, parameters: Collection[str]) -> bool:
     return target.essence in PICTURE_TYPES and all(
         name in parameters and number(target, name) is not None for name in target.parameters
     )
+
+
+def is_no_wider(source: MediaType, target: MediaType) -> bool:
+    """Whether nothing would be enlarged, as far as both say how wide they are."""
+    wide, asked = number(source, "width"), number(target, "width")
+    return wide is None or asked is None or asked <= wide
 
 
 def proportional(width: float, height: float, *, asked: int) -> int:
@@ -99,9 +123,38 @@ def saved(image: Image, target: MediaType) -> bytes:
         on_white(image).save(written, "JPEG", **_JPEG_OPTIONS)
     elif target.essence == "image/png":
         image.save(written, "PNG", **_PNG_OPTIONS)
-    else:
+    elif target.essence == "image/webp":
         image.save(written, "WEBP", **_WEBP_OPTIONS)
+    else:
+        _with_palette(image).save(written, "GIF")
     return written.getvalue()
+
+
+def _with_palette(image: Image) -> Image:
+    """Return the picture in 256 colours, of which one is none where the picture has holes."""
+    if image.mode != "RGBA":
+        return image if image.mode == "L" else image.quantize(_COLOURS)
+    holes = image.getchannel("A").point(lambda level: 255 * (level < _OPAQUE_MIN))
+    painted = on_white(image).quantize(_COLOURS - 1)
+    painted.paste(_COLOURS - 1, mask=holes)
+    painted.info["transparency"] = _COLOURS - 1
+    return painted
+
+
+def upright(image: Image, orientation: int) -> Image:
+    """Return the picture with its top at the top; the orientation is 1 to 8, as EXIF counts."""
+    from PIL.Image import Transpose
+
+    turns = {
+        2: Transpose.FLIP_LEFT_RIGHT,
+        3: Transpose.ROTATE_180,
+        4: Transpose.FLIP_TOP_BOTTOM,
+        5: Transpose.TRANSPOSE,
+        6: Transpose.ROTATE_270,
+        7: Transpose.TRANSVERSE,
+        8: Transpose.ROTATE_90,
+    }
+    return image.transpose(turns[orientation]) if orientation in turns else image
 
 
 def codec_versions() -> str:

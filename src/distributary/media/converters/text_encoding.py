@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import permutations
+from typing import ClassVar
 
 from distributary.content.media_type import MediaType
 from distributary.media.converter import Converter
@@ -40,6 +41,7 @@ class TextEncodings(Converter):
     """Writes plain text in another charset, transliterating what the charset lacks."""
 
     name = "text-encoding"
+    parameters: ClassVar[Mapping[str, str]] = {"charset": ", ".join(_CODECS)}
 
     @property
     def version(self) -> str:

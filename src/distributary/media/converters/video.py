@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import permutations
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
@@ -61,6 +61,10 @@ class Video(Converter):
 
     name: ClassVar[str] = "video"
     packages: ClassVar[tuple[tuple[str, str], ...]] = (("av", "video"),)
+    parameters: ClassVar[Mapping[str, str]] = {
+        "width": "an even number of pixels from 16 to 4,096",
+        "bitrate": "32k to 20M",
+    }
 
     @property
     def version(self) -> str:

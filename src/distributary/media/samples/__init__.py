@@ -25,7 +25,7 @@ from distributary.media.samples.tone import tone_wav
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["clip_mp4", "map_pdf", "notice_text", "photo_jpeg", "tone_wav"]
+__all__ = ["clip_mp4", "map_pdf", "notice_text", "photo_gif", "photo_jpeg", "tone_wav"]
 
 _MAP_PAGES, _MAP_PAGES_MAX = 4, 200
 _CLIP_SECONDS, _CLIP_SECONDS_MAX, _CLIP_SIZE = 5, 600, (640, 480)
@@ -146,6 +146,18 @@ def photo_jpeg(width: int = _PHOTO_WIDTH, seed: int = 0) -> bytes:
         narrower = _stamped(picture.resize((width, round(width * 2 / 3))), seed)
     output = BytesIO()
     narrower.save(output, "JPEG", quality=90)
+    return output.getvalue()
+
+
+def photo_gif(colours: int = 256, seed: int = 0) -> bytes:
+    """Return the picture of the valley as GIF in so many colours, 2 to 256."""
+    if not 2 <= colours <= 256:
+        raise BadInput("colours", f"must be from 2 to 256, not {colours}")
+    with _needing("pillow", extra="media", purpose="making the sample GIF"):
+        import PIL.Image
+    output = BytesIO()
+    with PIL.Image.open(BytesIO(photo_jpeg(seed=seed))) as picture:
+        picture.quantize(colours).save(output, "GIF")
     return output.getvalue()
 
 
