@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.pipeline import (
+    another_day,
     channels_traffic,
     match_or_join,
     match_subscriptions,
@@ -18,4 +19,5 @@ STUDIES = (
     channels_traffic.STUDY,
     rates_servers.STUDY,
     plans_map.STUDY,
+    another_day.STUDY,
 )

@@ -34,7 +34,15 @@ __all__ = ["STUDY"]
 
 _PARTNERS = 10
 _OF_SUBSCRIPTIONS = ("subscription_id", "user", "filters")
-_WRITTEN = ("channels", "rates_published", "interests", "traffic", "partners", "broker_traffic")
+_WRITTEN = (
+    "channels",
+    "volume_days",
+    "rates_published",
+    "interests",
+    "traffic",
+    "partners",
+    "broker_traffic",
+)
 # Users whose partners are looked for at a time.
 _PORTION = 1_024
 

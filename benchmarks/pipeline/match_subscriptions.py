@@ -24,7 +24,7 @@ from distributary.pipeline.transforms.recipients import Recipients
 
 __all__ = ["STUDY"]
 
-_COLUMNS = ("source", "event_id", "attributes", "numbers", "texts", "media_type", "bytes")
+_COLUMNS = ("source", "event_id", "time", "attributes", "numbers", "texts", "media_type", "bytes")
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ __all__ = ["STUDY"]
 
 _READ = ("source", "event_id", "media_type", "bytes", "attributes", "numbers", "texts")
 _DELIVERED = ("source", "event_id", "media_type", "broker")
-_PLANNED = ("source", "event_id", "media_type", "bytes", "cell", "broker")
+_PLANNED = ("day", "source", "event_id", "media_type", "bytes", "cell", "broker")
 _BASELINES = ("all_in_root", "all_in_leaves", "single_format")
 # About a third of the events of a sample are annotated maps, and somebody gets half of those.
 _SAMPLED_PER_MAP = 8
@@ -181,17 +181,18 @@ def _write_sorted(store: Store, path: Path) -> None:
     delivered = store.read("deliveries")
     rows = pa.concat_tables(
         [
-            published.select(["source", "event_id", "media_type", "bytes"])
+            published.select(["day", "source", "event_id", "media_type", "bytes"])
             .append_column("cell", pa.array(np.concatenate(cells), pa.int64()))
             .append_column("broker", pa.nulls(count, pa.string())),
-            delivered.select(["source", "event_id", "media_type"])
+            delivered.select(["day", "source", "event_id", "media_type"])
             .append_column("bytes", pa.nulls(delivered.num_rows, pa.int64()))
             .append_column("cell", pa.nulls(delivered.num_rows, pa.int64()))
             .append_column("broker", delivered["broker"]),
         ],
         promote_options="permissive",
     )
-    rows = rows.sort_by([("source", "ascending"), ("event_id", "ascending"), ("cell", "ascending")])
+    order = ("day", "source", "event_id", "cell")
+    rows = rows.sort_by([(name, "ascending") for name in order])
     starts = np.flatnonzero(np.asarray(rows["cell"].is_valid()))
     with pq.ParquetWriter(path, rows.schema) as writer:
         for begin in range(0, len(starts), _PORTION):

@@ -105,7 +105,7 @@ def _measure(spark: SparkSession, folder: Path, parameters: _Parameters, seconds
         lambda: [rates(store, store)],
         table="quotes",
         inputs=lambda: [store.frame("quotes").select(*_COLUMNS)],
-        outputs=lambda: [store.frame("rates")],
+        outputs=lambda: [store.frame("rate_days"), store.frame("rates")],
         kernel=kernel,
         repeats=parameters.repeats,
     )

@@ -14,7 +14,9 @@ from distributary.content.content_space import ContentSpace
 from distributary.content.documents import read_document
 from distributary.errors import BadInput, quoted
 from distributary.methods import FIDELITY, PLACEMENT, WIRING
+from distributary.pipeline.days import parse_days
 from distributary.pipeline.graph import calibration
+from distributary.pipeline.job_tables import READS, WRITES
 from distributary.pipeline.jobs import ingest
 from distributary.pipeline.sample import SampleSizes
 from distributary.pipeline.schemas import table_schema
@@ -29,33 +31,7 @@ if TYPE_CHECKING:
     from distributary.pipeline.config import Step
     from distributary.pipeline.store import Store
 
-__all__ = ["READS", "WRITES", "check_chain"]
-
-READS: Mapping[str, tuple[str, ...]] = {
-    "match": ("publications", "subscriptions"),
-    "channels": ("publications", "subscriptions"),
-    "traffic": ("rates_published", "interests"),
-    "rates": ("quotes", "subscriptions", "users"),
-    "plans": ("publications", "deliveries", "overlay"),
-    "wire": ("users", "brokers", "access_costs", "core_costs", "rates_published", "interests"),
-    "tree": ("rates", "overlay"),
-}
-"""The tables without which a job does nothing."""
-
-WRITES: Mapping[str, tuple[str, ...]] = {
-    "sample": (
-        *("publications", "subscriptions", "users", "brokers"),
-        *("access_costs", "core_costs", "overlay", "quotes"),
-    ),
-    "match": ("deliveries",),
-    "channels": ("channels", "rates_published", "interests"),
-    "traffic": ("traffic", "partners", "broker_traffic"),
-    "rates": ("rates",),
-    "plans": ("plans",),
-    "wire": ("wiring",),
-    "tree": ("trees",),
-}
-"""The tables that a job makes."""
+__all__ = ["check_chain"]
 
 _METHODS = {"plans": PLACEMENT, "wire": WIRING, "tree": FIDELITY}
 # Files of so many bytes together are read here for the names in them; more takes longer than Spark.
@@ -103,6 +79,7 @@ def _check_options(step: Step) -> None:
         SampleSizes(**given)
     if step.job in _METHODS and "method" in given:
         check_choice("method", given["method"], _METHODS[step.job])
+    parse_days(given.get("since"), given.get("until"))
     if "graph" in given:
         calibration(given["graph"])
     if given.get("space") not in (None, "types", "default"):

@@ -41,6 +41,9 @@ _TEXTS = "a list of strings"
 _SPACE = "types, default or the name of a file"
 _PATHS = "a list of names of files"
 
+# The days that results are sums over.
+_SPAN = {"since": _TEXT, "until": _TEXT}
+
 STEPS: Mapping[str, Mapping[str, str]] = {
     "sample": {
         "publications": _INTEGER,
@@ -62,9 +65,15 @@ STEPS: Mapping[str, Mapping[str, str]] = {
         "any_publisher": _FLAG,
     },
     "match": {"graph": _PATH},
-    "channels": {"space": _SPACE, "dimensions": _TEXTS, "bins": _INTEGER, "by": _TEXT},
-    "traffic": {"partners": _INTEGER},
-    "rates": {"source": _TEXT, "type": _TEXT, "value": _TEXT},
+    "channels": {
+        **_SPAN,
+        "space": _SPACE,
+        "dimensions": _TEXTS,
+        "bins": _INTEGER,
+        "by": _TEXT,
+    },
+    "traffic": {**_SPAN, "partners": _INTEGER},
+    "rates": {**_SPAN, "source": _TEXT, "type": _TEXT, "value": _TEXT},
     "plans": {
         "graph": _PATH,
         "space": _PATH,

@@ -7,7 +7,7 @@ from pathlib import Path
 from distributary.content.calibrated_graph import graph_for
 from distributary.content.documents import read_document
 from distributary.errors import BadInput
-from distributary.media.graphs import GRAPHS, default_graph
+from distributary.media.graphs import joined_graphs
 
 __all__ = ["calibration"]
 
@@ -20,8 +20,7 @@ def calibration(path: Path | str | None = None) -> dict[str, object]:
     """
     if path is not None:
         return read_document(path, _checked)
-    documents = [default_graph(name) for name in GRAPHS]
-    return {field: _joined(documents, field) for field in ("formats", "conversions")}
+    return joined_graphs()
 
 
 def _checked(document: object) -> dict[str, object]:
@@ -29,12 +28,3 @@ def _checked(document: object) -> dict[str, object]:
     if not isinstance(document, dict):
         raise BadInput("graph", "must be an object")
     return document
-
-
-def _joined(documents: list[dict[str, object]], field: str) -> list[object]:
-    every: list[object] = []
-    for document in documents:
-        entries = document[field]
-        assert isinstance(entries, list)
-        every += entries
-    return every

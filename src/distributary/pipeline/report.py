@@ -6,6 +6,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from distributary.pipeline.days import Day, day_list
+
 __all__ = ["JobReport", "Stopwatch"]
 
 Figure = int | float | str | None
@@ -15,7 +17,8 @@ Figure = int | float | str | None
 class JobReport:
     """The figures that a job ends with.
 
-    Rows read and written are by table. Seconds are on the wall, without starting Spark.
+    Rows read and written are by table. Seconds are on the wall, without starting Spark. `days`
+    are those that were done, in jobs that do some.
     """
 
     job: str
@@ -23,6 +26,7 @@ class JobReport:
     rows_out: Mapping[str, int]
     seconds: float
     figures: Mapping[str, Figure] = field(default_factory=dict)
+    days: frozenset[Day] | None = None
 
     def document(self) -> dict[str, object]:
         """Return the report as JSON has it; `rows_in` and `rows_out` are the sums."""
@@ -33,6 +37,7 @@ class JobReport:
             "seconds": round(self.seconds, 3),
             "tables_in": dict(self.rows_in),
             "tables_out": dict(self.rows_out),
+            **({} if self.days is None else {"days": day_list(self.days)}),
             **self.figures,
         }
 

@@ -33,7 +33,7 @@ class TableSchema:
         The columns and their types, as Spark's SQL writes them; NOT NULL where a row
         without a value is no row of this table.
     key
-        The columns that tell rows apart; empty when rows may be repeated.
+        The columns that tell rows of one day apart; empty when rows may be repeated.
     time
         The column that says when a row happened; None when it has no time.
     version
@@ -53,6 +53,14 @@ class TableSchema:
     def struct_type(self) -> StructType:
         """The columns as Spark's own type."""
         return _parsed(self.columns)
+
+    @property
+    def stored_type(self) -> StructType:
+        """The columns as Spark's own type, with the day in tables that are laid out by it."""
+        from pyspark.sql.types import DateType, StructField, StructType
+
+        own = self.struct_type
+        return StructType([*own.fields, StructField(DAY, DateType())]) if self.by_day else own
 
     @property
     def arrow(self) -> pa.Schema:
@@ -93,6 +101,7 @@ _DECLARED = (
         "media_type STRING, bytes BIGINT NOT NULL",
         key=("source", "event_id"),
         time="time",
+        by_day=True,
     ),
     TableSchema(
         "subscriptions",
@@ -119,6 +128,7 @@ _DECLARED = (
         "object STRING NOT NULL, time TIMESTAMP NOT NULL, value DOUBLE NOT NULL",
         key=("object", "time"),
         time="time",
+        by_day=True,
     ),
     TableSchema(
         "deliveries",
@@ -126,14 +136,30 @@ _DECLARED = (
         "user STRING NOT NULL, broker STRING, media_type STRING, bytes BIGINT NOT NULL",
         key=("source", "event_id", "subscription_id"),
         version=2,
+        by_day=True,
     ),
     TableSchema("channels", "cell BIGINT NOT NULL, bounds STRING NOT NULL", key=("cell",)),
+    # What everybody published in each cell, each day; the publisher is null where nobody is named.
+    TableSchema(
+        "volume_days",
+        "user STRING, cell BIGINT NOT NULL, bytes BIGINT NOT NULL, publications BIGINT NOT NULL, "
+        "untimed BIGINT NOT NULL, first TIMESTAMP, last TIMESTAMP",
+        key=("user", "cell"),
+        by_day=True,
+    ),
     TableSchema(
         "rates_published",
         "user STRING NOT NULL, cell BIGINT NOT NULL, bytes_per_second DOUBLE NOT NULL",
         key=("user", "cell"),
     ),
     TableSchema("interests", "user STRING NOT NULL, cell BIGINT NOT NULL", key=("user", "cell")),
+    # What deliveries say that everybody received, each day.
+    TableSchema(
+        "received_days",
+        "user STRING NOT NULL, bytes BIGINT NOT NULL",
+        key=("user",),
+        by_day=True,
+    ),
     TableSchema(
         "traffic",
         "user STRING NOT NULL, bytes_in DOUBLE NOT NULL, bytes_out DOUBLE NOT NULL, "
@@ -157,6 +183,15 @@ _DECLARED = (
         "server STRING NOT NULL, object STRING NOT NULL, updates_per_second DOUBLE NOT NULL",
         key=("server", "object"),
     ),
+    # What servers were sent each day, and the state in which the day has ended.
+    TableSchema(
+        "rate_days",
+        "object STRING NOT NULL, server STRING NOT NULL, sent BIGINT NOT NULL, first TIMESTAMP, "
+        "last TIMESTAMP, value DOUBLE NOT NULL, sent_at TIMESTAMP NOT NULL, "
+        "behind BIGINT NOT NULL",
+        key=("object", "server"),
+        by_day=True,
+    ),
     TableSchema(
         "plans",
         "source STRING NOT NULL, event_id STRING NOT NULL, broker_count INT, method STRING, "
@@ -164,6 +199,7 @@ _DECLARED = (
         "lower_bound DOUBLE, gap DOUBLE, all_in_root DOUBLE, all_in_leaves DOUBLE, "
         "single_format DOUBLE, plan STRING, failure STRING",
         key=("source", "event_id"),
+        by_day=True,
     ),
     TableSchema(
         "trees",
@@ -180,9 +216,19 @@ _DECLARED = (
         time="window_start",
     ),
     TableSchema(
+        "runs",
+        "run STRING NOT NULL, job STRING NOT NULL, code STRING NOT NULL, source STRING, "
+        "began TIMESTAMP NOT NULL, seconds DOUBLE NOT NULL, since DATE, until DATE, "
+        "days ARRAY<DATE>, options STRING NOT NULL, inputs MAP<STRING, BIGINT> NOT NULL, "
+        "outputs MAP<STRING, BIGINT> NOT NULL, rows_in MAP<STRING, BIGINT> NOT NULL, "
+        "rows_out MAP<STRING, BIGINT> NOT NULL, outcome STRING NOT NULL",
+        key=("run",),
+    ),
+    TableSchema(
         "quarantine",
         "table STRING NOT NULL, file STRING NOT NULL, line BIGINT, raw STRING, "
         "reason STRING NOT NULL",
+        by_day=True,
     ),
 )
 

@@ -42,6 +42,8 @@ _EVERYWHERE = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.sources.partitionOverwriteMode": "dynamic",
+    # A task writes the files of so many days side by side; for more it has to sort its rows.
+    "spark.sql.maxConcurrentOutputFileWriters": "8",
     "spark.ui.showConsoleProgress": "false",
 }
 # What only makes sense when the driver is this process and its machine is all there is.

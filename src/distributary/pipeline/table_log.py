@@ -7,16 +7,18 @@ runs that replace the same rows both succeed, and the table holds the rows of bo
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from distributary.errors import BadInput, MissingPackage, TableBusy
+from distributary.delta import open_table
+from distributary.errors import BadInput, TableBusy
 from distributary.pipeline.arrow_types import type_name
+from distributary.pipeline.days import NONE, Day, Days, day_list, read_day_list
 from distributary.pipeline.table_files import DAY, DataFile, plain_files, sound_schema
 
 if TYPE_CHECKING:
@@ -32,8 +34,11 @@ NO_LOG = -1
 
 # So many commits of others, such as tidying, are looked past.
 _NOTES_MAX = 20
-# What others may use that changes nothing for those who read.
-_HARMLESS = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
+# Commits that leave all rows as they are.
+_TIDYING = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
+# How long commits are kept that say which days they have changed: without them nobody can tell
+# whether what was made of a table is still up to date.
+_LOG_KEPT = "interval 730 days"
 
 
 @dataclass(frozen=True)
@@ -60,11 +65,6 @@ class TableVersion:
     columns_version: str | None = None
     by_day: bool = False
 
-    def rows(self) -> int | None:
-        """Return how many rows it has; None when its log does not say."""
-        counts = [item.rows for item in self.files]
-        return None if None in counts else sum(count for count in counts if count is not None)
-
     @property
     def whole_schema(self) -> pa.Schema:
         """The columns in its files, and the day that only the log has."""
@@ -72,8 +72,10 @@ class TableVersion:
 
         return self.schema.append(pa.field(DAY, pa.date32())) if self.by_day else self.schema
 
-    def fits(self, declared: TableSchema) -> bool:
+    def is_ours(self, declared: TableSchema) -> bool:
         """Whether files of a table as it is declared can be added to it."""
+        if self.number == NO_LOG:
+            return False
         columns = [(item.name, type_name(item.type)) for item in self.schema]
         wanted = [(item.name, type_name(item.type)) for item in declared.arrow]
         return columns == wanted and self.by_day == declared.by_day
@@ -172,43 +174,85 @@ class TableLog:
         seen: TableVersion | None,
         added: Sequence[DataFile],
         *,
-        replaced: Collection[date | None] | None,
-        note: Mapping[str, object],
+        replaced: Days,
+        read: Days = NONE,
+        note: Mapping[str, str],
         batch: tuple[str, int] | None = None,
-    ) -> None:
-        """Make the next version: with files added, and those of the days `replaced` gone.
+    ) -> int:
+        """Make the next version and return its number: files are added, and `replaced` days go.
 
-        All files of the version that was `seen` go when `replaced` is None. When others have
-        committed meanwhile, it is made after theirs if they have left those days alone.
+        When others have committed meanwhile, it is made after theirs if they have left alone
+        the days that are replaced, and those that were `read` in the version that was `seen`.
 
         Raises
         ------
         TableBusy
-            When somebody else has changed what this commit replaces.
+            When they have not.
         """
-        if replaced is not None and seen is not None and not seen.fits(declared):
+        if not replaced.is_all and seen is not None and not seen.is_ours(declared):
             raise BadInput(
                 self._place,
                 "is laid out as no job lays it out, and can only be replaced as a whole",
                 hint="distributary pipeline convert",
             )
         while True:
-            gone = [
-                item
-                for item in (seen.files if seen is not None and seen.number != NO_LOG else ())
-                if replaced is None or item.day in replaced
-            ]
-            if self._committed(declared, seen, added, gone, note, batch):
-                return
+            there = seen.files if seen is not None and seen.number != NO_LOG else ()
+            gone = [item for item in there if item.day in replaced]
+            changed = {item.day for item in (*gone, *added)}
+            own = {**note, "days": json.dumps(day_list(changed))}
+            if self._committed(declared, seen, added, gone, own, batch):
+                return 0 if seen is None else seen.number + 1
             latest = self.latest()
-            if latest is None or seen is None or NO_LOG in (seen.number, latest.number):
+            before = None if seen is None else seen.number
+            if latest is None or NO_LOG in (before, latest.number) or latest.number == before:
                 raise self._busy()
-            changed = {item.day for item in {*latest.files} ^ {*seen.files}}
-            touched = changed if replaced is None else changed & set(replaced)
-            # Tidying makes versions, too, that have the same files.
-            if touched or latest.number == seen.number:
+            others = self.changes(-1 if before is None else before)
+            if others is None:
                 raise self._busy()
+            for number, days in others.items():
+                if any(day in replaced or day in read for day in days):
+                    raise self._busy(number)
             seen = latest
+
+    def changes(self, version: int) -> dict[int, frozenset[Day]] | None:
+        """Return which days each version after one has changed; None when nobody knows any more.
+
+        Commits of ours say it. For those of others the files before and after are compared.
+        In tables without days, None is the only one. Tidying changes nothing.
+        """
+        table = self._open(None)
+        if table is None or table.version() < version:
+            return None
+        count = table.version() - version
+        notes = {item["version"]: item for item in table.history(count)} if count else {}
+        numbers = range(version + 1, table.version() + 1)
+        if any(number not in notes for number in numbers):
+            return None
+        return {number: self._changed_by(number, notes[number]) for number in numbers}
+
+    def _changed_by(self, number: int, note: Mapping[str, Any]) -> frozenset[Day]:
+        if note.get("operation") in _TIDYING:
+            return frozenset()
+        if "days" in note and "run" in note:
+            return read_day_list(note["days"])
+        before = self.latest(number - 1) if number else None
+        after = self.latest(number)
+        assert after is not None, "it was just there"
+        files = {*after.files} ^ {*(() if before is None else before.files)}
+        return frozenset(item.day for item in files)
+
+    def compact(self) -> tuple[int, int]:
+        """Put small files together, each day's for itself; return how many went and came."""
+        table = self._open(None)
+        if table is None:
+            return 0, 0
+        told = table.optimize.compact()
+        return int(told["numFilesRemoved"]), int(told["numFilesAdded"])
+
+    def versions(self) -> list[dict[str, Any]]:
+        """Return what the log says about every version that it still has, newest first."""
+        table = self._open(None)
+        return [] if table is None else table.history()
 
     def batch(self, stream: str) -> int:
         """Return the last batch that a stream has committed; -1 before the first."""
@@ -238,7 +282,7 @@ class TableLog:
         seen: TableVersion | None,
         added: Sequence[DataFile],
         gone: Sequence[DataFile],
-        note: Mapping[str, object],
+        note: Mapping[str, str],
         batch: tuple[str, int] | None,
     ) -> bool:
         """Commit at the version that was seen; say whether nobody else was faster."""
@@ -263,7 +307,7 @@ class TableLog:
             for item in added
         ]
         try:
-            if seen is None or seen.number == NO_LOG or not seen.fits(declared):
+            if seen is None or not seen.is_ours(declared):
                 if seen is not None and seen.number != self._number():
                     return False
                 # A table that others laid out in another way is made anew, and keeps its log.
@@ -275,6 +319,7 @@ class TableLog:
                     partition_by=partitions,
                     name=declared.name,
                     description=f"version {declared.version}",
+                    configuration={"delta.logRetentionDuration": _LOG_KEPT},
                     storage_options=self._options,
                     commit_properties=properties,
                 )
@@ -297,29 +342,7 @@ class TableLog:
         return NO_LOG if table is None else int(table.version())
 
     def _open(self, version: int | None) -> DeltaTable | None:
-        try:
-            from deltalake import DeltaTable
-            from deltalake.exceptions import DeltaError, TableNotFoundError
-        except ImportError:
-            raise MissingPackage("deltalake", extra="spark", purpose="a table") from None
-        try:
-            table = DeltaTable(self._place, version=version, storage_options=self._options)
-        except TableNotFoundError:
-            return None
-        except DeltaError as error:
-            if version is not None and self._number() < version:
-                raise BadInput(self._place, f"has no version {version}") from None
-            raise BadInput(self._place, f"has a log that cannot be read: {_line(error)}") from None
-        unread = set(table.protocol().reader_features or ()) - _HARMLESS
-        if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
-            unread.add("columnMapping")
-        if unread:
-            raise BadInput(
-                self._place,
-                f"uses {', '.join(sorted(unread))} of Delta Lake, which is not read here",
-                hint="have whoever writes it switch that off",
-            )
-        return table
+        return open_table(self._place, version, self._options)
 
     def _without_log(self) -> TableVersion | None:
         """Return the files that somebody put into a folder of this machine."""
@@ -342,8 +365,10 @@ class TableLog:
         root = Path(self._place)
         return plain_files(root) if root.is_absolute() else []
 
-    def _busy(self) -> TableBusy:
-        note = self.note()
+    def _busy(self, number: int | None = None) -> TableBusy:
+        """Return the error that names who has made a version, or the last one."""
+        made = (item for item in self.versions() if item["version"] == number and "run" in item)
+        note = self.note() if number is None else next(made, {})
         who = f"{note['job']} {note['run']}" if note else "a writer that does not name itself"
         return TableBusy(self._place, who)
 

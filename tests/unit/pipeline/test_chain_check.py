@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from distributary.cli import main
-from distributary.pipeline.chain_check import READS, WRITES, check_chain
+from distributary.pipeline.chain_check import check_chain
 from distributary.pipeline.config import STEPS, read_config
+from distributary.pipeline.job_tables import READS, WRITES
 from distributary.pipeline.schemas import TABLES
 from distributary.pipeline.store import Store
 

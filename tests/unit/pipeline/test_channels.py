@@ -164,17 +164,17 @@ def test_a_space_to_measure_divides_numbers_by_edges_and_texts_by_buckets(
 def test_a_space_is_asked_for_in_one_way_only(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "space.json"
     file.write_text(json.dumps(SPACE.document()))
-    assert jobs.space_for(store, space="default") == ContentSpace.default()
-    assert jobs.space_for(store, space=file) == SPACE
+    assert jobs.SpaceWish(space="default").chosen(store) == ContentSpace.default()
+    assert jobs.SpaceWish(space=str(file)).chosen(store) == SPACE
     with pytest.raises(BadInput, match="--dimension: cannot be combined with --space"):
-        jobs.space_for(store, space=file, dimensions=["type"])
+        jobs.SpaceWish(space=str(file), dimensions=["type"]).chosen(store)
     with pytest.raises(BadInput, match="--bins: is for --dimension and --space types"):
-        jobs.space_for(store, space=file, bins=4)
+        jobs.SpaceWish(space=str(file), bins=4).chosen(store)
     with pytest.raises(BadInput, match=r"_space\.json: there is no such file"):
         read_space(store)
     file.write_text('{"dimensions": [{"name": "type"}]}')
     with pytest.raises(BadInput, match=r"space\.json: dimensions\[0\]"):
-        jobs.space_for(store, space=file)
+        jobs.SpaceWish(space=str(file)).chosen(store)
 
 
 def test_the_types_that_occur_have_cells_of_their_own(store: Store) -> None:
@@ -187,10 +187,12 @@ def test_the_types_that_occur_have_cells_of_their_own(store: Store) -> None:
     # A type that is too long to be listed is one of the others.
     events.append(Publication({"id": "long", "source": "/a", "type": "x" * 257}, bytes(99)))
     put(store, "publications", to_arrow(events), files=2)
-    space = jobs.space_for(store)
+    space = jobs.SpaceWish().chosen(store)
     assert space.dimensions == (TextValues("type", ("hail", "rain", "snow", "wind")),)
-    assert jobs.space_for(store, space="types") == space
-    assert jobs.space_for(store, bins=2).dimensions == (TextValues("type", ("hail", "wind")),)
+    assert jobs.SpaceWish(space="types").chosen(store) == space
+    assert jobs.SpaceWish(bins=2).chosen(store).dimensions == (
+        TextValues("type", ("hail", "wind")),
+    )
     put(store, "subscriptions", subscriptions_table(SUBSCRIPTIONS))
     jobs.channels(store, store, space)
     assert read_space(store) == space
@@ -204,7 +206,7 @@ def test_the_types_that_occur_have_cells_of_their_own(store: Store) -> None:
         5: [{"name": "type", "others": True}],
     }
     put(store, "publications", to_arrow([]))
-    assert jobs.space_for(store) == ContentSpace.default()
+    assert jobs.SpaceWish().chosen(store) == ContentSpace.default()
 
 
 @pytest.mark.parametrize(
@@ -223,7 +225,7 @@ def test_a_space_that_cannot_be_is_refused(
 ) -> None:
     put(store, "publications", to_arrow(publications(3, seed=1)))
     with pytest.raises(BadInput, match=message):
-        jobs.space_for(store, **{"dimensions": ["type"], **asked})
+        jobs.SpaceWish(**{"dimensions": ["type"], **asked}).chosen(store)
 
 
 def test_a_filter_that_breaks_the_rules_is_named(store: Store) -> None:

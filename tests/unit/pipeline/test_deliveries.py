@@ -80,6 +80,7 @@ def test_deliveries_are_those_of_every_filter_and_every_profile(store: Store) ->
         "seconds": 0,
         "tables_in": {"publications": 150, "subscriptions": 30},
         "tables_out": {"deliveries": len(expected)},
+        "days": ["2026-01-05", None],
         "without_format": sum(row[5] is None for row in expected),
         "without_broker": sum(row[4] is None for row in expected),
     }

@@ -60,7 +60,7 @@ def test_the_same_files_again_give_the_same_table(store: Store, tmp_path: Path) 
         assert quarantine(store) == aside
     assert len(told) == 2
     assert "'more' is no column of users" in told[0]
-    assert sorted(store.folder.names()) == ["quarantine", "users"]
+    assert sorted(store.folder.names()) == ["quarantine", "runs", "users"]
 
 
 def test_what_is_added_joins_what_is_there(store: Store, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from itertools import pairwise
 from typing import Any
 
@@ -40,13 +41,14 @@ def rows(*groups: tuple[str, int, list[tuple[str | None, str | None]]]) -> pa.Re
     """Return rows as planning wants them: (event, bytes, who gets it in which format)."""
     made: list[dict[str, Any]] = []
     for event, size, wishes in groups:
-        key = {"source": "/s", "event_id": event}
+        key = {"day": date(2026, 1, 5), "source": "/s", "event_id": event}
         made.append(key | {"media_type": PDF, "bytes": size, "cell": 3, "broker": None})
         made += [
             key | {"media_type": media_type, "bytes": None, "cell": None, "broker": broker}
             for broker, media_type in wishes
         ]
-    kinds = [("source", pa.string()), ("event_id", pa.string()), ("media_type", pa.string())]
+    kinds = [("day", pa.date32()), ("source", pa.string()), ("event_id", pa.string())]
+    kinds += [("media_type", pa.string())]
     kinds += [("bytes", pa.int64()), ("cell", pa.int64()), ("broker", pa.string())]
     return pa.RecordBatch.from_pylist(made, schema=pa.schema(kinds))
 
@@ -63,6 +65,7 @@ def test_publications_are_whole_wherever_batches_are_cut(keys: list[str], cuts: 
     )
     everything = pa.table(
         {
+            "day": pa.nulls(len(keys), pa.date32()),
             "source": table_["source"].cast(pa.string()),
             "event_id": table_["event_id"].cast(pa.string()),
             "row": np.arange(len(keys)),
@@ -113,7 +116,8 @@ def test_the_columns_are_those_of_the_table() -> None:
     kinds = {"string": "string", "int": "int32", "double": "double"}
     declared = [column.split() for column in table_schema("plans").columns.split(", ")]
     assert [(field.name, str(field.type)) for field in found.schema] == [
-        (name, kinds[kind.lower()]) for name, kind, *_ in declared
+        *((name, kinds[kind.lower()]) for name, kind, *_ in declared),
+        ("day", "date32[day]"),
     ]
     assert found.num_rows == 1
 

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from tests.reference.pipeline_rates import Quote, rates_one_by_one
 
 from distributary.errors import BadInput
-from distributary.pipeline.broadcast import broadcast
+from distributary.pipeline.broadcast import Broadcast, broadcast
 from distributary.pipeline.jobs.rates import rates
 from distributary.pipeline.sample import SampleSizes, sample_tables
 from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.store import Store
-from distributary.pipeline.transforms import rates as transforms
 from distributary.pipeline.transforms.followers import Followers, ObjectEvents, followers
+from distributary.pipeline.transforms.rate_days import rate_days, rates_of_days
 
 Row = dict[str, str | None]
 HOMES: dict[str, str | None] = {"ann": "b1", "bob": "b2", "cy": "b2", "dee": None}
@@ -71,6 +71,11 @@ def servers(rows: Sequence[Row], name: str, events: ObjectEvents | None = None) 
     return [found.servers[number] for number in found.of([name])[0].servers.tolist()]
 
 
+def counted(quotes: DataFrame, followers: Broadcast[Followers], *, tasks: int) -> DataFrame:
+    days = sorted(row[0] for row in quotes.selectExpr("to_date(time)").distinct().collect())
+    return rates_of_days(rate_days(None, quotes, followers, days, tasks=tasks))
+
+
 def some_quotes() -> list[Quote]:
     rng = np.random.default_rng(5)
     quotes: list[Quote] = []
@@ -91,7 +96,7 @@ def test_rates_are_those_of_going_through_versions_one_by_one(spark: SparkSessio
     everybody = broadcast(spark, of(ROWS))
     found = {}
     for tasks, partitions in ((3, 5), (1, 1)):
-        rows = transforms.rates(frame.repartition(partitions), everybody, tasks=tasks).collect()
+        rows = counted(frame.repartition(partitions), everybody, tasks=tasks).collect()
         rates = {(row.server, row.object): row.updates_per_second for row in rows}
         assert len(rates) == len(rows)
         found[tasks] = rates
@@ -116,7 +121,7 @@ def test_ticks_of_a_cent_are_counted_as_they_are_written(spark: SparkSession) ->
         subscription(0, "ann", about("x"), within(0.01)),
         subscription(1, "bob", about("x"), within(0.03)),
     ]
-    found = transforms.rates(frame, broadcast(spark, of(rows)), tasks=1).collect()
+    found = counted(frame, broadcast(spark, of(rows)), tasks=1).collect()
     sent = {}
     for server, amount in (("b1", 1), ("b2", 3)):
         count, last = 1, cents[0]
@@ -160,7 +165,7 @@ def test_no_quotes_make_no_rates(store: Store) -> None:
     store.write("subscriptions", spark.createDataFrame(subscriptions))
     store.write("users", spark.createDataFrame(users))
     report = rates(store, store)
-    assert report.rows_out == {"rates": 0}
+    assert report.rows_out == {"rate_days": 0, "rates": 0}
     assert store.frame("rates").isEmpty()
 
 

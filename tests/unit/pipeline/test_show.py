@@ -55,10 +55,10 @@ def test_rows_are_shown_in_columns(data: str, capsys: pytest.CaptureFixture[str]
 def test_rows_are_shown_as_csv_and_as_json(data: str, capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = shown(capsys, "quotes", "--data", data, "--csv")
     assert list(csv.reader(io.StringIO(out))) == [
-        ["object", "time", "value"],
-        ["o1", "1970-01-01T00:00:00Z", "1.0"],
-        ["o2", "1970-01-01T00:00:01.500000Z", "2.5"],
-        ["o,3", "1970-01-02T00:00:00Z", "nan"],
+        ["object", "time", "value", "day"],
+        ["o1", "1970-01-01T00:00:00Z", "1.0", "1970-01-01"],
+        ["o2", "1970-01-01T00:00:01.500000Z", "2.5", "1970-01-01"],
+        ["o,3", "1970-01-02T00:00:00Z", "nan", "1970-01-02"],
     ]
     out, _ = shown(capsys, "users", "--data", data, "--json", "--where", "broker=null")
     assert json.loads(out) == {"table": "users", "rows": [{"user": "bob", "broker": None}]}

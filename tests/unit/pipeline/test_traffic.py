@@ -98,7 +98,7 @@ def test_everything_from_a_sample_agrees_with_the_wiring_code(store: Store) -> N
     brokers = network.brokers_block(sizes, 1, np.arange(6)).column("broker").to_pylist()
     homes = {name: brokers[number % 6] for number, name in enumerate(names)}
     put(store, "users", users_table(homes))
-    channel_jobs.channels(store, store, channel_jobs.space_for(store, space="default"))
+    channel_jobs.channels(store, store, channel_jobs.SpaceWish("default").chosen(store))
     report = jobs.traffic(store, store, partners=3)
     problem = read_problem_tables(Path(store.path(""))).problem
     rows = sorted_rows(store.frame("traffic"))
@@ -172,7 +172,7 @@ def test_bytes_in_are_those_of_deliveries_however_types_share_cells(
 ) -> None:
     """Each publication counts once for each user; cells never expect less."""
     events, subscriptions = many_types(store)
-    channel_jobs.channels(store, store, channel_jobs.space_for(store, space=asked))
+    channel_jobs.channels(store, store, channel_jobs.SpaceWish(asked).chosen(store))
     report = jobs.traffic(store, store)
     expected = reference.received(events, subscriptions)
     rows = {row.user: row for row in store.frame("traffic").collect()}

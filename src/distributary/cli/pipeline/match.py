@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distributary.cli.pipeline.options import Graph, Job, command
+from distributary.cli.pipeline.options import DayJob, Graph, command
 
 __all__ = ["match"]
 
@@ -10,9 +10,10 @@ __all__ = ["match"]
 @command(
     "Publications to subscriptions.",
     "match --data data",
+    "match --data data --since 2026-01-05 --until 2026-01-06",
     "match --data data --graph calibration.json -o results",
 )
-def match(job: Job, graph: Graph = None) -> None:
+def match(job: DayJob, graph: Graph = None) -> None:
     """Find the subscriptions that each publication matches.
 
     Reads publications, subscriptions and, for the home brokers, users; writes deliveries.
@@ -21,8 +22,9 @@ def match(job: Job, graph: Graph = None) -> None:
     """
     from distributary.pipeline.jobs import match as jobs
 
+    days = job.days
     job.run(
         "match",
-        lambda running: jobs.match(running.source, running.target, graph=graph),
-        frames=lambda running: jobs.frames(running.source, graph=graph),
+        lambda running: jobs.match(running.source, running.target, days, graph=graph),
+        frames=lambda running: jobs.frames(running.source, days, graph=graph),
     )

@@ -12,15 +12,33 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from distributary.cli.progress import progress
+from distributary.errors import BadInput, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from distributary.pipeline.days import Days
     from distributary.pipeline.progress import Observe
     from distributary.pipeline.report import JobReport
     from distributary.pipeline.store import Store
 
-__all__ = ["Graph", "Job", "SparkOptions", "app", "command", "examples"]
+__all__ = [
+    "AsJson",
+    "Data",
+    "DayJob",
+    "Graph",
+    "Job",
+    "Since",
+    "SparkOptions",
+    "StorageOption",
+    "Until",
+    "Version",
+    "Where",
+    "app",
+    "command",
+    "examples",
+    "opened",
+]
 
 Graph = Annotated[
     Path | None,
@@ -31,6 +49,60 @@ Graph = Annotated[
         show_default="those that come with distributary",
     ),
 ]
+
+
+Since = Annotated[
+    str | None,
+    typer.Option(metavar="DAY", help="The first day, as in 2026-01-31.", show_default=False),
+]
+Until = Annotated[
+    str | None,
+    typer.Option(metavar="DAY", help="The first day left out.", show_default=False),
+]
+
+
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CONDITION",
+        help="Only rows with user=ann, value>=2 or failure!=null; may be repeated.",
+        show_default=False,
+    ),
+]
+Version = Annotated[
+    int | None,
+    typer.Option(help="The table as it was.", show_default="the latest", min=0),
+]
+Data = Annotated[
+    str, typer.Option("--data", metavar="DIR", help="The folder of tables.", show_default=False)
+]
+StorageOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--storage-option",
+        metavar="KEY=VALUE",
+        help="A setting of the file system that tables are on, for delta-rs; may be repeated.",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+
+
+def opened(
+    location: str, storage_option: list[str] | None, spark: SparkSession | None = None
+) -> Store:
+    """Return the tables in a folder."""
+    from distributary.pipeline.store import Store
+
+    options: dict[str, str] = {}
+    for text in storage_option or ():
+        name, sign, value = text.partition("=")
+        if not name or not sign:
+            raise BadInput(
+                "--storage-option", f"{quoted(text)} is not KEY=VALUE", hint="as in timeout=30s"
+            )
+        options[name] = value
+    return Store(location, spark, storage_options=options)
 
 
 def examples(*lines: str) -> str:
@@ -71,7 +143,8 @@ class SparkOptions:
     driver_memory: Annotated[
         str, typer.Option("--driver-memory", metavar="SIZE", help="Heap of the driver.")
     ] = "2g"
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False
+    as_json: AsJson = False
+    storage_option: StorageOption = None
 
     @contextmanager
     def session(self) -> Iterator[tuple[SparkSession, Observe | None]]:
@@ -89,9 +162,7 @@ class SparkOptions:
 class Job(SparkOptions):
     """What every job was given on the command line."""
 
-    data: Annotated[
-        str, typer.Option("--data", metavar="DIR", help="The folder of tables.", show_default=False)
-    ]
+    data: Data
     output: Annotated[
         str | None,
         typer.Option(
@@ -115,12 +186,12 @@ class Job(SparkOptions):
     ) -> None:
         """Do the work and print its report; with --explain, only show the plan of `frames`."""
         from distributary.pipeline.progress import watched
-        from distributary.pipeline.store import Store
 
         with self.session() as (spark, observe), watched(spark, name, observe):
-            source = Store(self.data, spark)
-            target = source if self.output is None else Store(self.output, spark)
-            target.begin(name)
+            source = opened(self.data, self.storage_option, spark)
+            target = source
+            if self.output is not None:
+                target = opened(self.output, self.storage_option, spark)
             running = Running(source, target, observe)
             if self.explain:
                 for frame in frames(running).values():
@@ -128,6 +199,21 @@ class Job(SparkOptions):
                 return
             report = work(running)
         print_report(report, as_json=self.as_json)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DayJob(Job):
+    """The same of a job that does some days."""
+
+    since: Since = None
+    until: Until = None
+
+    @property
+    def days(self) -> Days:
+        """The days that were named; all, and rows without a time, when none were."""
+        from distributary.pipeline.days import parse_days
+
+        return parse_days(self.since, self.until)
 
 
 @dataclass(frozen=True)
@@ -141,19 +227,22 @@ class Running:
 
 Command = Callable[..., None]
 
+_COMMON = (DayJob, Job, SparkOptions)
+_FIRST = ("data", "output", "since", "until")
+
 
 def command(short_help: str, *lines: str, output: bool = True) -> Callable[[Command], Command]:
     """Make a function a command of `pipeline`, with the options that all jobs have.
 
     Typer reads options from a signature. In that of the function, the parameter that is a
-    `Job`, or `SparkOptions` alone, stands for the options in it: the tables' in its place,
-    the others after all of the function's own. Without `output` there is no option for it.
+    `Job` or `DayJob`, or `SparkOptions` alone, stands for the options in it: the tables' in its
+    place, the others after all of the function's own. Without `output` there is no option for it.
     The list of commands has the short help, and the command's own help the lines, as examples.
     """
 
     def decorate(function: Command) -> Command:
         own = inspect.signature(function, eval_str=True).parameters
-        (taken,) = (item for item in own.values() if item.annotation in (Job, SparkOptions))
+        (taken,) = (item for item in own.values() if item.annotation in _COMMON)
         common = [
             inspect.Parameter(
                 item.name,
@@ -164,7 +253,7 @@ def command(short_help: str, *lines: str, output: bool = True) -> Callable[[Comm
             for item in inspect.signature(taken.annotation).parameters.values()
             if output or item.name != "output"
         ]
-        tables = [item for item in common if item.name in ("data", "output")]
+        tables = [item for item in common if item.name in _FIRST]
         parameters = [
             each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             for item in own.values()
@@ -187,6 +276,8 @@ def command(short_help: str, *lines: str, output: bool = True) -> Callable[[Comm
 
 def print_report(report: JobReport, *, as_json: bool) -> None:
     """Print what a job did: JSON to standard output, or a table for people."""
+    from distributary.pipeline.days import shown_days
+
     if as_json:
         from distributary.cli.output import write_document
 
@@ -205,6 +296,8 @@ def print_report(report: JobReport, *, as_json: bool) -> None:
             else str(value)
         )
         print(f"{figure:<{width}}  {shown:>14}")
+    if report.days is not None:
+        print(f"{'days':<{width}}  {shown_days(report.days)}")
     # A job that makes its rows up has read none.
     read = f"{sum(report.rows_in.values()):,} rows in " if report.rows_in else ""
     print(f"{report.job}: {read}{report.seconds:.1f} s")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from distributary.cli.options import PlacementMethod, Seed
-from distributary.cli.pipeline.options import Graph, Job, command
+from distributary.cli.pipeline.options import DayJob, Graph, command
 
 __all__ = ["plans"]
 
@@ -16,11 +16,12 @@ __all__ = ["plans"]
 @command(
     "Plan every publication.",
     "plans --data market",
+    "plans --data market --since 2026-01-05",
     "plans --data market --graph calibrated.json --beta 2",
     "plans --data market --link-cost delay -o results --json",
 )
 def plans(
-    job: Job,
+    job: DayJob,
     graph: Graph = None,
     space: Annotated[
         Path | None,
@@ -53,12 +54,10 @@ def plans(
     from distributary.pipeline.transforms.publication_plans import PlanOptions
 
     options = PlanOptions(method, seed, alpha, beta, link_cost)
+    days = job.days
+    asked: dict[str, Any] = {"graph": graph, "space": space, "options": options, "tasks": tasks}
     job.run(
         "plans",
-        lambda running: jobs.plans(
-            running.source, running.target, graph=graph, space=space, options=options, tasks=tasks
-        ),
-        frames=lambda running: jobs.frames(
-            running.source, graph=graph, space=space, options=options, tasks=tasks
-        ),
+        lambda running: jobs.plans(running.source, running.target, days, **asked),
+        frames=lambda running: jobs.frames(running.source, days, **asked),
     )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from distributary.cli.pipeline.options import Job, command
+from distributary.cli.pipeline.options import DayJob, command
 
 __all__ = ["QuoteSource", "QuoteType", "QuoteValue", "rates"]
 
@@ -30,11 +30,12 @@ QuoteValue = Annotated[
 @command(
     "Updates that servers need.",
     "rates --data market",
+    "rates --data market --since 2026-01-05",
     "rates --data market --source /exchange --type quote --value /price",
     "rates --data market -o results --json",
 )
 def rates(
-    job: Job,
+    job: DayJob,
     source: QuoteSource = "/exchange",
     event_type: QuoteType = "quote",
     value: QuoteValue = None,
@@ -45,13 +46,18 @@ def rates(
     a server needs follows from the tolerances of the subscriptions of users at home there.
     A subscription follows an object when its filters pass an event with this --source and
     --type, and the object as its subject.
+
+    Days are counted one after the other, each from where the one before has ended, and kept in
+    rate_days. Of the days that are named, and of those after them until one ends as it did
+    before, all are counted again; rates are sums over the days that are named.
     """
     from distributary.pipeline.jobs import rates as jobs
     from distributary.pipeline.transforms.followers import ObjectEvents
 
     events = ObjectEvents(source, event_type, value)
+    days = job.days
     job.run(
         "rates",
-        lambda running: jobs.rates(running.source, running.target, events=events),
-        frames=lambda running: jobs.frames(running.source, events=events),
+        lambda running: jobs.rates(running.source, running.target, days, events=events),
+        frames=lambda running: jobs.frames(running.source, days, events=events),
     )

@@ -6,13 +6,23 @@ import csv
 import json
 import math
 import sys
-from datetime import datetime
+from datetime import date
 from typing import Annotated, Any
 
 import typer
 
 from distributary.cli.output import write_document
-from distributary.cli.pipeline.options import app, examples
+from distributary.cli.pipeline.options import (
+    Data,
+    Since,
+    StorageOption,
+    Until,
+    Version,
+    Where,
+    app,
+    examples,
+    opened,
+)
 from distributary.errors import BadInput
 
 __all__ = ["show"]
@@ -28,42 +38,37 @@ _WIDTH_MAX = 40
         "show deliveries --data market --where user=ann --where 'bytes>=1000' --csv",
         "show quarantine --data market --limit 5",
         "show users --data market --version 0",
+        "show plans --data market --since 2026-01-05 --until 2026-01-06",
     ),
 )
 def show(
     table: Annotated[
         str, typer.Argument(metavar="TABLE", help="The table to show.", show_default=False)
     ],
-    data: Annotated[
-        str, typer.Option("--data", metavar="DIR", help="The folder of tables.", show_default=False)
-    ],
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CONDITION",
-            help="Only rows with user=ann, value>=2 or failure!=null; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
+    data: Data,
+    where: Where = None,
+    since: Since = None,
+    until: Until = None,
     limit: Annotated[int, typer.Option(help="How many rows at most.", min=1)] = 20,
-    version: Annotated[
-        int | None,
-        typer.Option(help="The table as it was.", show_default="the latest", min=0),
-    ] = None,
+    version: Version = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    storage_option: StorageOption = None,
 ) -> None:
     """Show the first rows of a table that meet all conditions. Spark is not started."""
     if as_csv and as_json:
         raise BadInput("--csv", "cannot be combined with --json")
+    from distributary.pipeline.days import parse_days
     from distributary.pipeline.row_conditions import conditions
     from distributary.pipeline.schemas import table_schema
-    from distributary.pipeline.store import Store
 
     declared = table_schema(table)
     met = conditions(declared, where or ())
     # One more than is shown, to know whether there are more.
-    found = Store(data).read(table, version=version, where=met, limit=limit + 1)
+    days = parse_days(since, until)
+    found = opened(data, storage_option).read(
+        table, since=days.since, until=days.until, version=version, where=met, limit=limit + 1
+    )
     names = found.column_names
     rows = [[_plain(value) for value in row.values()] for row in found.slice(0, limit).to_pylist()]
     if as_json:
@@ -81,7 +86,7 @@ def show(
 
 def _plain(value: Any) -> Any:
     """Return a value as JSON has it; maps come from Arrow as lists of pairs."""
-    if isinstance(value, datetime):
+    if isinstance(value, date):
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)

@@ -8,7 +8,7 @@ import typer
 
 from distributary.cli.output import write_document
 from distributary.cli.pipeline.durations import microseconds
-from distributary.cli.pipeline.options import app, examples
+from distributary.cli.pipeline.options import AsJson, Data, StorageOption, app, examples, opened
 from distributary.errors import BadInput
 
 __all__ = ["vacuum"]
@@ -22,16 +22,15 @@ _HOUR = 3_600_000_000
     epilog=examples("vacuum --data market", "vacuum --data market --older-than 30d --dry-run"),
 )
 def vacuum(
-    data: Annotated[
-        str, typer.Option("--data", metavar="DIR", help="The folder of tables.", show_default=False)
-    ],
+    data: Data,
     older_than: Annotated[
         str, typer.Option("--older-than", metavar="AGE", help="Keep younger files: 7d or 12h.")
     ] = "7d",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count what would go, and remove nothing.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    storage_option: StorageOption = None,
+    as_json: AsJson = False,
 ) -> None:
     """Remove the files that no version of the last days has, and what killed runs have left.
 
@@ -41,9 +40,8 @@ def vacuum(
     if hours < 1:
         raise BadInput("--older-than", "must be at least 1h, or files of running jobs would go")
     from distributary.pipeline.schemas import TABLES
-    from distributary.pipeline.store import Store
 
-    store = Store(data)
+    store = opened(data, storage_option)
     there = [name for name in TABLES if store.has(name)]
     removed = {name: len(store.vacuum(name, hours=hours, dry_run=dry_run)) for name in there}
     if as_json:

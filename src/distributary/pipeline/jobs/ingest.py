@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 
 from distributary.errors import BadInput, PipelineFailed, quoted
 from distributary.pipeline.counting import RowCount, observed
+from distributary.pipeline.days import ALL, Day, Days
 from distributary.pipeline.failures import explained
 from distributary.pipeline.report import JobReport, Stopwatch
+from distributary.pipeline.runs import RUNS, recorded
 from distributary.pipeline.schemas import TABLES, TableSchema, table_schema
 from distributary.pipeline.sources.files import SourceFile, found_files
 from distributary.pipeline.sources.source_rows import layout_of
@@ -25,7 +27,8 @@ from distributary.pipeline.sources.splits import (
     planned_splits,
     split_frame,
 )
-from distributary.pipeline.store import Store
+from distributary.pipeline.store import Store, is_among
+from distributary.pipeline.table_files import DAY
 from distributary.pipeline.table_log import Draft
 from distributary.pipeline.transforms.deduplication import (
     duplicate_hashes,
@@ -45,10 +48,11 @@ __all__ = ["INGESTIBLE", "check", "frames", "ingest"]
 
 QUARANTINE = "quarantine"
 
-INGESTIBLE = tuple(name for name in TABLES if name != QUARANTINE)
+INGESTIBLE = tuple(name for name in TABLES if name not in (QUARANTINE, RUNS))
 """The tables that can be filled from files."""
 
 
+@recorded("ingest")
 def ingest(
     target: Store,
     name: str,
@@ -61,12 +65,13 @@ def ingest(
 ) -> JobReport:
     """Put the rows of files into a table, each into it or into quarantine.
 
-    The table holds every key once: the row stays that stands first, by file and line, and
-    the others go to quarantine. The same files again give the same table.
+    The table, or a day of it, holds every key once: the row stays that stands first, by file and
+    line, and the others go to quarantine. The same files again give the same table.
 
     Files and folders are CSV, JSON lines or Parquet, by the ends of their names. With `add`,
-    rows go to those that the table has; otherwise they replace them, and what was in
-    quarantine for this table. `warn` is told about columns that are not read.
+    rows go to those that the table has. Otherwise they replace them, and what was in quarantine
+    for them: all of the table, or the days that occur among the rows. `warn` is told about
+    columns that are not read.
 
     Publications go to quarantine when there is a table `users` and their publisher is not in
     it; with `any_publisher` they are kept, as nobody's. `publisher` is the attribute of events
@@ -89,16 +94,18 @@ def ingest(
     if warn is not None:
         for warning in plan.warnings:
             warn(warning)
-    existing = _existing(target, name) if add else None
+    merge = add and _can_be_added_to(target, name)
     with explained("ingest", sources[0].path if len(sources) == 1 else f"{len(sources)} files"):
         reading = _Reading(target, declared, rule)
-        rows, good, bad = _Ingestion(reading, plan, existing=existing).run(sources)
+        ingestion = _Ingestion(reading, plan, merge=merge)
+        rows, good, bad = ingestion.run(sources)
     return JobReport(
         "ingest",
         {name: rows},
         {name: good, QUARANTINE: bad},
         watch.seconds,
         {"files": len(sources)},
+        ingestion.days.chosen,
     )
 
 
@@ -147,14 +154,22 @@ class _Reading:
 
 
 class _Ingestion:
-    """One run of the job: its drafts, and what it counted."""
+    """One run of the job: its drafts, and what it counted.
 
-    def __init__(self, reading: _Reading, plan: SplitPlan, *, existing: DataFrame | None) -> None:
+    Attributes
+    ----------
+    days
+        Those that occur among the rows that are kept; all of a table without days.
+    """
+
+    def __init__(self, reading: _Reading, plan: SplitPlan, *, merge: bool) -> None:
+        self.days = ALL
         self._store = reading.store
         self._table = reading.table
         self._reading = reading
         self._plan = plan
-        self._existing = existing
+        self._merge = merge
+        self._existing: DataFrame | None = None
         self._drafts: list[Draft] = []
 
     def run(self, sources: Sequence[SourceFile]) -> tuple[int, int, int]:
@@ -167,6 +182,10 @@ class _Ingestion:
 
     def _run(self, sources: Sequence[SourceFile]) -> tuple[int, int, int]:
         draft, seen = self._read_once()
+        if self._table.by_day:
+            self.days = Days(chosen=frozenset(item.day for item in draft.files))
+        if self._merge:
+            self._existing = self._store.frame(self._table.name, self.days)
         rows = self._store.read_draft(draft)
         reason = self._misfit(rows, seen)
         if reason is not None:
@@ -187,9 +206,10 @@ class _Ingestion:
                 bad = quarantined(told, self._table)
                 rows = without_hash(rows, hashes, self._table).unionAll(kept(told, self._table))
             elif kept_count < seen["rows"] or reason is not None:
-                bad = quarantined(self._read_again(reason), self._table)
-            aside, quarantined_count = self._quarantine(bad, sources)
-            if repeated or reason is not None or self._existing is not None:
+                again = self._read_again(reason).filter("reason IS NOT NULL")
+                bad = quarantined(held.enter_context(_kept_on_disk(again)), self._table)
+            aside, aside_days, quarantined_count = self._quarantine(bad, sources)
+            if repeated or reason is not None or (self._merge and not self._table.by_day):
                 draft, kept_count = self._rewrite(rows)
         if kept_count + quarantined_count != seen["rows"]:
             raise PipelineFailed(
@@ -199,10 +219,13 @@ class _Ingestion:
                 f"{quarantined_count:,} put into quarantine; did a file change?",
             )
         if aside is not None:
-            self._publish(aside)
+            self._publish(aside, aside_days)
         # Nothing new for a table that is there: it is left alone.
-        if kept_count or self._existing is None:
-            self._publish(draft)
+        if kept_count or not self._merge:
+            # What others have laid out in their own way has no days to be replaced.
+            whole = not self._merge and not self._store.is_current(self._table.name)
+            replaced = ALL if whole else self.days
+            self._publish(draft, replaced, append=self._merge and self._table.by_day)
         return seen["rows"], kept_count, quarantined_count
 
     def _read_once(self) -> tuple[Draft, Mapping[str, int]]:
@@ -248,32 +271,42 @@ class _Ingestion:
 
     def _quarantine(
         self, bad: DataFrame | None, sources: Sequence[SourceFile]
-    ) -> tuple[Draft | None, int]:
-        """Write the quarantine beside the old one; return the draft and how many are new."""
+    ) -> tuple[Draft | None, Days, int]:
+        """Write the quarantine beside the old one; return the draft, its days, and how many.
+
+        What was there for the days that are replaced goes, and what was there for these files.
+        """
         from pyspark.sql import functions as f
 
+        days: set[Day] = set()
         others: DataFrame | None = None
         if self._store.has(QUARANTINE):
-            old = self._store.frame(QUARANTINE)
+            old = self._store.frame(QUARANTINE, with_day=True)
             earlier = f.col("table") == self._table.name
-            if self._existing is not None:
-                earlier &= f.col("file").isin([source.path for source in sources])
-            if bad is None and old.filter(earlier).isEmpty():
-                return None, 0
+            if self._merge or self._table.by_day:
+                of_files = f.col("file").isin([source.path for source in sources])
+                earlier &= of_files if self._merge else of_files | is_among(self.days)
+            days = {row[0] for row in old.filter(earlier).select(DAY).distinct().collect()}
             others = old.filter(~earlier)
+        if bad is not None:
+            days |= {row[0] for row in bad.select(DAY).distinct().collect()}
+        chosen = Days(chosen=frozenset(days))
+        if not days:
+            return None, chosen, 0
+        left = None if others is None else others.filter(is_among(chosen))
         if bad is None:
-            return None if others is None else self._drafted(QUARANTINE, others), 0
+            assert left is not None, "there are days of some rows"
+            return self._drafted(QUARANTINE, left), chosen, 0
         count = RowCount()
         new = count.of(bad)
-        return self._drafted(
-            QUARANTINE, new if others is None else others.unionAll(new)
-        ), count.rows
+        draft = self._drafted(QUARANTINE, new if left is None else left.unionByName(new))
+        return draft, chosen, count.rows
 
     def _rewrite(self, rows: DataFrame) -> tuple[Draft, int]:
-        """Write the table beside the old one; return the draft and how many rows are new."""
+        """Write the table, or what is added to it, anew; return the draft and how many are new."""
         count = RowCount()
         every = count.of(rows)
-        if self._existing is not None:
+        if self._existing is not None and not self._table.by_day:
             every = self._existing.unionAll(every)
         return self._drafted(self._table.name, every), count.rows
 
@@ -282,9 +315,9 @@ class _Ingestion:
         self._drafts.append(draft)
         return draft
 
-    def _publish(self, draft: Draft) -> None:
+    def _publish(self, draft: Draft, days: Days, *, append: bool = False) -> None:
         self._drafts.remove(draft)
-        self._store.publish(draft)
+        self._store.publish(draft, days, append=append, read=days)
 
 
 @contextmanager
@@ -301,7 +334,7 @@ def _kept_on_disk(frame: DataFrame) -> Iterator[DataFrame]:
 
 def _ingestible(name: str) -> TableSchema:
     declared = table_schema(name)
-    if name == QUARANTINE:
+    if name not in INGESTIBLE:
         raise BadInput(
             "table",
             f"{quoted(name)} is not filled from files",
@@ -310,14 +343,14 @@ def _ingestible(name: str) -> TableSchema:
     return declared
 
 
-def _existing(target: Store, name: str) -> DataFrame | None:
-    """Return the rows that a table has; None when there is no such table yet."""
+def _can_be_added_to(target: Store, name: str) -> bool:
+    """Whether there is a table that rows can be added to; raise `BadInput` for a stream's."""
     if not target.has(name):
-        return None
+        return False
     if target.stream_of(name) is not None:
         raise BadInput(
             target.path(name),
             "is written by a stream, which would not know of other rows",
             hint="give the files to the stream",
         )
-    return target.frame(name)
+    return True

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from distributary.errors import BadInput
 from distributary.pipeline.broadcast import broadcast
 from distributary.pipeline.counting import RowCount
+from distributary.pipeline.days import ALL, Days
 from distributary.pipeline.failures import explained
 from distributary.pipeline.graph import calibration
 from distributary.pipeline.report import JobReport, Stopwatch
+from distributary.pipeline.runs import recorded
 from distributary.pipeline.transforms.deliveries import deliveries
 from distributary.pipeline.transforms.recipients import Recipients, recipients
 
@@ -37,35 +39,43 @@ def recipients_in(source: Store, *, graph: Path | str | None = None) -> Recipien
         raise error.within(source.path("subscriptions")) from None
 
 
-def frames(source: Store, *, graph: Path | str | None = None) -> dict[str, DataFrame]:
+def frames(
+    source: Store, days: Days = ALL, *, graph: Path | str | None = None
+) -> dict[str, DataFrame]:
     """Return the tables that the job writes, by name."""
     everybody = broadcast(source.spark, recipients_in(source, graph=graph))
-    return {"deliveries": deliveries(source.frame("publications"), everybody)}
+    return {"deliveries": deliveries(source.frame("publications", days), everybody)}
 
 
-def match(source: Store, target: Store, *, graph: Path | str | None = None) -> JobReport:
+@recorded("match")
+def match(
+    source: Store, target: Store, days: Days = ALL, *, graph: Path | str | None = None
+) -> JobReport:
     """Find out who gets which publication, and in which format.
 
     Reads `publications`, `subscriptions` and, if homes are known, `users`; writes
-    `deliveries`. Without a calibrated `graph`, those that come with distributary are used.
+    `deliveries`, of the same days. Without a calibrated `graph`, those that come with
+    distributary are used.
     """
     stopwatch = Stopwatch()
     everybody = recipients_in(source, graph=graph)
     sent = broadcast(source.spark, everybody)
     read = RowCount()
     with explained("match", source.path("publications")):
-        target.write("deliveries", deliveries(read.of(source.frame("publications")), sent))
-        figures = _figures(target)
+        published = read.of(source.frame("publications", days))
+        target.write("deliveries", deliveries(published, sent), days)
+        figures = _figures(target, days)
     return JobReport(
         "match",
         {"publications": read.rows, "subscriptions": len(everybody.index)},
         {"deliveries": figures.pop("rows")},
         stopwatch.seconds,
         figures,
+        days.among(source.days("publications")),
     )
 
 
-def _figures(target: Store) -> dict[str, int]:
+def _figures(target: Store, days: Days) -> dict[str, int]:
     """Count the deliveries that were written.
 
     Counting them on their way would take three times as long as reading two columns again:
@@ -73,7 +83,7 @@ def _figures(target: Store) -> dict[str, int]:
     """
     from pyspark.sql import functions as f
 
-    found = target.frame("deliveries")
+    found = target.frame("deliveries", days)
     nulls = [
         f.count_if(f.col(column).isNull()).alias(name)
         for name, column in (("without_format", "media_type"), ("without_broker", "broker"))

@@ -10,11 +10,13 @@ from distributary.content.documents import read_document
 from distributary.errors import BadInput
 from distributary.pipeline.broadcast import broadcast
 from distributary.pipeline.counting import RowCount, observed
+from distributary.pipeline.days import ALL, Days
 from distributary.pipeline.failures import explained
 from distributary.pipeline.graph import calibration
 from distributary.pipeline.overlay import read_overlay
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
-from distributary.pipeline.space_file import read_space
+from distributary.pipeline.runs import recorded
+from distributary.pipeline.space_file import kept_space, read_space
 from distributary.pipeline.transforms.plans import plans as planned
 from distributary.pipeline.transforms.publication_plans import PlanOptions, PublicationPlanner
 from distributary.pipeline.workers import task_count
@@ -34,6 +36,7 @@ _COSTS = ("total_cost", "lower_bound", "all_in_root", "all_in_leaves", "single_f
 
 def frames(
     source: Store,
+    days: Days = ALL,
     *,
     graph: Path | str | None = None,
     space: Path | str | None = None,
@@ -41,13 +44,22 @@ def frames(
     tasks: int | None = None,
 ) -> dict[str, DataFrame]:
     """Return the tables that the job writes, by name."""
-    published, delivered = source.frame("publications"), source.frame("deliveries")
-    return {"plans": _planned(source, published, delivered, graph, space, options, tasks)}
+    publications = source.frame("publications", days, with_day=True)
+    deliveries = _delivered(source, publications, days)
+    return {"plans": _planned(source, publications, deliveries, graph, space, options, tasks)}
 
 
+def _cells(source: Store) -> dict[str, object]:
+    """Return which content space is the folder's."""
+    kept = kept_space(source) if source.has("channels") else None
+    return {"cells": None if kept is None else kept[0].version}
+
+
+@recorded("plans", _cells)
 def plans(
     source: Store,
     target: Store,
+    days: Days = ALL,
     *,
     graph: Path | str | None = None,
     space: Path | str | None = None,
@@ -59,26 +71,27 @@ def plans(
     Its tree is the union of the routes from its rendezvous broker to the home brokers of
     those who get it. Who has no home, or can be sent no format, is left out and counted.
 
-    Reads `publications`, `deliveries` and `overlay`; writes `plans`. The cells that have
-    rendezvous brokers are those of the document `space`, else of the table `channels`, and
-    without such a table of `ContentSpace.default`. The result does not depend on the number
-    of `tasks`.
+    Reads `publications`, `deliveries` and `overlay`; writes `plans`, of the same days. The
+    cells that have rendezvous brokers are those of the document `space`, else of the table
+    `channels`, and without such a table of `ContentSpace.default`. The result does not depend on
+    the number of `tasks`.
     """
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
 
     stopwatch = Stopwatch()
     published, delivered, written = RowCount(), Observation(), Observation()
-    deliveries = source.frame("deliveries").observe(
+    publications = source.frame("publications", days, with_day=True)
+    deliveries = _delivered(source, publications, days).observe(
         delivered,
         f.count(f.lit(1)).alias("rows"),
         f.count_if(f.col("broker").isNull()).alias("without_broker"),
         f.count_if(f.col("media_type").isNull()).alias("without_format"),
     )
-    publications = published.of(source.frame("publications"))
-    rows = _planned(source, publications, deliveries, graph, space, options, tasks)
+    counted = published.of(publications)
+    rows = _planned(source, counted, deliveries, graph, space, options, tasks)
     with explained("plans", source.path("deliveries")):
-        target.write("plans", rows.observe(written, *_figures()))
+        target.write("plans", rows.observe(written, *_figures()), days)
         got, made = observed(delivered), observed(written)
     costs: dict[str, Figure] = {name: float(made.get(name) or 0) for name in _COSTS}
     return JobReport(
@@ -92,6 +105,7 @@ def plans(
             "without_format": got.get("without_format", 0),
             **costs,
         },
+        days.among(source.days("publications")),
     )
 
 
@@ -104,6 +118,20 @@ def _figures() -> list[Column]:
         f.count_if(f.col("failure").isNotNull()).alias("failed"),
         *(f.sum(f.col(name).cast("decimal(38,9)")).alias(name) for name in _COSTS),
     ]
+
+
+def _delivered(source: Store, publications: DataFrame, days: Days) -> DataFrame:
+    """Return the deliveries of some days, each with its own.
+
+    Others than `match` may have written them, who know of no days: then it is that of the
+    publication.
+    """
+    found = source.frame("deliveries", days, with_day=True)
+    if source.days("deliveries") != {None} or source.days("publications") == {None}:
+        return found
+    keys = ["source", "event_id"]
+    known = publications.select(*keys, "day")
+    return source.frame("deliveries").join(known, keys, "left" if days.is_all else "inner")
 
 
 def _planned(

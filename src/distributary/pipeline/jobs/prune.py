@@ -1,7 +1,8 @@
 """The job `prune`: what is older than wanted leaves the tables.
 
-Rows go by their own time, deliveries and plans with their publications. A stream that fills
-a table goes on filling it afterwards.
+Whole days go without being read. Of the day in which the limit lies, rows go by their own time,
+deliveries and plans with their publications. A stream that fills a table goes on filling it
+afterwards.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from distributary.errors import BadInput, quoted
+from distributary.pipeline.days import ALL, Days
 from distributary.pipeline.failures import explained
 from distributary.pipeline.report import JobReport, Stopwatch
+from distributary.pipeline.runs import recorded
 from distributary.pipeline.schemas import TABLES
 from distributary.pipeline.store import Store
 
@@ -24,10 +27,14 @@ __all__ = ["PRUNABLE", "frames", "prune"]
 _PUBLICATIONS = "publications"
 _FOLLOWING = ("deliveries", "plans")
 
-PRUNABLE = (*(name for name, item in TABLES.items() if item.time is not None), *_FOLLOWING)
+PRUNABLE = (
+    *(name for name, item in TABLES.items() if item.time is not None),
+    *(name for name, item in TABLES.items() if item.by_day and item.time is None),
+)
 """The tables that can be pruned: first those whose rows have a time of their own."""
 
 
+@recorded("prune")
 def prune(
     store: Store,
     *,
@@ -44,25 +51,29 @@ def prune(
     only counts.
     """
     watch = Stopwatch()
+    limit = before.astimezone(UTC)
     rows_in: dict[str, int] = {}
     rows_out: dict[str, int] = {}
     for name in _chosen(store, tables):
         with explained("prune", store.path(name)):
-            rows = store.frame(name)
-            left = _left(store, name, rows, before)
-            rows_in[name] = rows.count()
-            rows_out[name] = left.count()
-            if rows_out[name] < rows_in[name] and not dry_run:
-                store.publish(store.draft(name, left), stream=store.stream_of(name))
-    removed = {f"{name}_removed": rows_in[name] - rows_out[name] for name in rows_in}
-    return JobReport("prune", rows_in, rows_out, watch.seconds, removed)
+            gone, left = _left(store, name, limit)
+            rows_in[name] = store.row_count(name)
+            removed = store.row_count(name, gone) - (0 if left is None else left.count())
+            rows_out[name] = rows_in[name] - removed
+            if removed and not dry_run:
+                nothing = store.frame(name, with_day=TABLES[name].by_day).limit(0)
+                draft = store.draft(name, nothing if left is None else left)
+                store.publish(draft, gone, stream=store.stream_of(name))
+    removed_rows = {f"{name}_removed": rows_in[name] - rows_out[name] for name in rows_in}
+    return JobReport("prune", rows_in, rows_out, watch.seconds, removed_rows)
 
 
 def frames(
     store: Store, *, before: datetime, tables: Sequence[str] | None = None
 ) -> dict[str, DataFrame]:
-    """Return what is left of each table, before anything is run."""
-    return {name: _left(store, name, store.frame(name), before) for name in _chosen(store, tables)}
+    """Return what is left of the days that are touched, before anything is run."""
+    found = {name: _left(store, name, before.astimezone(UTC)) for name in _chosen(store, tables)}
+    return {name: left for name, (_, left) in found.items() if left is not None}
 
 
 def _chosen(store: Store, tables: Sequence[str] | None) -> list[str]:
@@ -79,14 +90,27 @@ def _chosen(store: Store, tables: Sequence[str] | None) -> list[str]:
     return [name for name in PRUNABLE if name in tables]
 
 
-def _left(store: Store, name: str, rows: DataFrame, before: datetime) -> DataFrame:
+def _left(store: Store, name: str, limit: datetime) -> tuple[Days, DataFrame | None]:
+    """Return the days that are replaced, and what is left of them; None when that is nothing."""
     from pyspark.sql import functions as f
 
-    time = TABLES[name].time
-    if time is not None:
-        moment = f.lit(before.astimezone(UTC).isoformat()).cast("timestamp")
-        return rows.filter(f.col(time).isNull() | (f.col(time) >= moment))
+    declared, day = TABLES[name], limit.date()
+    rows = store.frame(name, with_day=declared.by_day)
+    moment = f.lit(limit.isoformat()).cast("timestamp")
+    if not declared.by_day:
+        time = f.col(str(declared.time))
+        return ALL, rows.filter(time.isNull() | (time >= moment))
+    old = [item for item in store.days(name) if item is not None and item <= day]
+    is_midnight = limit == datetime.combine(day, datetime.min.time(), UTC)
+    cut = declared.time is not None or name in _FOLLOWING
+    if day not in old or is_midnight or not cut:
+        return Days(chosen=frozenset(item for item in old if item < day)), None
+    of_day = store.frame(name, Days(chosen=frozenset({day})), with_day=True)
+    gone = Days(chosen=frozenset(old))
+    if declared.time is not None:
+        return gone, of_day.filter(f.col(declared.time) >= moment)
     if not store.has(_PUBLICATIONS):
-        return rows
-    publications = store.frame(_PUBLICATIONS).select("source", "event_id")
-    return rows.join(publications, ["source", "event_id"], "left_semi").select(*rows.columns)
+        return gone, of_day
+    published = store.frame(_PUBLICATIONS, Days(chosen=frozenset({day})))
+    keys = published.filter(f.col("time") >= moment).select("source", "event_id")
+    return gone, of_day.join(keys, ["source", "event_id"], "left_semi").select(*of_day.columns)

@@ -1,18 +1,27 @@
-"""`pipeline run`: a chain of jobs on one folder, with one Spark session."""
+"""`pipeline run`: a chain of jobs on one folder, with one Spark session; what is stale of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from distributary.pipeline.config import Step
+from distributary.pipeline.days import ALL, Days, day_list
+from distributary.pipeline.job_tables import BY_DAY
+from distributary.pipeline.jobs.steps import Call, call_of
 from distributary.pipeline.progress import Observe, watched
 from distributary.pipeline.report import Figure, JobReport
+from distributary.pipeline.runs import DONE, Run, runs_in
+from distributary.pipeline.staleness import Stale, Staleness
 
 if TYPE_CHECKING:
     from distributary.pipeline.store import Store
 
-__all__ = ["Comparison", "comparison", "run"]
+__all__ = ["UP_TO_DATE", "Comparison", "Todo", "comparison", "run", "todo"]
+
+UP_TO_DATE = "up_to_date"
+"""The figure of a job that had nothing to do."""
 
 Comparison = tuple[str, float | None, Mapping[str, float | None]]
 """What a planner's result costs: the name of the figure, its value, and the baselines."""
@@ -29,18 +38,39 @@ _COMPARED = {
 _FILLING = ("sample", "ingest")
 
 
+@dataclass(frozen=True)
+class Todo:
+    """A step of a chain, and what there is to do for it."""
+
+    step: Step
+    stale: Stale
+
+    def document(self) -> dict[str, object]:
+        """Return it as JSON has it."""
+        days = self.stale.days
+        return {
+            "job": self.step.job,
+            "stale": bool(self.stale),
+            "days": None if days is None else day_list(days),
+            "reasons": self.stale.lines(),
+        }
+
+
 def run(
     store: Store,
     steps: Sequence[Step],
     *,
+    days: Days | None = None,
     observe: Observe | None = None,
     warn: Callable[[str], None] | None = None,
     finished: Callable[[JobReport], None] | None = None,
 ) -> list[JobReport]:
-    """Run jobs one after another, each on what those before it wrote.
+    """Run the jobs of a chain that have something to do, each on what those before it wrote.
 
-    What `wire` would refuse at the end is refused as soon as the tables have been filled.
-    `warn` is told about what a job ignores, and `finished` about every job that has ended.
+    Of jobs that work by day, the stale days are done, and `days` in any case. What `wire` would
+    refuse at the end is refused as soon as the tables have been filled. `warn` is told about what
+    a job ignores, and `finished` about every job that has ended; one that had nothing to do has
+    read and written nothing.
     """
     reports = []
     jobs = [step.job for step in steps]
@@ -50,18 +80,76 @@ def run(
             from distributary.pipeline.jobs.wire import check
 
             check(store, names="channels" in jobs)
-        store.begin(step.job)
         with watched(store.spark, step.job, observe):
-            report = _report(step, store, observe, warn)
+            call = call_of(step, store, observe=observe, warn=warn)
+            runs = runs_in(store)
+            stale = _stale(call, Staleness(store, runs), runs, days)
+            report = _report(call, stale)
         if finished is not None:
             finished(report)
         reports.append(report)
     return reports
 
 
+def todo(store: Store, steps: Sequence[Step], *, days: Days | None = None) -> list[Todo]:
+    """Return what `run` would do, and why; for this no Spark has to run.
+
+    Which days files have is not known before they are read: what follows from that is said, and
+    not listed.
+    """
+    runs = runs_in(store)
+    staleness = Staleness(store, runs, plan=True)
+    found = []
+    for step in steps:
+        stale = _stale(call_of(step, store, choose=False), staleness, runs, days)
+        if stale and step.job == "ingest":
+            staleness.expect([str(step.options["table"])], None)
+        found.append(Todo(step, stale))
+    return found
+
+
+def _stale(call: Call, staleness: Staleness, runs: Sequence[Run], days: Days | None) -> Stale:
+    if call.job == "ingest":
+        return _stale_files(call, runs)
+    if call.options is None:
+        return Stale(None, {"new": None})
+    return staleness.of(call.job, call.options, days)
+
+
+def _stale_files(call: Call, runs: Sequence[Run]) -> Stale:
+    """Return whether there are files that were not read yet, or read otherwise.
+
+    What became of the table later is no matter: others may have replaced some of its days.
+    """
+    name = str(call.arguments["name"])
+    if not call.store.has(name):
+        return Stale(None, {"new": None})
+    if not call.arguments["files"]:
+        return Stale(None)
+    asked = call.options, call.code
+    done = [item for item in runs if item.outcome == DONE and (item.options, item.code) == asked]
+    if not done:
+        return Stale(None, {"files": None})
+    # A table that begins anew has nothing of what was read.
+    made = done[-1].outputs.get(name)
+    gone = made is not None and call.store.changes(name, made) is None
+    return Stale(None, {"another table": None} if gone else {})
+
+
+def _report(call: Call, stale: Stale) -> JobReport:
+    if not stale:
+        return JobReport(call.job, {}, {}, 0.0, {UP_TO_DATE: "yes"})
+    if call.job not in BY_DAY:
+        return call()
+    # All of them at once is done as if they had never been: it is quicker, and rows without a
+    # day are among them.
+    whole = stale.days is None or stale.days >= call.every_day()
+    return call(days=ALL if whole else Days(chosen=stale.days))
+
+
 def comparison(report: JobReport) -> Comparison | None:
     """Return what a planner's result costs beside its baselines; None for other jobs."""
-    if report.job not in _COMPARED:
+    if report.job not in _COMPARED or UP_TO_DATE in report.figures:
         return None
     name, others = _COMPARED[report.job]
     baselines = {
@@ -72,59 +160,3 @@ def comparison(report: JobReport) -> Comparison | None:
 
 def _number(figure: Figure) -> float | None:
     return float(figure) if isinstance(figure, int | float) else None
-
-
-def _report(
-    step: Step, store: Store, observe: Observe | None, warn: Callable[[str], None] | None
-) -> JobReport:
-    """Run one job; what it is made of is imported when it is its turn."""
-    given: dict[str, Any] = dict(step.options)
-
-    def taken(*names: str) -> dict[str, Any]:
-        return {name: given.pop(name) for name in names if name in given}
-
-    match step.job:
-        case "sample":
-            from distributary.pipeline.jobs.sample import sample
-            from distributary.pipeline.sample import SampleSizes
-
-            return sample(store, seed=given.pop("seed", 0), sizes=SampleSizes(**given))
-        case "ingest":
-            from distributary.pipeline.jobs.ingest import ingest
-
-            return ingest(store, given.pop("table"), given.pop("files"), warn=warn, **given)
-        case "match":
-            from distributary.pipeline.jobs.match import match
-
-            return match(store, store, **given)
-        case "channels":
-            from distributary.pipeline.jobs.channels import channels, space_for
-
-            return channels(store, store, space_for(store, **given))
-        case "traffic":
-            from distributary.pipeline.jobs.traffic import traffic
-
-            return traffic(store, store, **given)
-        case "rates":
-            from distributary.pipeline.jobs.rates import rates
-            from distributary.pipeline.transforms.followers import ObjectEvents
-
-            return rates(store, store, events=ObjectEvents(**given))
-        case "plans":
-            from distributary.pipeline.jobs.plans import plans
-            from distributary.pipeline.transforms.publication_plans import PlanOptions
-
-            own = taken("graph", "space", "tasks")
-            return plans(store, store, options=PlanOptions(**given), **own)
-        case "wire":
-            from distributary.pipeline.jobs.wire import wire
-
-            return wire(store, store, observe=observe, **given)
-        case "tree":
-            from distributary.pipeline.jobs.tree import tree
-            from distributary.pipeline.stream_problems import ServerTimes
-
-            times = taken("filter_time", "send_time", "source_filter_time", "source_send_time")
-            given["root"] = given.pop("source", None)
-            return tree(store, store, times=ServerTimes(**times), observe=observe, **given)
-    raise AssertionError(f"{step.job} is no job")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from distributary.errors import BadInput
 from distributary.pipeline.failures import explained
 from distributary.pipeline.report import JobReport, Stopwatch
+from distributary.pipeline.runs import recorded
 from distributary.pipeline.sample import SampleSizes, sample_tables
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def frames(spark: SparkSession, sizes: SampleSizes, *, seed: int = 0) -> dict[st
     return sample_tables(spark, sizes, seed)
 
 
+@recorded("sample")
 def sample(target: Store, sizes: SampleSizes, *, seed: int = 0) -> JobReport:
     """Fill a folder with the tables of a sample.
 

@@ -26,12 +26,13 @@ from distributary.pipeline.jobs.stream_batches import Audience, Batches, StreamO
 from distributary.pipeline.jobs.stream_files import ARRIVING, arriving_files
 from distributary.pipeline.jobs.stream_state import Checkpoint
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
+from distributary.pipeline.runs import recorded
 from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.sources.files import SourceFile
 from distributary.pipeline.transforms.channels import interests
 from distributary.pipeline.transforms.deliveries import deliveries
 from distributary.pipeline.transforms.ingest import ingested, kept
-from distributary.pipeline.transforms.rates import rates
+from distributary.pipeline.transforms.rate_days import rate_days, rates_of_days
 from distributary.pipeline.transforms.reporting import checked_tau
 from distributary.pipeline.workers import task_count
 
@@ -47,6 +48,7 @@ _REPLACED = ("rates", "traffic")
 _POLL_SECONDS = 0.25
 
 
+@recorded("stream")
 def stream(
     source: Store,
     target: Store,
@@ -102,7 +104,7 @@ def frames(source: Store, options: StreamOptions) -> dict[str, DataFrame]:
     return {
         **parsed,
         "deliveries": deliveries(parsed["publications"], audience.recipients),
-        "rates": rates(parsed["quotes"], audience.followers, tasks=2),
+        "rates": rates_of_days(rate_days(None, parsed["quotes"], audience.followers, (), tasks=2)),
     }
 
 

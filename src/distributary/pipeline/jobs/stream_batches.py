@@ -225,7 +225,7 @@ class Batches:
         volumes = volumes_added(carried, new, audience.space, advance)
         state = checkpoint.write(state, _VOLUMES, volumes)
         got = checkpoint.read(before, _RECEIVED, WINDOW_RECEIVED)
-        sent = self._target.read_draft(delivered)
+        sent = self._target.read_draft(delivered, with_day=True)
         state = checkpoint.write(state, _RECEIVED, received_added(got, sent, new, advance))
         keys = new.select("source", "event_id", "time")
         known = checkpoint.read(before, _SEEN, _KEYS)

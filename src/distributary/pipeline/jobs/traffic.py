@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distributary.errors import BadInput, TooLarge
+from distributary.pipeline.days import ALL, NONE, Days
 from distributary.pipeline.failures import explained
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
+from distributary.pipeline.runs import recorded
+from distributary.pipeline.table_files import DAY
 from distributary.pipeline.transforms import traffic as transforms
-from distributary.pipeline.transforms.channels import seconds_spanned
+from distributary.pipeline.transforms.channels import rates_published, seconds_spanned
 from distributary.pipeline.transforms.exchange import Population, population
 from distributary.pipeline.transforms.received import received
 
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from distributary.pipeline.store import Store
+
+DAYS, VOLUMES = "received_days", "volume_days"
 
 __all__ = ["ROWS_MAX", "frames", "traffic"]
 
@@ -35,25 +40,45 @@ _ROW_SECONDS = 2e-6
 _GIB = 2**30
 
 
-def frames(source: Store, *, partners: int = 10) -> dict[str, DataFrame]:
+def frames(source: Store, days: Days = ALL, *, partners: int = 10) -> dict[str, DataFrame]:
     """Return the tables that the job writes, by name."""
-    return _frames(source, _read(source)[0], partners)
+    received = _received_days(source, days)
+    made = _frames(source, _read(source, received, days)[0], partners)
+    return made if received is None else {DAYS: received, **made}
 
 
-def traffic(source: Store, target: Store, *, partners: int = 10) -> JobReport:
+@recorded("traffic")
+def traffic(
+    source: Store,
+    target: Store,
+    days: Days = ALL,
+    *,
+    partners: int = 10,
+    span: Days | None = None,
+) -> JobReport:
     """Find out how much traffic users have, with whom, and what brokers pass on.
 
     Reads `rates_published` and `interests`; `deliveries` and `publications`, from which it
-    counts what users receive; `users` says where everybody is at home. Writes `traffic`,
-    `partners` and, with the tables `brokers` and `core_costs`, `broker_traffic`. What it
-    leaves out for want of a table, the report says.
+    counts what users receive; `users` says where everybody is at home. Writes `received_days` of
+    some days, `traffic`, `partners` and, with the tables `brokers` and `core_costs`,
+    `broker_traffic`. What it leaves out for want of a table, the report says.
+
+    Rates are sums over the days of the `span`: the same days unless given. What is published on
+    some days is in `volume_days`; in `rates_published` are the days that `channels` was given.
 
     Raises `TooLarge` when more than `ROWS_MAX` rows say who publishes and wants what.
     """
     stopwatch = Stopwatch()
-    everybody, read = _read(source)
-    problem = everybody.problem
+    span = days if span is None else span
     written: dict[str, int] = {}
+    counted = _received_days(source, days)
+    if counted is not None:
+        if days != NONE:
+            with explained("traffic", source.path("deliveries")):
+                written[DAYS] = target.write(DAYS, counted, days)
+        counted = target.frame(DAYS, span)
+    everybody, read = _read(source, counted, span)
+    problem = everybody.problem
     for name, frame in _frames(source, everybody, partners).items():
         with explained("traffic", source.path("rates_published")):
             written[name] = target.write(name, frame)
@@ -66,7 +91,8 @@ def traffic(source: Store, target: Store, *, partners: int = 10) -> JobReport:
     }
     if "broker_traffic" not in written:
         figures["broker_traffic"] = "needs brokers and core_costs"
-    return JobReport("traffic", read, written, stopwatch.seconds, figures)
+    done = None if counted is None else days.among(source.days("deliveries"))
+    return JobReport("traffic", read, written, stopwatch.seconds, figures, done)
 
 
 def _over_count(everybody: Population) -> dict[str, Figure]:
@@ -84,46 +110,66 @@ def _over_count(everybody: Population) -> dict[str, Figure]:
     }
 
 
-def _received(source: Store) -> tuple[pa.Table | None, dict[str, int]]:
-    """Return the bytes per second that users receive, and how many rows that took.
+def _received_days(source: Store, days: Days) -> DataFrame | None:
+    """Return what users received on some days; None without `deliveries` or `publications`."""
+    if not all(source.has(name) for name in ("publications", "deliveries")):
+        return None
+    return received(source.frame("deliveries", days, with_day=True), DAY)
 
-    Over the same time as the rates that are published; None without `deliveries`.
-    """
+
+def _seconds(source: Store, span: Days) -> float:
+    """Return the time from the first to the last publication."""
     from pyspark.sql import functions as f
 
-    names = ("publications", "deliveries")
-    if not all(source.has(name) for name in names):
-        return None, {}
-    with explained("traffic", source.path("deliveries")):
-        span = source.frame("publications").agg(seconds_spanned(f.min("time"), f.max("time")))
-        per_second = (f.col("bytes") / span.collect()[0][0]).alias("bytes_per_second")
-        found = received(source.frame("deliveries")).select("user", per_second).toArrow()
-    return found, {name: source.row_count(name) for name in names}
+    if source.has(VOLUMES):
+        found = source.frame(VOLUMES, span).agg(seconds_spanned(f.min("first"), f.max("last")))
+    else:
+        times = source.frame("publications", span)
+        found = times.agg(seconds_spanned(f.min("time"), f.max("time")))
+    return float(found.collect()[0][0])
 
 
-def _read(source: Store) -> tuple[Population, dict[str, int]]:
+def _published(source: Store, span: Days) -> pa.Table:
+    """Return what users publish per second, in which cells."""
+    if span.is_all:
+        return source.read("rates_published")
+    return rates_published(source.frame(VOLUMES, span)).toArrow()
+
+
+def _read(
+    source: Store, counted: DataFrame | None, span: Days
+) -> tuple[Population, dict[str, int]]:
     """Return all users, and how many rows that took of which table."""
-    names = ("rates_published", "interests", "users")
-    rows = sum(source.row_count(name) for name in names[:2])
+    from pyspark.sql import functions as f
+
+    published = "rates_published" if span.is_all else VOLUMES
+    rows = source.row_count(published, span) + source.row_count("interests")
     if rows > ROWS_MAX:
         memory = rows * _ROW_BYTES
         raise TooLarge(
             f"traffic would take about {memory / _GIB:,.0f} GiB of the driver's memory for "
-            f"{rows:,} rows of rates_published and interests; it takes at most {ROWS_MAX:,}; "
+            f"{rows:,} rows of {published} and interests; it takes at most {ROWS_MAX:,}; "
             "hint: choose a content space of fewer cells, with channels --dimension",
             seconds=rows * _ROW_SECONDS,
             memory_bytes=memory,
         )
-    with explained("traffic", source.path("rates_published")):
-        tables = {name: source.read(name) for name in names if name != "users" or source.has(name)}
-    counted, read = _received(source)
+    with explained("traffic", source.path(published)):
+        tables = {published: _published(source, span), "interests": source.read("interests")}
+        if source.has("users"):
+            tables["users"] = source.read("users")
+    read = {name: found.num_rows for name, found in tables.items()}
+    got: pa.Table | None = None
+    if counted is not None:
+        with explained("traffic", source.path("deliveries")):
+            by_user = counted.groupBy("user").agg(f.sum("bytes").alias("bytes"))
+            per_second = (f.col("bytes") / _seconds(source, span)).alias("bytes_per_second")
+            got = by_user.select("user", per_second).toArrow()
+        read |= {name: source.row_count(name, span) for name in ("publications", "deliveries")}
     try:
-        everybody = population(
-            tables["rates_published"], tables["interests"], tables.get("users"), counted
-        )
+        everybody = population(tables[published], tables["interests"], tables.get("users"), got)
     except BadInput as error:
         raise error.within(source.path("")) from None
-    return everybody, read | {name: found.num_rows for name, found in tables.items()}
+    return everybody, read
 
 
 def _frames(source: Store, everybody: Population, partners: int) -> dict[str, DataFrame]:

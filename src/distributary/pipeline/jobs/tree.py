@@ -12,6 +12,7 @@ from distributary.fidelity.problem import FidelityProblem
 from distributary.pipeline.failures import explained
 from distributary.pipeline.overlay import BrokerOverlay, read_overlay
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
+from distributary.pipeline.runs import recorded
 from distributary.pipeline.stream_problems import (
     RateTable,
     ServerTimes,
@@ -36,6 +37,7 @@ def frames(source: Store) -> dict[str, DataFrame]:
     return {name: source.frame(name) for name in ("rates", "overlay")}
 
 
+@recorded("tree")
 def tree(
     source: Store,
     target: Store,

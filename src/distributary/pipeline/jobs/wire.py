@@ -15,6 +15,7 @@ from distributary.arrays import IntArray
 from distributary.errors import BadInput, InfeasiblePlan, quoted
 from distributary.pipeline.failures import explained
 from distributary.pipeline.report import Figure, JobReport, Stopwatch
+from distributary.pipeline.runs import recorded
 from distributary.wiring.clustering import clustering_wiring
 from distributary.wiring.cost import cost
 from distributary.wiring.mixing import mixing_wiring
@@ -74,6 +75,7 @@ def check(source: Store, *, names: bool) -> None:
             )
 
 
+@recorded("wire")
 def wire(
     source: Store,
     target: Store,

@@ -11,6 +11,7 @@ import numpy as np
 from distributary.content.content_space import ContentSpace
 from distributary.content.dimensions import Dimension, NumberBins, TextValues
 from distributary.pipeline.schemas import table_schema
+from distributary.pipeline.table_files import DAY
 from distributary.pipeline.transforms.cell_sets import cell_sets, united_cells
 from distributary.pipeline.workers import map_in_arrow
 
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["channels", "interests", "looked_at", "rates_published", "seconds_spanned", "volumes"]
 
-_VOLUMES = (
-    "user STRING, cell BIGINT NOT NULL, bytes BIGINT NOT NULL, publications BIGINT NOT NULL, "
-    "untimed BIGINT NOT NULL, first TIMESTAMP, last TIMESTAMP"
-)
+_SUMMED = ("user", DAY, "time")
 # So many publications are added up together before Spark's shuffle sees them.
 _PENDING_ROWS = 500_000
 # What is left of publications once they are added up needs few tasks, and few files.
@@ -57,16 +55,16 @@ def channels(spark: SparkSession, space: ContentSpace) -> DataFrame:
 
 
 def volumes(publications: DataFrame, space: ContentSpace) -> DataFrame:
-    """Return what everybody published in each cell, all in one pass over the publications.
+    """Return the table `volume_days`: what everybody published in each cell on each day.
 
-    Everything is counted in whole numbers, so that the result is the same however the
-    publications are spread over tasks.
+    All in one pass over the publications, and in whole numbers, so that the result is the same
+    however they are spread over tasks, and sums over days are what one day would be.
 
     Returns
     -------
         The columns `user` (the publisher, null for publications without one), `cell`,
         `bytes`, `publications`, `untimed` (how many of those do not say when they happened),
-        `first` and `last` (the earliest and the latest time of the others).
+        `first` and `last` (the earliest and the latest time of the others), and `day`.
     """
     from pyspark.sql import functions as f
 
@@ -76,30 +74,33 @@ def volumes(publications: DataFrame, space: ContentSpace) -> DataFrame:
         pending: list[pa.RecordBatch] = []
         for batch in batches:
             located = pa.array(space.cells_of_batch(batch), pa.int64())
-            pending.append(batch.select(["user", "time", "bytes"]).append_column("cell", located))
+            pending.append(batch.select([*_SUMMED, "bytes"]).append_column("cell", located))
             if sum(part.num_rows for part in pending) >= _PENDING_ROWS:
                 yield from _sums(pending)
                 pending = []
         if pending:
             yield from _sums(pending)
 
+    # The session's time zone is UTC.
+    day = f.to_date("time").alias(DAY)
     needed = publications.select(
-        f.col("publisher").alias("user"), "time", "bytes", *looked_at(space)
+        f.col("publisher").alias("user"), day, "time", "bytes", *looked_at(space)
     )
     return (
-        map_in_arrow(needed, added_up, _VOLUMES)
-        .groupBy("user", "cell")
+        map_in_arrow(needed, added_up, table_schema("volume_days").stored_type)
+        .groupBy("user", "cell", DAY)
         .agg(
             *(f.sum(name).alias(name) for name in ("bytes", "publications", "untimed")),
             f.min("first").alias("first"),
             f.max("last").alias("last"),
         )
+        .select(*table_schema("volume_days").column_names, DAY)
         .coalesce(_PARTS)
     )
 
 
 def rates_published(found: DataFrame) -> DataFrame:
-    """Return the table `rates_published` from what `volumes` found.
+    """Return the table `rates_published` from what `volumes` found, added up over days.
 
     Bytes per second over the time from the first to the last publication of all. When that
     is no time at all, because there is one publication or none says when, one second is
@@ -113,6 +114,8 @@ def rates_published(found: DataFrame) -> DataFrame:
     span = found.agg(seconds_spanned(f.min("first"), f.max("last")).alias("seconds"))
     return (
         found.filter(f.col("user").isNotNull())
+        .groupBy("user", "cell")
+        .agg(f.sum("bytes").alias("bytes"))
         .crossJoin(f.broadcast(span))
         .select("user", "cell", (f.col("bytes") / f.col("seconds")).alias("bytes_per_second"))
     )
@@ -198,7 +201,7 @@ def _sums(parts: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         ("time", "min"),
         ("time", "max"),
     ]
-    grouped = pa.Table.from_batches(parts).group_by(["user", "cell"], use_threads=False)
+    grouped = pa.Table.from_batches(parts).group_by(["user", "cell", DAY], use_threads=False)
     found = grouped.aggregate(wanted).combine_chunks()
     untimed = pa.compute.subtract(found["bytes_count"], found["time_count"])
     sums = pa.table(
@@ -210,6 +213,7 @@ def _sums(parts: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             "untimed": untimed,
             "first": found["time_min"],
             "last": found["time_max"],
+            DAY: found[DAY],
         }
     )
     yield from sums.to_batches(max_chunksize=65_536)

@@ -92,12 +92,14 @@ def mark_duplicates(rows: DataFrame, existing: DataFrame | None, target: TableSc
 
     marked = rows.withColumn("is_new", f.lit(True))
     if existing is not None:
-        old = existing.select(*target.key).withColumn("is_new", f.lit(False))
+        times = (target.time,) if target.by_day and target.time is not None else ()
+        names = dict.fromkeys((*target.key, *times))
+        old = existing.select(*names).withColumn("is_new", f.lit(False))
         marked = marked.unionByName(old, allowMissingColumns=True)
     # Rows that are faulty anyway are compared with nothing.
     faulty = f.col("reason").isNotNull()
     apart = f.when(faulty, f.struct("file", "line"))
-    alike = Window.partitionBy(*target.key, apart)
+    alike = Window.partitionBy(*_key(target), apart)
     order = alike.orderBy("is_new", "file", "line")
     reason = (
         f.when(faulty, f.col("reason"))
@@ -110,7 +112,15 @@ def mark_duplicates(rows: DataFrame, existing: DataFrame | None, target: TableSc
 def _hash(target: TableSchema) -> Column:
     from pyspark.sql import functions as f
 
-    return f.xxhash64(*target.key).alias(_HASH)
+    return f.xxhash64(*_key(target)).alias(_HASH)
+
+
+def _key(target: TableSchema) -> list[Column]:
+    """Return what tells rows apart: the key, within a day."""
+    from pyspark.sql import functions as f
+
+    day = [f.to_date(target.time)] if target.by_day and target.time is not None else []
+    return [*(f.col(name) for name in target.key), *day]
 
 
 def _packed(batch: pa.RecordBatch, buckets: int) -> pa.RecordBatch:

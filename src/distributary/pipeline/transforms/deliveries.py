@@ -9,6 +9,7 @@ import numpy as np
 
 from distributary.arrays import IntArray
 from distributary.pipeline.schemas import table_schema
+from distributary.pipeline.table_files import DAY
 from distributary.pipeline.transforms.format_choices import Kinds
 from distributary.pipeline.transforms.recipients import Recipients
 from distributary.pipeline.workers import map_in_arrow
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["deliveries", "deliveries_in"]
 
 # What matching and choosing formats read of a publication.
-_COLUMNS = ("source", "event_id", "attributes", "numbers", "texts", "media_type", "bytes")
+_COLUMNS = ("source", "event_id", "time", "attributes", "numbers", "texts", "media_type", "bytes")
 # A publication may match everybody: what it yields leaves in pieces of bounded size.
 _ROWS_MAX = 65_536
 
@@ -34,7 +35,8 @@ def deliveries(publications: DataFrame, recipients: Broadcast[Recipients]) -> Da
     `media_type` is the format that the subscriber's profile chooses: the original without
     a profile, and null when nothing that the device can use can be made. Such a match stays:
     somebody has to be told that it is undeliverable. It is null for publications without
-    content, too. `bytes` are those of the publication, in whatever format it goes out.
+    content, too. `bytes` are those of the publication, in whatever format it goes out, and
+    `day` is the publication's.
     """
 
     def matched(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -43,7 +45,7 @@ def deliveries(publications: DataFrame, recipients: Broadcast[Recipients]) -> Da
             yield from deliveries_in(batch, everybody)
 
     return map_in_arrow(
-        publications.select(*_COLUMNS), matched, table_schema("deliveries").struct_type
+        publications.select(*_COLUMNS), matched, table_schema("deliveries").stored_type
     )
 
 
@@ -63,6 +65,7 @@ def _delivered(
 
     formats = recipients.formats.chosen(recipients.profiles[numbers], rows, kinds)
     of_batch, of_recipients = pa.array(rows), pa.array(numbers)
+    days = batch.column("time").cast(pa.timestamp("us", "UTC")).cast(pa.date32())
     return pa.record_batch(
         {
             "source": batch.column("source").take(of_batch),
@@ -72,6 +75,7 @@ def _delivered(
             "broker": recipients.brokers.take(of_recipients),
             "media_type": formats,
             "bytes": batch.column("bytes").take(of_batch),
+            DAY: days.take(of_batch),
         }
     )
 

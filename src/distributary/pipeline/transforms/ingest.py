@@ -14,6 +14,7 @@ from distributary.pipeline.sources.files import plain_path
 from distributary.pipeline.sources.reading import split_rows
 from distributary.pipeline.sources.source_rows import ORIGIN, layout_of
 from distributary.pipeline.sources.splits import Split
+from distributary.pipeline.table_files import DAY
 from distributary.pipeline.workers import map_in_arrow
 
 if TYPE_CHECKING:
@@ -72,8 +73,15 @@ def kept(rows: DataFrame, target: TableSchema) -> DataFrame:
 
 
 def quarantined(rows: DataFrame, target: TableSchema) -> DataFrame:
-    """Return the rows that do not belong into the table, as rows of `quarantine`."""
+    """Return the rows that do not belong into the table, as rows of `quarantine`.
+
+    Each has its own day, if that can be read.
+    """
     from pyspark.sql import functions as f
 
-    found = rows.select(f.lit(target.name).alias("table"), "file", "line", "raw", "reason")
+    # The session's time zone is UTC.
+    day = f.to_date(target.time) if target.time else f.lit(None).cast("date")
+    found = rows.select(
+        f.lit(target.name).alias("table"), "file", "line", "raw", "reason", day.alias(DAY)
+    )
     return found.filter(f.col("reason").isNotNull())

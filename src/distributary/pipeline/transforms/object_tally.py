@@ -17,12 +17,18 @@ from distributary.pipeline.transforms.followers import ObjectFollowers
 from distributary.pipeline.transforms.reporting import reported
 from distributary.pipeline.transforms.windows import Advance, closed_windows, window_of, windows_of
 
-__all__ = ["News", "ObjectTally"]
+__all__ = ["News", "ObjectTally", "since_ns"]
 
 _NS_PER_US = 1000
 _US_PER_SECOND = 1e6
 # Differences of times beyond three centuries are all the same to everybody.
 _US_MAX = (2**63 - 1) // _NS_PER_US
+
+
+def since_ns(times_us: IntArray, first_us: int) -> IntArray:
+    """Return the time since the first version, as the filter's rules have it."""
+    elapsed: IntArray = np.minimum(times_us - first_us, _US_MAX) * _NS_PER_US
+    return elapsed
 
 
 class News(NamedTuple):
@@ -153,7 +159,7 @@ class ObjectTally:
             self.last_us = int(times_us[-1])
         trace = Trace.of_numbers(
             values,
-            times_ns=np.minimum(times_us - self.first_us, _US_MAX) * _NS_PER_US,
+            times_ns=since_ns(times_us, self.first_us),
             change_numbers=np.arange(self.versions, self.versions + count),
         )
         self.versions += count

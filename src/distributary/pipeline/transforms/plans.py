@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from distributary.content.content_space import ContentSpace
 from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.transforms.channels import looked_at
-from distributary.pipeline.transforms.publication_plans import PublicationPlanner, group_starts
+from distributary.pipeline.transforms.publication_plans import KEY, PublicationPlanner, group_starts
 from distributary.pipeline.workers import map_in_arrow
 
 if TYPE_CHECKING:
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["plans", "whole_publications"]
 
-_KEY = ("source", "event_id")
 _ROWS = (
-    "source STRING NOT NULL, event_id STRING NOT NULL, media_type STRING, bytes BIGINT, "
+    "day DATE, source STRING NOT NULL, event_id STRING NOT NULL, media_type STRING, bytes BIGINT, "
     "cell BIGINT, broker STRING"
 )
 
@@ -36,7 +35,8 @@ def plans(
 ) -> DataFrame:
     """Return the table `plans`: a row for every publication that somebody gets.
 
-    A publication that cannot be planned has a row that says why.
+    Both tables come with their days, and so does the result. A publication that
+    cannot be planned has a row that says why.
 
     The rows do not depend on the number of `tasks`.
     """
@@ -46,7 +46,7 @@ def plans(
     # place of a join and a grouping, and planning walks over them in one pass.
     of_publications = _located(publications, space)
     of_deliveries = deliveries.select(
-        *_KEY,
+        *KEY,
         "media_type",
         f.lit(None).cast("bigint").alias("bytes"),
         f.lit(None).cast("bigint").alias("cell"),
@@ -56,8 +56,8 @@ def plans(
     # would make one task of it.
     rows = (
         of_publications.unionByName(of_deliveries)
-        .repartition(tasks, *_KEY)
-        .sortWithinPartitions(*_KEY, f.col("cell").asc_nulls_last())
+        .repartition(tasks, *KEY)
+        .sortWithinPartitions(*KEY, f.col("cell").asc_nulls_last())
     )
 
     def planned(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -65,7 +65,7 @@ def plans(
         for batch in whole_publications(batches):
             yield plan(batch)
 
-    return map_in_arrow(rows, planned, table_schema("plans").struct_type)
+    return map_in_arrow(rows, planned, table_schema("plans").stored_type)
 
 
 def whole_publications(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -94,8 +94,8 @@ def whole_publications(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
         yield pa.concat_batches(waiting)
 
 
-def _key(batch: pa.RecordBatch, row: int) -> tuple[str, ...]:
-    return tuple(batch.column(name)[row].as_py() for name in _KEY)
+def _key(batch: pa.RecordBatch, row: int) -> tuple[object, ...]:
+    return tuple(batch.column(name)[row].as_py() for name in KEY)
 
 
 def _located(publications: DataFrame, space: ContentSpace) -> DataFrame:
@@ -107,11 +107,11 @@ def _located(publications: DataFrame, space: ContentSpace) -> DataFrame:
         for batch in batches:
             yield pa.record_batch(
                 {
-                    **{name: batch.column(name) for name in (*_KEY, "media_type", "bytes")},
+                    **{name: batch.column(name) for name in (*KEY, "media_type", "bytes")},
                     "cell": pa.array(space.cells_of_batch(batch), pa.int64()),
                     "broker": pa.nulls(batch.num_rows, pa.string()),
                 }
             )
 
-    needed = publications.select(*_KEY, "media_type", "bytes", *looked_at(space))
+    needed = publications.select(*KEY, "media_type", "bytes", *looked_at(space))
     return map_in_arrow(needed, located, _ROWS)

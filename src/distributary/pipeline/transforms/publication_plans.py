@@ -31,8 +31,13 @@ from distributary.topology.prefix_routing import RoutingTables
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["LINK_COSTS", "PlanOptions", "PublicationPlanner", "group_starts"]
+__all__ = ["KEY", "LINK_COSTS", "PlanOptions", "PublicationPlanner", "group_starts"]
 
+KEY = ("day", "source", "event_id")
+"""What tells publications apart: the identifiers of events are their own within a day."""
+
+# No day that anything happened on.
+_NO_DAY = -(2**31)
 _TEXTS = ("source", "event_id", "method", "plan", "failure")
 _COLUMNS = (
     "source",
@@ -49,6 +54,7 @@ _COLUMNS = (
     "single_format",
     "plan",
     "failure",
+    "day",
 )
 
 LINK_COSTS = ("equal", "delay")
@@ -128,10 +134,7 @@ class PublicationPlanner:
             is_delivery = cells[start:end] < 0
             if not is_delivery.any():
                 continue
-            key = {
-                "source": rows.column("source")[start].as_py(),
-                "event_id": rows.column("event_id")[start].as_py(),
-            }
+            key = {name: rows.column(name)[start].as_py() for name in KEY}
             try:
                 if is_delivery[0]:
                     raise BadInput("publication", "is not in the table publications")
@@ -234,13 +237,16 @@ class PublicationPlanner:
 
 def group_starts(rows: pa.RecordBatch) -> IntArray:
     """Return where the rows of each publication begin; those of one stand together."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     if rows.num_rows == 0:
         return np.empty(0, dtype=np.int64)
     differs = np.zeros(rows.num_rows - 1, dtype=np.bool_)
-    for name in ("source", "event_id"):
+    for name in KEY:
         column = rows.column(name)
+        if name == "day":
+            column = column.cast(pa.int32()).fill_null(_NO_DAY)
         differs |= np.asarray(pc.not_equal(column[1:], column[:-1]))
     return np.concatenate([[0], np.flatnonzero(differs) + 1])
 
@@ -249,7 +255,7 @@ def _schema() -> pa.Schema:
     """Return the columns of `plans` in Arrow; executors cannot read Spark's declaration."""
     import pyarrow as pa
 
-    kinds = {"broker_count": pa.int32()} | dict.fromkeys(_TEXTS, pa.string())
+    kinds = {"broker_count": pa.int32(), "day": pa.date32()} | dict.fromkeys(_TEXTS, pa.string())
     return pa.schema([(name, kinds.get(name, pa.float64())) for name in _COLUMNS])
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray
 from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.transforms.followers import Followers, ObjectFollowers
 from distributary.pipeline.transforms.object_tally import ObjectTally
@@ -24,40 +23,9 @@ if TYPE_CHECKING:
 
     from distributary.pipeline.broadcast import Broadcast
 
-__all__ = ["carried_rates", "news_in", "rates", "rates_advanced"]
+__all__ = ["carried_rates", "news_in", "objects_in", "rates_advanced"]
 
 _QUOTES = ("object", "time", "value")
-
-
-def rates(quotes: DataFrame, followers: Broadcast[Followers], *, tasks: int) -> DataFrame:
-    """Return the table `rates`: updates per second that each server needs of each object.
-
-    Counts the versions that the source sends to a server which is its direct child, by the
-    rule of `content.trace.forwarded`, and divides by the time between the first version of
-    the object and the last; a single version makes a rate of 0. A server has no row for what
-    it does not follow. Of quotes of one object and time the largest value counts.
-
-    The result does not depend on the number of `tasks`.
-    """
-
-    def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        everybody = followers.value
-        for found, pieces in _objects(batches, everybody):
-            tally = ObjectTally(found.followers)
-            for piece in pieces:
-                tally.add(*_quotes(piece))
-            tally.finish()
-            yield _rated(found.name, tally, everybody)
-
-    # A number of partitions that is given is kept: by size alone Spark would make one task
-    # of quotes that take minutes to count.
-    rows = (
-        quotes.select(*_QUOTES)
-        .dropna()
-        .repartition(tasks, "object")
-        .sortWithinPartitions("object", "time", "value")
-    )
-    return map_in_arrow(rows, counted, table_schema("rates").struct_type)
 
 
 def rates_advanced(
@@ -140,7 +108,7 @@ class _Object:
     followers: ObjectFollowers
 
 
-def _objects(
+def objects_in(
     batches: Iterable[pa.RecordBatch], everybody: Followers
 ) -> Iterator[tuple[_Object, Iterator[pa.RecordBatch]]]:
     """Yield objects with their rows, which must be used up before the next."""
@@ -150,7 +118,7 @@ def _objects(
 
 def _states(batches: Iterable[pa.RecordBatch], everybody: Followers) -> Iterator[ObjectState]:
     """Yield objects with all that their rows say."""
-    for found, pieces in _objects(batches, everybody):
+    for found, pieces in objects_in(batches, everybody):
         state = ObjectState(found.name, found.followers)
         for piece in pieces:
             state.take(piece, everybody)
@@ -178,13 +146,6 @@ def _pieces(
         for last, end in zip(found, runs.run_ends.to_pylist(), strict=True):
             yield last, batch.slice(begin, end - begin)
             begin = end
-
-
-def _quotes(rows: pa.RecordBatch) -> tuple[IntArray, FloatArray]:
-    import pyarrow as pa
-
-    times = rows.column("time").cast(pa.timestamp("us", "UTC")).cast(pa.int64())
-    return np.asarray(times), np.asarray(rows.column("value"))
 
 
 def _rated(name: str, tally: ObjectTally, everybody: Followers) -> pa.RecordBatch:

@@ -12,6 +12,7 @@ import numpy as np
 
 from distributary.arrays import FloatArray
 from distributary.content.content_space import ContentSpace
+from distributary.pipeline.table_files import DAY
 from distributary.pipeline.transforms.channels import volumes
 from distributary.pipeline.transforms.received import received
 from distributary.pipeline.transforms.reporting import reported
@@ -81,21 +82,29 @@ def volumes_added(
         .withColumn("user", f.when(known, own))
         .select(*columns)
     )
-    if carried is None:
-        return new
-    every = _forgotten(carried, advance).select(*columns).unionByName(new)
+    # A window may be of two days.
+    every = new
+    if carried is not None:
+        every = _forgotten(carried, advance).select(*columns).unionByName(new)
     return _added_up(every, "window", "user", "cell").select(*columns)
 
 
 def received_added(
     carried: DataFrame | None, deliveries: DataFrame, publications: DataFrame, advance: Advance
 ) -> DataFrame:
-    """Return what users receive after a batch: its deliveries, with its publications."""
+    """Return what users receive after a batch: its deliveries, with their days, and publications.
+
+    Events of different days may share an identifier.
+    """
     from pyspark.sql import functions as f
 
     window = f.timestamp_micros(_window(f.col("time"), advance.length_us)).alias("window")
-    timed = publications.select("source", "event_id", window)
-    new = received(deliveries.join(timed, ["source", "event_id"]), "window")
+    # The session's time zone is UTC. No join compares nothing with nothing.
+    day = f.coalesce(f.to_date("time").cast("string"), f.lit("")).alias(DAY)
+    timed = publications.select("source", "event_id", day, window)
+    own = deliveries.withColumn(DAY, f.coalesce(f.col(DAY).cast("string"), f.lit("")))
+    new = received(own.join(timed, ["source", "event_id", DAY]), "window", DAY)
+    new = new.groupBy("window", "user").agg(f.sum("bytes").alias("bytes"))
     if carried is None:
         return new
     every = _forgotten(carried, advance).unionByName(new)

@@ -1,0 +1,54 @@
+"""`distributary pipeline plot`: a table as charts, without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from distributary.cli.output import check_output, print_written
+from distributary.cli.pipeline.options import Version, Where, app, examples
+from distributary.errors import BadInput, quoted
+
+__all__ = ["plot"]
+
+
+@app.command(
+    "plot",
+    short_help="Draw rates, traffic, savings and other tables.",
+    epilog=examples(
+        "plot rates --data market -o rates.svg",
+        "plot plans --data market -o savings.html",
+        "plot quotes --data market --where object=ACME -o acme.html",
+    ),
+)
+def plot(
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help="The table to draw.", show_default=False)
+    ],
+    data: Annotated[
+        str, typer.Option("--data", metavar="DIR", help="The folder of tables.", show_default=False)
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE.svg|FILE.html",
+            help="Where the picture goes.",
+            show_default=False,
+        ),
+    ],
+    where: Where = None,
+    version: Version = None,
+) -> None:
+    """Draw a table as charts with labelled axes, into one file. Spark is not started."""
+    if output.suffix.lower() not in (".svg", ".html"):
+        raise BadInput("-o", f"{quoted(output)} ends in neither .svg nor .html")
+    check_output(output, "-o")
+    from distributary.pipeline.reading import plot_table
+
+    charts = plot_table(data, table, where=where or (), version=version)
+    charts.write(output, option="-o")
+    print_written(f"{charts.title}: {charts.subtitle}", output)
