@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.live import gateway, one_hop, telemetry, three_hops
+from benchmarks.live import gateway, one_hop, outages, telemetry, three_hops
 
 __all__ = ["STUDIES"]
 
-STUDIES = (one_hop.STUDY, three_hops.STUDY, telemetry.STUDY, gateway.STUDY)
+STUDIES = (one_hop.STUDY, three_hops.STUDY, outages.STUDY, telemetry.STUDY, gateway.STUDY)

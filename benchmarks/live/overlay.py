@@ -35,11 +35,14 @@ class RunningOverlay:
     ----------
     url, token
         Of the gateway.
+    brokers
+        The process of each, as it was when all were ready.
     """
 
     def __init__(self, process: subprocess.Popen[str], line: dict[str, Any]) -> None:
         self.url: str = line["gateway"]
         self.token: str = line["token"]
+        self.brokers: dict[str, int] = line["brokers"]
         password = (Path(line["state"]) / _USER / "password").read_text(encoding="utf-8")
         self._server = Server((line["nats"],), _USER, password)
         self._process = psutil.Process(process.pid)
@@ -56,7 +59,7 @@ class RunningOverlay:
     @asynccontextmanager
     async def gate(self) -> AsyncIterator[ClientGate]:
         """Have a way to speak to brokers over NATS, as the gateway has."""
-        gate = ClientGate(_SUBJECTS, self._server, _USER)
+        gate = ClientGate(_SUBJECTS, self._server, _USER, list(self.brokers))
         try:
             await gate.connection.wait()
             yield gate

@@ -92,7 +92,7 @@ def opened_browser() -> Iterator[Any]:
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = next(filter(None, map(shutil.which, _PROGRAMS)), None)
     if program is None:
-        pytest.skip("there is no Chromium; hint: apt install chromium")
+        pytest.skip("there is no Chromium; hint: make browser")
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=list(_OPTIONS))
         yield browser

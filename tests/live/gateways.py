@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-__all__ = ["WAIT_S", "Http", "Sent", "Stream", "event"]
+__all__ = ["WAIT_S", "Http", "Sent", "Stream", "event", "problem"]
 
 WAIT_S = 60.0
 """How long somebody who asks waits for the next byte, also on a busy machine."""
@@ -19,6 +19,17 @@ WAIT_S = 60.0
 def event(source: str, number: int, kind: str, **more: Any) -> dict[str, Any]:
     """An event in structured mode."""
     return {"specversion": "1.0", "id": str(number), "source": source, "type": kind, **more}
+
+
+def problem(answer: httpx.Response, status: int) -> str:
+    """What a problem says, which is one sentence."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    body: dict[str, Any] = answer.json()
+    assert body["status"] == status
+    detail: str = body["detail"]
+    assert "\n" not in detail
+    return detail
 
 
 @dataclass

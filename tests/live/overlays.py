@@ -94,10 +94,10 @@ class RunningOverlay:
         except OSError:
             return None
 
-    def kill(self, name: str) -> int:
-        """Kill a broker, or `nats`, at once; return which process it was."""
+    def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> int:
+        """Kill a broker, or `nats`, and have it started again; return which process it was."""
         pid = self.pids()[name]
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, number)
         wait_until(lambda: self.pids().get(name, pid) != pid)
         return pid
 

@@ -81,7 +81,7 @@ def test_an_administrator_elsewhere_calls_by_its_own_token(overlay: RunningOverl
 @pytest.mark.parametrize(
     ("arguments", "place"),
     [
-        (("--scope", "publish", "--source", "/site"), "ends at neither"),
+        (("--scope", "publish", "--source", "x" * 513), "source"),
         (("--scope", "all"), "scope"),
         (("--scope", ""), "scope"),
         (("--scope", "publish", "--expires", "soon"), "--expires"),

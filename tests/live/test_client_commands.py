@@ -75,14 +75,16 @@ def subscribed(
     """`distributary subscribe`, once it is registered, and its subscription."""
     before = subscriptions(connected)
     with started("subscribe", *arguments, env=env, cwd=cwd) as process:
-        wait_until(lambda: subscriptions(connected) - before)
+        wait_until(lambda: subscriptions(connected, registered=True) - before)
         (name,) = subscriptions(connected) - before
         yield process, name
 
 
-def subscriptions(connected: SyncConnection) -> set[str]:
-    """All that there are."""
-    return {one["id"] for one in connected.subscriptions()}
+def subscriptions(connected: SyncConnection, *, registered: bool = False) -> set[str]:
+    """All that there are, or only those to which what is published now is owed."""
+    found = connected.subscriptions()
+    owed = ("registered", "covered")
+    return {one["id"] for one in found if not registered or one["state"] in owed}
 
 
 def test_a_document_arrives_as_a_picture(

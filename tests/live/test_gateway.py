@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
-from tests.live.gateways import Http, event
+from tests.live.gateways import Http, event, problem
 from tests.live.overlays import RunningOverlay, running_overlay, wait_until
 
 pytestmark = pytest.mark.slow
@@ -27,17 +26,6 @@ def overlay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningOverlay
 def http(overlay: RunningOverlay) -> Iterator[Http]:
     with Http(overlay.line["gateway"], overlay.line["token"]) as http:
         yield http
-
-
-def problem(answer: httpx.Response, status: int) -> str:
-    """What a problem says, which is one sentence."""
-    assert answer.status_code == status, answer.text
-    assert answer.headers["content-type"] == "application/problem+json"
-    body: dict[str, Any] = answer.json()
-    assert body["status"] == status
-    detail: str = body["detail"]
-    assert "\n" not in detail
-    return detail
 
 
 def test_the_gateway_is_there_when_the_line_is(http: Http) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 import websockets
-from tests.live.gateways import WAIT_S, Http, Stream, event
+from tests.live.gateways import WAIT_S, Http, Stream, event, problem
 from tests.live.overlays import RunningOverlay, running_overlay, wait_until
 
 pytestmark = pytest.mark.slow
@@ -40,13 +40,6 @@ def browser(http: Http) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=http.url, timeout=WAIT_S) as client:
         assert client.get(link).status_code == 303
         yield client
-
-
-def problem(answer: httpx.Response, status: int) -> str:
-    assert answer.status_code == status, answer.text
-    assert answer.headers["content-type"] == "application/problem+json"
-    detail: str = answer.json()["detail"]
-    return detail
 
 
 def test_the_link_of_up_works_once_and_gives_a_cookie_that_scripts_do_not_see(

@@ -18,7 +18,7 @@ from cloudevents.core.bindings.http import (
     to_structured_event,
 )
 from cloudevents.core.v1.event import CloudEvent
-from tests.live.gateways import Http, event
+from tests.live.gateways import Http, event, problem
 from tests.live.overlays import RunningOverlay, running_overlay
 
 from distributary.content.adaptation_graph import AdaptationGraph
@@ -219,7 +219,17 @@ def test_content_is_put_in_parts_published_by_reference_and_read_in_ranges(http:
         assert answer.status_code == 206
         assert answer.headers["content-range"] == f"bytes {begin}-{end - 1}/{len(data)}"
         assert answer.content == data[begin:end]
-    assert http.get(path, headers={"range": f"bytes={len(data)}-"}).status_code == 416
+    beyond = http.get(path, headers={"range": f"bytes={len(data)}-"})
+    assert "range" in problem(beyond, 416)
+    assert beyond.headers["content-range"] == f"bytes */{len(data)}"
+    for known in (f'"{digest}"', f'"other", W/"{digest}"', "*"):
+        unchanged = http.get(path, headers={"if-none-match": known})
+        assert (unchanged.status_code, unchanged.content) == (304, b"")
+        assert unchanged.headers["etag"] == f'"{digest}"'
+    assert http.get(path, headers={"if-none-match": '"other"'}).content == data
+    for unsure in ('"other"', "Tue, 17 Nov 2026 03:34:32 GMT"):
+        asked = {"range": "bytes=0-9", "if-range": unsure}
+        assert http.get(path, headers=asked).content == data
     wrong = http.put(f"/content/{'0' * 64}", content=b"others")
     assert wrong.status_code == 400
     assert http.get(f"/content/{'0' * 64}").status_code == 404

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -9,13 +10,16 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import httpx
 import pytest
-from tests.live.gateways import Http, event
+from tests.live.gateways import Http, event, problem
 from tests.live.overlays import RunningOverlay, running_overlay, wait_until
+from websockets import Subprotocol
+from websockets.sync.client import connect
 
 pytestmark = pytest.mark.slow
 
@@ -184,6 +188,61 @@ def test_a_listener_does_not_notice_that_its_home_drains(
                 return False
 
         wait_until(is_back)
+        check_stream_moves(overlay, http)
+
+
+def check_stream_moves(overlay: RunningOverlay, http: Http) -> None:
+    """An object whose publisher has lost its home goes on at another one, by every way."""
+    quote = {"source": "/quotes", "subject": "acme", "type": "quote"}
+    tolerance = {"value": "/price", "divergence": "absolute", "amount": 0.1}
+    follower = http.subscribe({"types": ["quote"], "tolerance": tolerance})
+    numbers = itertools.count(1)
+
+    def version() -> dict[str, Any]:
+        number = next(numbers)
+        data = {"price": float(number)}
+        return event("/quotes", number, "quote", subject="acme", sequence=str(number), data=data)
+
+    with (
+        http.events(follower) as stream,
+        connect(
+            f"{http.url.replace('http', 'ws')}/publish",
+            additional_headers={"authorization": f"Bearer {http.token}"},
+            subprotocols=[Subprotocol("cloudevents.json")],
+        ) as socket,
+    ):
+
+        def arrives(publish: Callable[[dict[str, Any]], object]) -> None:
+            """One of those does that are sent until then."""
+            ended = threading.Event()
+
+            def go_on() -> None:
+                while not ended.is_set():
+                    publish(version())
+                    ended.wait(0.2)
+
+            first = next(numbers)
+            with ThreadPoolExecutor(1) as thread:
+                going = thread.submit(go_on)
+                try:
+                    while int(stream.take(1)[0].event["id"]) < first:
+                        pass
+                finally:
+                    ended.set()
+                going.result()
+
+        def by_socket(one: dict[str, Any]) -> None:
+            socket.send(json.dumps(one))
+            assert json.loads(socket.recv()).get("accepted"), one
+
+        wait_until(lambda: http.put("/objects", json=quote).status_code == 200)
+        arrives(http.publish)
+        arrives(by_socket)
+        (root,) = {one["root"] for one in http.get("/streams").json()["streams"]}
+        assert http.post(f"/brokers/{root}/drain").status_code == 202
+        wait_until(lambda: root not in overlay.pids())
+        arrives(by_socket)
+        arrives(http.publish)
 
 
 def test_without_brokers_the_answer_is_that_nobody_is_there(
@@ -245,6 +304,46 @@ def test_whoever_gives_up_does_not_hold_up_those_behind_it(
         assert again.publish(event("/g", 2, "given up")).status_code == 202
     with http.events(name) as stream:
         assert [one.event["id"] for one in stream.take(2)] == ["1", "2"]
+    assert "Traceback" not in overlay.log("gateway")
+
+
+def test_whoever_waits_when_a_gateway_stops_is_told_to_come_again(
+    overlay: RunningOverlay, http: Http
+) -> None:
+    """What it had is kept; and those who listen see an end that is none of their doing."""
+    name = http.subscribe({"types": ["stopped"]})
+    there = publishers(http)
+    pids = [overlay.pids()[broker] for broker in overlay.brokers]
+    asked = {"name": "waits", "scopes": ["publish"]}
+    with (
+        Http(http.url, http.post("/tokens", json=asked).json()["token"]) as waiting,
+        http.events(name) as stream,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        try:
+            for pid in pids:
+                os.kill(pid, signal.SIGSTOP)
+            answer = thread.submit(waiting.publish, event("/s", 1, "stopped"))
+            wait_until(lambda: publishers(http) > there)
+            os.kill(overlay.pids()["gateway"], signal.SIGTERM)
+            assert "stopping" in problem(answer.result(), 503)
+            assert int(answer.result().headers["retry-after"]) >= 1
+            assert stream.rest() == []
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+
+    def is_published() -> bool:
+        try:
+            return http.publish(event("/s", 2, "stopped")).status_code == 202
+        except httpx.TransportError:
+            return False
+
+    wait_until(is_published)
+    with http.events(name) as stream:
+        # What was not answered may have been on its way.
+        while stream.take(1)[0].event["id"] != "2":
+            pass
     assert "Traceback" not in overlay.log("gateway")
 
 

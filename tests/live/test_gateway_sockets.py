@@ -56,6 +56,19 @@ def test_deliveries_are_numbered_and_acknowledged_by_messages(http: Http) -> Non
     asyncio.run(run())
 
 
+def test_whoever_comes_back_at_once_is_not_ousted_by_itself(http: Http) -> None:
+    """Word of a connection that has ended may come when the next one is there already."""
+    name = http.subscribe({"types": ["again"]})
+    http.publish([event("/again", 1, "again")])
+
+    async def run() -> None:
+        for _ in range(150):
+            async with connect(http, f"/subscriptions/{name}/events") as socket:
+                assert json.loads(await socket.recv())["sequence"] == 1
+
+    asyncio.run(run())
+
+
 def test_publications_are_pipelined_and_answered_in_order(http: Http) -> None:
     name = http.subscribe({"types": ["pipelined"]})
 

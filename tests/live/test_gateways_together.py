@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 import websockets
-from tests.live.gateways import Http, Stream, event
+from tests.live.gateways import Http, Stream, event, problem
 from tests.live.overlays import RunningOverlay, eventually, running_overlay, wait_until
 
 from distributary.network.server import free_port
@@ -162,12 +162,11 @@ def test_who_publishes_nothing_for_a_while_is_let_go_and_comes_back(
             for number in (3, 4):
                 await socket.send(json.dumps(event("/idle", number, "idle")))
                 assert "accepted" in json.loads(await socket.recv())
-                # Others are let go; who is connected is not.
+                # Also who is connected, and says nothing.
                 second.publish(event("/idle", number + 2, "idle"))
-                await eventually(lambda: publishers(second) == 1)
+                await eventually(lambda: publishers(second) == 0)
 
     asyncio.run(run())
-    wait_until(lambda: publishers(second) == 0)
     with first.events(name) as stream:
         assert sorted(one.event["id"] for one in stream.take(6)) == list("123456")
 
@@ -186,3 +185,26 @@ def test_a_subscription_that_ends_by_itself_says_why(first: Http) -> None:
     with first.events(name) as stream:
         assert stream.response.status_code == 404
     assert first.delete(f"/subscriptions/{name}").status_code == 204
+
+
+@pytest.mark.parametrize("asked", ["GET", "PUT", "PATCH"])
+def test_one_that_has_ended_while_nobody_was_connected_stays_ended(
+    first: Http, second: Http, asked: str
+) -> None:
+    """Nobody heard of it; to change it does not make it anew, with numbers from 1 on."""
+    document = {"types": ["alone"], "config": {"queue_bytes": 2_000}}
+    name = first.subscribe(document)
+    path = f"/subscriptions/{name}"
+    kept = second.subscribe({"types": ["alone"]})
+    batch = [event("/alone", number, "alone", data="x" * 500) for number in range(10)]
+    assert first.publish([{**one, "id": f"{asked}{one['id']}"} for one in batch]).status_code == 202
+    wait_until(lambda: second.get(f"/subscriptions/{kept}").json()["last"] == 10)
+    if asked != "GET":
+        changed = second.request(asked, path, json={**document, "types": ["other"]})
+        assert "bytes" in problem(changed, 409)
+    told = second.get(path).json()
+    assert (told["state"], told["reason"], told["types"]) == ("ended", "bytes", ["alone"])
+    with first.events(name) as stream:
+        assert stream.response.status_code == 404
+    for one in (path, f"/subscriptions/{kept}"):
+        assert second.delete(one).status_code == 204

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,18 +64,23 @@ def test_only_what_matches_comes_and_a_bad_event_is_refused(overlay: RunningOver
     assert [json.loads(text)["id"] for text in got] == [str(number) for number in range(0, 30, 3)]
 
 
-def test_nothing_is_lost_when_brokers_and_the_server_are_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "restarted"])
+def test_nothing_is_lost_when_brokers_and_the_server_are_killed_or_all_restarted_in_turn(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     async def run(overlay: RunningOverlay) -> None:
         async with overlay.gate() as gate:
             traffic = Traffic(gate, overlay.brokers)
             await traffic.subscribe(8)
-            for victim in [*overlay.brokers[:3], "nats", overlay.brokers[1]]:
+            rolling = number == signal.SIGTERM
+            victims = [*overlay.brokers[:3], "nats", overlay.brokers[1]]
+            for victim in overlay.brokers if rolling else victims:
                 enough = traffic.accepted_count + 40
                 under_way = [asyncio.ensure_future(traffic.publish(f"p{k}", 60)) for k in range(4)]
                 # All of it may be accepted when it is looked at next.
                 while traffic.accepted_count < enough:
                     await asyncio.sleep(0.005)
-                await asyncio.to_thread(overlay.kill, victim)
+                await asyncio.to_thread(overlay.kill, victim, number)
                 await asyncio.gather(*under_way)
             await traffic.settled()
 

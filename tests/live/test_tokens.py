@@ -180,7 +180,9 @@ def test_tokens_survive_the_server_and_nobody_comes_in_while_it_is_away(tmp_path
         async with overlay.tokens() as here, overlay.tokens() as there:
             kept = await here.create("kept", scopes=["publish"])
             revoked = await here.create("revoked", scopes=["publish"])
-            assert await there.find(revoked) is not None
+            async with asyncio.timeout(60):
+                while await there.find(revoked) is None:
+                    await asyncio.sleep(0.01)
             assert await here.revoke("revoked")
             overlay.nats.kill()
             await eventually(lambda: not there._following.is_current)
@@ -208,7 +210,6 @@ def test_tokens_survive_the_server_and_nobody_comes_in_while_it_is_away(tmp_path
         ({"tenant": "a.b"}, "tenant 'a.b'"),
         ({"scopes": []}, "scopes"),
         ({"scopes": ["publish", "root"]}, "scope 'root'"),
-        ({"sources": ["/site"]}, "source '/site'"),
         ({"sources": []}, "sources"),
         ({"sources": ["x" * 512 + "/"]}, "source"),
         ({"expires": datetime(2100, 1, 1)}, "expires"),
@@ -228,12 +229,11 @@ def test_what_a_token_cannot_be_is_refused_by_name(
 
 
 def test_sources_are_permitted_by_whole_parts_of_names() -> None:
-    access = Access("a", "", ("publish",), ("/site/", "urn:x:"))
-    assert access.may_publish_from("/site/1")
-    assert access.may_publish_from("urn:x:")
-    assert not access.may_publish_from("/site")
-    assert not access.may_publish_from("/sites/1")
-    assert not access.may_publish_from("")
+    access = Access("a", "", ("publish",), ("/site/", "urn:x:", "/town", "urn:y"))
+    permitted = ("/site/", "/site/1", "urn:x:", "urn:x:1", "/town", "/town/1", "/town:1", "urn:y:1")
+    refused = ("/site", "/sites/1", "urn:x", "/towns", "/town1", "/tow", "urn:yy:1", "urn", "", "/")
+    assert all(map(access.may_publish_from, permitted))
+    assert not any(map(access.may_publish_from, refused))
     assert Access("a", "", ("publish",)).may_publish_from("anything")
 
 

@@ -94,10 +94,17 @@ def test_ports_that_are_taken_are_replaced_and_one_folder_has_one_overlay(tmp_pa
         options = ("--port", str(port - 1))
         with running_overlay(tmp_path / "state", *options, brokers=1) as overlay:
             assert overlay.line["nats"] != f"nats://127.0.0.1:{port}"
+            before = overlay.line["gateway"]
             second = distributary("up", "--state", str(overlay.state), "--json")
             assert second.returncode == 2
             assert second.stdout == ""
             assert "is in use by another overlay" in second.stderr
+    # Where it is told to be, and otherwise where it was.
+    with running_overlay(tmp_path / "state", "--port", "0", brokers=1) as overlay:
+        chosen = overlay.line["gateway"]
+        assert chosen != before
+    with running_overlay(tmp_path / "state", brokers=1) as overlay:
+        assert overlay.line["gateway"] == chosen
 
 
 def test_what_dies_is_started_again_and_soon_not_at_once(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ wants to know where a gateway is should start at once.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from distributary.exports import on_demand
 
 if TYPE_CHECKING:
     from distributary.client.blocking import (
@@ -42,17 +43,13 @@ __all__ = [
     "connect_sync",
 ]
 
-_NAMES = {
-    "blocking": ("SyncConnection", "SyncDelivery", "SyncSubscription", "connect_sync"),
-    "connection": ("Connection", "connect"),
-    "delivery": ("Delivery",),
-    "failure": ("GatewayAway", "RequestRefused", "SubscriptionEnded", "SubscriptionTaken"),
-    "subscription": ("Subscription",),
-}
-_HOMES = {name: module for module, names in _NAMES.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = on_demand(
+    __name__,
+    {
+        "blocking": ("SyncConnection", "SyncDelivery", "SyncSubscription", "connect_sync"),
+        "connection": ("Connection", "connect"),
+        "delivery": ("Delivery",),
+        "failure": ("GatewayAway", "RequestRefused", "SubscriptionEnded", "SubscriptionTaken"),
+        "subscription": ("Subscription",),
+    },
+)

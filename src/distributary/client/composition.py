@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import mimetypes
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
 from distributary.content.attributes import checked_attributes
+from distributary.content.file_types import type_of_name
 from distributary.content.media_type import MediaType
 from distributary.content.payload import checked_json, payload_of, text_content
 from distributary.content.publication import Publication
@@ -21,18 +21,6 @@ SOURCE = "/client"
 _BYTES = "application/octet-stream"
 _JSON = "application/json"
 _TEXT = "text/plain;charset=utf-8"
-# Names of files say what is in them, and the tables of machines differ.
-_TYPES = mimetypes.MimeTypes()
-for _ending, _type in (
-    (".jsonl", "application/jsonl"),
-    (".md", "text/markdown"),
-    (".mkv", "video/x-matroska"),
-    (".opus", "audio/opus"),
-    (".txt", _TEXT),
-    (".wav", "audio/wav"),
-    (".webp", "image/webp"),
-):
-    _TYPES.add_type(_type, _ending)
 
 
 def compose(data: object, attributes: Mapping[str, object]) -> tuple[Publication, Path | None]:
@@ -75,8 +63,8 @@ def _media_type(data: object) -> str | None:
     if isinstance(data, str):
         return _TEXT
     if isinstance(data, Path):
-        kind, encoding = _TYPES.guess_type(data.name)
-        return kind if kind is not None and encoding is None else _BYTES
+        kind = type_of_name(data.name) or _BYTES
+        return _TEXT if kind == "text/plain" else kind
     return _BYTES if isinstance(data, bytes | bytearray | memoryview) else _JSON
 
 

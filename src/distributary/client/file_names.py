@@ -13,6 +13,7 @@ import unicodedata
 from itertools import count
 from pathlib import Path
 
+from distributary.content.file_types import OTHER_SUFFIX, suffix_of_type
 from distributary.content.media_type import MediaType
 from distributary.content.publication import Publication
 from distributary.errors import BadInput
@@ -27,32 +28,6 @@ _UNSAFE = re.compile(r'[\\/:*?"<>|%$&;`\'!~{}\[\]()#^=+,@\s]+')
 _NAMELESS = "event"
 # Trying them one by one takes longer the more there are.
 _NUMBERS_MAX = 100
-# Those of `mimetypes` depend on the machine.
-_ENDINGS = {
-    "application/json": ".json",
-    "application/pdf": ".pdf",
-    "application/xml": ".xml",
-    "application/zip": ".zip",
-    "audio/flac": ".flac",
-    "audio/mpeg": ".mp3",
-    "audio/ogg": ".ogg",
-    "audio/opus": ".opus",
-    "audio/wav": ".wav",
-    "image/gif": ".gif",
-    "image/jpeg": ".jpg",
-    "image/png": ".png",
-    "image/svg+xml": ".svg",
-    "image/tiff": ".tiff",
-    "image/webp": ".webp",
-    "text/csv": ".csv",
-    "text/html": ".html",
-    "text/plain": ".txt",
-    "video/mp4": ".mp4",
-    "video/webm": ".webm",
-    "video/x-matroska": ".mkv",
-}
-_OTHER_ENDING = ".bin"
-"""Of what has no known type; never what the publisher says, which could be `.exe`."""
 
 
 def file_name(publication: Publication) -> str:
@@ -80,11 +55,11 @@ def _plain(text: str) -> str:
 
 def _ending(media_type: str | None) -> str:
     if media_type is None:
-        return _OTHER_ENDING
+        return OTHER_SUFFIX
     try:
-        return _ENDINGS.get(MediaType.parse(media_type).essence, _OTHER_ENDING)
+        return suffix_of_type(MediaType.parse(media_type).essence)
     except BadInput:
-        return _OTHER_ENDING
+        return OTHER_SUFFIX
 
 
 def draft_in(folder: Path) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import mimetypes
+import json
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from litestar import Request, Response, get
 from litestar.types import ControllerRouterHandler
 
 from distributary.console import ADDRESS
+from distributary.content.file_types import TYPE_OF_SUFFIX, type_of_name
 from distributary.network.gateway.authentication import PUBLIC
 from distributary.network.gateway.pages import Pages
 from distributary.network.gateway.problems import Problem
@@ -39,15 +40,19 @@ POLICY = "; ".join(
 
 _FOLDER = Path(__file__).parent / "static"
 _INDEX = "index.html"
+_FILE_TYPES = "file_types.js"
 
 
 def _routes() -> list[ControllerRouterHandler]:
     """Return the routes that serve the files, which are read once."""
     files = {
-        path.relative_to(_FOLDER).as_posix(): _File(path)
+        path.relative_to(_FOLDER).as_posix(): _File(path.name, path.read_bytes())
         for path in sorted(_FOLDER.rglob("*"))
         if path.is_file()
     }
+    # The page knows files by the same names as everybody else.
+    table = f"export const TYPE_OF_SUFFIX = {json.dumps(TYPE_OF_SUFFIX)};\n"
+    files[_FILE_TYPES] = _File(_FILE_TYPES, table.encode())
 
     @get(
         [ADDRESS, f"{ADDRESS}/{{name:path}}"],
@@ -67,10 +72,10 @@ def _routes() -> list[ControllerRouterHandler]:
 class _File:
     """One file, as it is sent."""
 
-    def __init__(self, path: Path) -> None:
-        self._data = path.read_bytes()
-        self._tag = f'"{hashlib.sha256(self._data).hexdigest()[:32]}"'
-        self._type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    def __init__(self, name: str, data: bytes) -> None:
+        self._data = data
+        self._tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
+        self._type = type_of_name(name) or "application/octet-stream"
 
     def answer(self, known: str | None) -> Response[bytes]:
         headers = {

@@ -241,6 +241,11 @@ class Client:
         return self._outgoing.busy_s
 
     @property
+    def objection(self) -> str:
+        """Why that broker does not take it at present, if it has said so."""
+        return self._outgoing.objection
+
+    @property
     def waiting(self) -> int:
         """How many publications are not sent yet."""
         return self._outgoing.waiting

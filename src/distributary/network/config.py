@@ -17,15 +17,14 @@ from typing import Any, get_args, get_type_hints
 from urllib.parse import urlsplit
 
 from distributary.broker.host import Neighbour, Surroundings
-from distributary.broker.settings import Settings
-from distributary.broker.settings_file import settings_with
+from distributary.broker.settings import Settings, settings_with
 from distributary.content.calibrated_graph import graph_for
 from distributary.content.documents import parse_document
 from distributary.content.fields import no_such_name
 from distributary.content.tables import bounded, read_table
 from distributary.errors import BadInput, quoted
 from distributary.files import file_bytes, naming
-from distributary.media.graphs import GRAPHS, default_graph
+from distributary.media.graphs import ALL_GRAPHS, GRAPHS, default_graph, joined_graphs
 from distributary.media.limits import Limits
 from distributary.network.connection import Server
 from distributary.network.subjects import check_name
@@ -46,7 +45,7 @@ _BYTES_MAX = 2**20
 _GRAPH_BYTES_MAX = 16 * 2**20
 _SECRET_BYTES_MAX = 4096
 _ENVIRONMENT = "DISTRIBUTARY"
-_NO_GRAPH, _ALL_GRAPHS = "none", "default"
+_NO_GRAPH, _USUAL_GRAPHS = "none", "default"
 # What a broker that nobody has measured yet counts as.
 _DELAY_NS = 1_000_000
 _MEBIBYTE = 2**20
@@ -73,8 +72,8 @@ class BrokerTable:
     room_mib
         With less room on the disk than this it takes no publications.
     graph
-        Which conversions there are: `default`, `none`, `map`, `video`, or a file made by
-        `distributary calibrate`.
+        Which conversions there are: `default` (maps and videos), `map`, `video`, `all` (also
+        pages, GIF, Ogg and stills), `none`, or a file made by `distributary calibrate`.
     """
 
     identity: str
@@ -84,7 +83,7 @@ class BrokerTable:
     contact: str | None = None
     node_cost: float = bounded(1.0, 1e-6, 1e6)
     room_mib: int = bounded(64, 1, 10**9)
-    graph: str = _ALL_GRAPHS
+    graph: str = _USUAL_GRAPHS
 
 
 @dataclass(frozen=True)
@@ -316,26 +315,23 @@ def _graph(name: str, folder: Path) -> str:
     """Return the calibrated adaptation graph as JSON."""
     if name == _NO_GRAPH:
         return Settings().graph
-    if name == _ALL_GRAPHS or name in GRAPHS:
-        documents: list[Any] = [
-            default_graph(one) for one in (GRAPHS if name == _ALL_GRAPHS else (name,))
-        ]
+    document: Any
+    if name == _USUAL_GRAPHS:
+        document = joined_graphs()
+    elif name in (*GRAPHS, ALL_GRAPHS):
+        document = default_graph(name)
     else:
         file = folder / name
         with naming(file):
-            read = parse_document(file_bytes(file, bytes_max=_GRAPH_BYTES_MAX))
-            graph_for(read, _MEBIBYTE)
-        documents = [read]
+            document = parse_document(file_bytes(file, bytes_max=_GRAPH_BYTES_MAX))
+            graph_for(document, _MEBIBYTE)
     return json.dumps(
         {
             "formats": [
-                {"name": entry["name"], "size": entry["size"]}
-                for document in documents
-                for entry in document["formats"]
+                {"name": entry["name"], "size": entry["size"]} for entry in document["formats"]
             ],
             "conversions": [
                 {"from": entry["from"], "to": entry["to"], "cost": entry["cost"]}
-                for document in documents
                 for entry in document["conversions"]
             ],
         }

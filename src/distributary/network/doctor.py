@@ -43,8 +43,6 @@ class Finding(NamedTuple):
 
     Attributes
     ----------
-    what
-        What it is.
     well
         Whether brokers can run as it is.
     detail

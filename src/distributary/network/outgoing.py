@@ -28,7 +28,7 @@ from distributary.errors import DistributaryError
 from distributary.network.connection import Connection
 from distributary.network.requests import GetStatus, StatusTold
 from distributary.network.subjects import Subjects
-from distributary.network.transfers import TransferFailed, ask, put_content
+from distributary.network.transfers import NotAnswered, TransferFailed, ask, put_content
 
 __all__ = ["REPEAT_S", "REPEAT_S_MAX", "Content", "ContentGone", "Given", "Outgoing", "Question"]
 
@@ -149,6 +149,8 @@ class Outgoing:
         The broker that takes the publications.
     session
         In which session they are.
+    objection
+        Why they are not taken at present, if a broker has said so since one was.
     """
 
     def __init__(
@@ -164,6 +166,7 @@ class Outgoing:
     ) -> None:
         self.home = home
         self.session = secrets.token_hex(8)
+        self.objection = ""
         self._connection = connection
         self._subjects = subjects
         self._gateway = gateway
@@ -281,6 +284,7 @@ class Outgoing:
         if message.session != self.session:
             return None
         self._heard_at = self._loop.time()
+        self.objection = ""
         found = self._under_way.pop(message.number, None)
         self._send_more()
         return None if found is None else found.question
@@ -289,6 +293,7 @@ class Outgoing:
         """Wait as long as a broker says."""
         if message.session == self.session and message.number in self._under_way:
             now = self._heard_at = self._loop.time()
+            self.objection = message.reason
             if now >= self._paused_until:
                 self._paused_until = now + message.wait_ns / 1e9
                 self._loop.call_later(message.wait_ns / 1e9, self._send_under_way)
@@ -360,6 +365,8 @@ class Outgoing:
             except TransferFailed as failure:
                 # If it is no use, the home says what is wrong when it is published.
                 if not failure.lasting:
+                    if not isinstance(failure, NotAnswered):
+                        self.objection = str(failure)
                     await asyncio.sleep(wait_s)
                     wait_s = min(2 * wait_s, REPEAT_S_MAX)
                     continue

@@ -87,13 +87,13 @@ class Overlay(msgspec.Struct, forbid_unknown_fields=True):
     founders
         How many of them did.
     port, gateway_port
-        Where the NATS server and the gateway were.
+        Where the NATS server and the gateway were; 0 before they were anywhere.
     """
 
     overlay: str
     brokers: list[str]
     founders: int
-    port: int
+    port: int = 0
     gateway_port: int = 0
 
 
@@ -158,6 +158,7 @@ def supervise(
     fresh: bool,
     ready: Callable[[dict[str, object]], None],
     say: Callable[[str], None],
+    port_given: bool = False,
     pages: Callable[[], Pages] | None = None,
     settings: str = "",
     beside: Callable[[Path], int] | None = None,
@@ -171,13 +172,15 @@ def supervise(
     brokers
         How many, at least; there are as many as there were before.
     port
-        The gateway's, if it is free; the NATS server has the next one.
+        The gateway's, if it is free; the NATS server has the next one. 0 is any that is free.
     fresh
         Whether to forget what was there.
     ready
         Called with what there is when everything is ready.
     say
         Called with a sentence when something happens that nobody has asked for.
+    port_given
+        Whether an overlay that had another port before is to have this one.
     pages
         Returns what the gateway serves to people, in its process.
     settings
@@ -198,7 +201,8 @@ def supervise(
         places.operator.unlink(missing_ok=True)
         if fresh:
             forget(state)
-        overlay = _overlay(places, brokers, port, say)
+        overlay = _overlay(places, brokers, say)
+        _choose_ports(overlay, port, given=port_given)
         rehearse()
         gc.collect()
         gc.freeze()
@@ -404,11 +408,11 @@ def read_overlay(path: Path) -> Overlay:
             ) from None
 
 
-def _overlay(places: _Places, count: int, port: int, say: Callable[[str], None]) -> Overlay:
+def _overlay(places: _Places, count: int, say: Callable[[str], None]) -> Overlay:
     """Return the overlay as it was, with further brokers if there are to be more."""
     if not places.overlay.exists():
         names = list(random_identifiers(count, np.random.default_rng()))
-        overlay = Overlay("up", names, count, free_port(port + 1), free_port(port))
+        overlay = Overlay("up", names, count)
     else:
         overlay = read_overlay(places.overlay)
         if len(overlay.brokers) > count:
@@ -417,9 +421,17 @@ def _overlay(places: _Places, count: int, port: int, say: Callable[[str], None])
             (name,) = random_identifiers(1, np.random.default_rng())
             if name not in overlay.brokers:
                 overlay.brokers.append(name)
-        overlay.port = free_port(overlay.port)
-        overlay.gateway_port = free_port(overlay.gateway_port or port)
     return overlay
+
+
+def _choose_ports(overlay: Overlay, port: int, *, given: bool) -> None:
+    """Have an overlay listen where it did before, or where it is told to, if nobody else does."""
+    if given or not overlay.gateway_port:
+        overlay.gateway_port, overlay.port = port, port + 1 if port else 0
+    overlay.gateway_port = free_port(overlay.gateway_port)
+    overlay.port = free_port(overlay.port)
+    while overlay.port == overlay.gateway_port:
+        overlay.port = free_port()
 
 
 def _write_all(places: _Places, overlay: Overlay, server: str, settings: str) -> None:

@@ -30,7 +30,7 @@ from distributary.network.requests import (
     encode_request,
 )
 
-__all__ = ["TransferFailed", "Transfers", "ask", "chunks", "put_content"]
+__all__ = ["NotAnswered", "TransferFailed", "Transfers", "ask", "chunks", "put_content"]
 
 _CHUNKS_UNDER_WAY = 6
 _ANSWER_S = 5.0
@@ -54,19 +54,23 @@ class TransferFailed(DistributaryError):
         super().__init__(reason)
 
 
+class NotAnswered(TransferFailed):
+    """A host has not said anything."""
+
+
 async def ask(connection: Connection, subject: str, request: Request) -> Answer:
     """Return what a host answers.
 
     Raises
     ------
     TransferFailed
-        When it does not, or makes no sense.
+        When it does not, or what it says makes no sense: `NotAnswered`.
     """
     try:
         data = await connection.request(subject, encode_request(request), timeout_s=_ANSWER_S)
         return decode_answer(data)
     except (OSError, PeerMisbehaved) as error:
-        raise TransferFailed(str(error), lasting=False) from None
+        raise NotAnswered(str(error), lasting=False) from None
 
 
 async def put_content(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,18 @@ def test_the_least_that_must_be_said(tmp_path: Path) -> None:
     assert config.server.urls == ("nats://127.0.0.1:4222",)
     assert config.surroundings().members == ()
     assert '"application/pdf"' in config.settings.graph
+
+
+@pytest.mark.parametrize(
+    ("graph", "conversions"),
+    [("default", 254), ("map", 110), ("video", 144), ("all", 331), ("none", 0)],
+)
+def test_a_graph_is_named_by_what_shall_be_converted(
+    graph: str, conversions: int, tmp_path: Path
+) -> None:
+    """Whoever says nothing gets maps and videos alone: more would change what `*/*` is sent."""
+    config = read(tmp_path, f'{LEAST}graph = "{graph}"\n')
+    assert len(json.loads(config.settings.graph)["conversions"]) == conversions
 
 
 def test_a_file_says_everything_and_the_environment_has_the_last_word(tmp_path: Path) -> None:

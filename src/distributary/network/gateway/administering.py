@@ -29,8 +29,8 @@ class TokenAsked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes
     ----------
     sources
-        What the sources of its publications must begin with, each ending at `/` or `:`; any,
-        unless given.
+        What the sources of its publications must begin with, by whole parts: `/site` permits
+        `/site/7` and not `/sites`. Any, unless given.
     tenant
         That of whoever asks, unless given.
     """

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from distributary.broker.addresses import Address, tenant_of
-from distributary.broker.client import Delivery, Ended, Undeliverable, Updated
+from distributary.broker.client import Delivery, Ended, SubscriptionStatus, Undeliverable, Updated
 from distributary.network.client import Client, Numbered
 from distributary.network.gateway.directory import Owner
 from distributary.network.views import look
@@ -49,6 +49,8 @@ class Connection:
     ----------
     ousted
         Whether a newer one has taken over.
+    known
+        Whether all gateways can see that it is there.
     first, written
         After which delivery it began, and the last that was written to it.
     """
@@ -59,6 +61,7 @@ class Connection:
         self.first = self.written = self._handed = first
         self.peer = peer
         self.ousted = False
+        self.known = False
         self._explicit = explicit
         self._unacknowledged: deque[tuple[float, int]] = deque()
         self._sequences: dict[tuple[str, str], int] = {}
@@ -198,6 +201,11 @@ class Feed:
             return True
         return False
 
+    async def standing(self) -> SubscriptionStatus | Ended | None:
+        """Return how its home has it, or why it has ended by itself; None if that knows nothing."""
+        status = await self.client.status(self.name)
+        return self.client.ended.get(self.name) if status is None else status
+
     async def connect(self, number: int | None, *, explicit: bool, peer: str) -> Connection | None:
         """Return a connection that goes on after a delivery; None when there is no subscription.
 
@@ -207,8 +215,8 @@ class Feed:
             The last that it has; without one it gets all that is not acknowledged.
         """
         async with asyncio.timeout(STATUS_S):
-            status = await self.client.status(self.name)
-        if status is None:
+            status = await self.standing()
+        if not isinstance(status, SubscriptionStatus):
             return None
         # Nobody has got what was not sent: a number beyond that is a mistake.
         first = max(status.acknowledged, min(number or 0, status.last))
@@ -228,6 +236,7 @@ class Feed:
         except BaseException:
             await self.disconnected(connection)
             raise
+        connection.known = True
         return connection
 
     def delivered(self) -> None:
@@ -297,6 +306,10 @@ class Feeds:
 
     async def _compare(self, feed: Feed, connection: Connection) -> None:
         """End a connection if there is a newer one at another gateway."""
+        # Word of the one before it may come while its own name is still being written: what
+        # is read then is older than it is. Word of its own name comes after that.
+        if not connection.known:
+            return
         newest = await self.gateway.directory.connection(feed.owner, feed.name)
         if newest != connection.id and feed.connection is connection:
             connection.oust()

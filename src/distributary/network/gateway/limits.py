@@ -182,12 +182,14 @@ class Limits:
         since_s = now - there.counted_at
         # Whoever has ended some need not wait long; but counting takes time.
         if since_s > (_COUNT_S if there.subscriptions < limit else _COUNT_FULL_S):
+            # Whoever comes meanwhile goes by what was known: all would count, and for long.
+            before, there.counted_at = there.subscriptions, now
             counted = 0
             async for _ in held():
                 counted += 1
                 if counted >= limit:
                     break
-            there.subscriptions, there.counted_at = counted, now
+            there.subscriptions += counted - before
         if there.subscriptions >= limit:
             raise Problem(
                 HTTPStatus.TOO_MANY_REQUESTS,

@@ -33,6 +33,8 @@ class Members:
         self.status: dict[str, dict[str, Any] | None] = dict.fromkeys(brokers)
         self._gate = gate
         self._looked = asyncio.Event()
+        self._began_at = asyncio.get_running_loop().time()
+        self._answered_at: dict[str, float] = {}
         self._task = asyncio.ensure_future(self._look())
 
     @property
@@ -50,15 +52,19 @@ class Members:
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "no broker answers", retry_s=1.0)
         return random.choice(self.alive)
 
-    def is_away(self, broker: str) -> bool:
-        """Whether a broker has not answered lately."""
-        return self.status.get(broker) is None
+    def is_away(self, broker: str, seconds: float = 0.0) -> bool:
+        """Whether a broker has not answered lately, or for so long."""
+        if self.status.get(broker) is not None:
+            return False
+        since = self._answered_at.get(broker, self._began_at)
+        return asyncio.get_running_loop().time() - since >= seconds
 
     async def ask_all(self) -> dict[str, dict[str, Any] | None]:
         """Return how everybody is now."""
         names = list(self.status)
         answers = await asyncio.gather(*(self._ask(name) for name in names))
         self.status.update(zip(names, answers, strict=True))
+        self._answered_at.update(dict.fromkeys(self.alive, asyncio.get_running_loop().time()))
         if self.alive:
             self._looked.set()
         return dict(self.status)

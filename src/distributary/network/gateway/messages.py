@@ -15,7 +15,7 @@ from distributary.content import Publication
 from distributary.content.attributes import DATA_REFERENCE, attribute_text
 from distributary.content.binary_mode import parse_binary
 from distributary.content.documents import parse_document
-from distributary.errors import BadInput
+from distributary.errors import BadInput, DistributaryError
 from distributary.network.gateway.problems import Problem
 from distributary.network.gateway.spool import INLINE_BYTES_MAX, Spool
 from distributary.network.outgoing import Given
@@ -28,6 +28,12 @@ _EVENTS_MAX = 10_000
 _OURS = re.compile(r"/content/([0-9a-f]{64})")
 # Many a request is small, and a thread costs more than to read it.
 _AT_ONCE_BYTES = 256 * 2**10
+# A value takes a hundred times the memory that its JSON does, and there may be tens of millions.
+_VALUES_MAX = 1_000_000
+_BEFORE_VALUES = (b",", b"[", b"{")
+_TEXTS = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+# Large ones are read two at a time.
+_READING = asyncio.Semaphore(2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +125,13 @@ async def read_events(headers: Sequence[tuple[str, str]], body: Spool, host: str
     _check_charset(kind)
     if body.size_bytes <= _AT_ONCE_BYTES:
         return _structured(body, essence, host)
-    return await asyncio.to_thread(_structured, body, essence, host)
+    async with _READING:
+        try:
+            return await asyncio.to_thread(_structured, body, essence, host)
+        except DistributaryError as error:
+            # Where it was raised, and over what, the body would be kept for as long as the error.
+            error.__context__ = None
+            raise error.with_traceback(None) from None
 
 
 def _check_charset(kind: str) -> None:
@@ -139,8 +151,24 @@ def _binary(headers: Sequence[tuple[str, str]], body: Spool, host: str) -> Outbo
     return Outbound(publication, body)
 
 
+def _check_values(data: bytes) -> None:
+    """Raise a problem if JSON has too many values to be read."""
+    if _values(data) > _VALUES_MAX and _values(_TEXTS.sub(b"", data)) > _VALUES_MAX:
+        raise Problem(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            f"the JSON has more than {_VALUES_MAX:,} values; hint: send large data in binary mode",
+        )
+
+
+def _values(data: bytes) -> int:
+    """Return how many values JSON has, at most; what its texts have counts as well."""
+    return sum(map(data.count, _BEFORE_VALUES))
+
+
 def _structured(body: Spool, essence: str, host: str) -> list[Outbound]:
-    document = parse_document(body.read())
+    data = body.read()
+    _check_values(data)
+    document = parse_document(data)
     if essence == STRUCTURED:
         return [outbound(Publication.parse(document), host)]
     if not isinstance(document, list):

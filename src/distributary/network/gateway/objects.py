@@ -13,6 +13,7 @@ from distributary.content import Publication
 from distributary.content.attributes import attribute_text
 from distributary.content.timestamps import timestamp_text
 from distributary.errors import BadInput
+from distributary.network.client import Client
 from distributary.network.gateway.directory import Held, Owner
 from distributary.network.gateway.problems import Problem
 
@@ -50,6 +51,8 @@ class Objects:
         self._gateway = gateway
         # Who has announced it, what its versions have in common, and until when that is believed.
         self._known: dict[tuple[str, str, str], tuple[Held | None, float]] = {}
+        # Where it was announced last.
+        self._homes: dict[tuple[str, str, str], str] = {}
 
     async def announce(self, owner: Owner, publication: Publication) -> None:
         """Open an object; return when those who follow it know of it."""
@@ -63,13 +66,23 @@ class Objects:
         held = Held(owner.name, document=document, entry=0 if known is None else known.entry)
         if known is None or known.document != document:
             held = await self._gateway.directory.keep_object(owner.tenant, source, subject, held)
-        text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-        async with self._gateway.publishers.using(owner) as client, asyncio.timeout(_ANNOUNCED_S):
-            await client.announce(source, subject, text)
+        async with self._gateway.publishers.using(owner) as client:
+            await self._announce_at(client, (owner.tenant, source, subject), held)
         self._note((owner.tenant, source, subject), held)
 
-    async def version(self, owner: Owner, publication: Publication) -> Changed | None:
-        """Return an event as a version of an object that somebody has announced, if it is one."""
+    async def _announce_at(self, client: Client, key: tuple[str, str, str], held: Held) -> None:
+        text = json.dumps(held.document, ensure_ascii=False, separators=(",", ":"))
+        async with asyncio.timeout(_ANNOUNCED_S):
+            await client.announce(*key[1:], text)
+        self._homes[key] = client.home
+
+    async def version(
+        self, owner: Owner, client: Client, publication: Publication
+    ) -> Changed | None:
+        """Return an event as a version of an object that somebody has announced, if it is one.
+
+        Where its publisher has another home than the one that knows of it, that one hears first.
+        """
         attributes = publication.attributes
         if "subject" not in attributes or "sequence" not in attributes:
             return None
@@ -80,6 +93,9 @@ class Objects:
         text = attribute_text(attributes["sequence"])
         if not (text.isascii() and text.isdigit()) or int(text) >= 2**63:
             raise BadInput("sequence", "must be a whole number from 0 on")
+        key = (owner.tenant, source, subject)
+        if self._homes.get(key) != client.home:
+            await self._announce_at(client, key, held)
         values: dict[str, float | str | None] = {**publication.numbers, **publication.texts}
         if len(values) > _VALUES_MAX:
             raise BadInput("data", f"has more than {_VALUES_MAX:,} values")
@@ -103,7 +119,9 @@ class Objects:
 
     def _note(self, key: tuple[str, str, str], held: Held | None) -> None:
         while len(self._known) >= _KNOWN_MAX:
-            del self._known[next(iter(self._known))]
+            oldest = next(iter(self._known))
+            del self._known[oldest]
+            self._homes.pop(oldest, None)
         self._known[key] = (held, asyncio.get_running_loop().time() + _UNKNOWN_S)
 
     async def event(self, tenant: str, message: Updated) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import math
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -53,18 +55,26 @@ class Problem(DistributaryError):
 
     Attributes
     ----------
-    status
-        The HTTP status.
     detail
         One sentence that names what is wrong.
     retry_s
         When it is worth another try, if that is known.
+    headers
+        What else the answer is to say.
     """
 
-    def __init__(self, status: int, detail: str, *, retry_s: float | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        retry_s: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self.status = status
         self.detail = detail
         self.retry_s = retry_s
+        self.headers = headers
         super().__init__(detail)
 
 
@@ -86,6 +96,10 @@ def of(error: BaseException) -> Problem:
     if isinstance(error, TransferFailed):
         status = HTTPStatus.BAD_REQUEST if error.lasting else HTTPStatus.SERVICE_UNAVAILABLE
         return Problem(status, str(error), retry_s=None if error.lasting else 1.0)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return Problem(
+            HTTPStatus.SERVICE_UNAVAILABLE, "the disk of the gateway is full", retry_s=1.0
+        )
     if isinstance(error, OSError):
         # No broker, or no NATS server: a `TimeoutError` is one of these.
         return Problem(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from http import HTTPStatus
 from typing import Any, TypeAlias
@@ -65,7 +66,9 @@ _BODY_BYTES_PER_S = 1024
 _UNTOLD = ("/events", "/publish", "/acks")
 _LOGIN = "/login/"
 _POLICY = 1008
-_ENDED = "the token or the session has ended"
+_RESTART = 1012
+_ENDED = Problem(HTTPStatus.UNAUTHORIZED, "the token or the session has ended")
+_STOPPED = Problem(HTTPStatus.SERVICE_UNAVAILABLE, "the gateway is stopping", retry_s=1.0)
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _CORS_S = 600
 
@@ -181,10 +184,10 @@ class Protection:
         try:
             await self._app(scope, receive, noted)
         except asyncio.CancelledError:
-            if not revoked:
-                raise
+            # Otherwise it is the server that stops, and has waited for long enough.
             task.uncancel()
-            await _end(scope, send, began=began, sized=sized)
+            reason = _ENDED if revoked else _STOPPED
+            await _end(scope, send, reason, began=began, sized=sized)
         finally:
             for one in undo:
                 one()
@@ -315,12 +318,13 @@ async def _allow(send: _Send, origin: str, headers: Mapping[bytes, bytes]) -> No
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _end(scope: Any, send: _Send, *, began: bool, sized: bool) -> None:
-    """End a connection whose token or session has ended."""
+async def _end(scope: Any, send: _Send, reason: Problem, *, began: bool, sized: bool) -> None:
+    """End a connection that cannot go on."""
     if not began:
-        await _answer(scope, send, Problem(HTTPStatus.UNAUTHORIZED, _ENDED))
+        await _answer(scope, send, reason)
     elif scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": _POLICY, "reason": _ENDED})
+        code = _POLICY if reason is _ENDED else _RESTART
+        await send({"type": "websocket.close", "code": code, "reason": reason.detail})
     elif not sized:
         # Of one that has said how long it is, the server closes the connection.
         await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -340,6 +344,8 @@ async def _answer(scope: Any, send: _Send, problem: Problem) -> None:
         (b"content-length", str(len(body)).encode()),
         (b"connection", b"close"),
     ]
+    if problem.retry_s is not None:
+        headers.append((b"retry-after", str(max(1, math.ceil(problem.retry_s))).encode()))
     begin = "" if scope["type"] == "http" else "websocket."
     status = int(problem.status)
     await send({"type": f"{begin}http.response.start", "status": status, "headers": headers})

@@ -3,13 +3,15 @@
 A client that nobody has needed for a while is closed: tokens come and go, and each client is looked
 at ten times a second. The next one of the same token begins another session. There is no order
 between sessions, but by then its home, too, has forgotten the one before (`dedupe_s`).
+
+One whose home is away, as after it was drained, goes elsewhere when nothing is under way.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
@@ -26,6 +28,7 @@ from distributary.network.gateway.messages import Outbound
 from distributary.network.gateway.problems import Problem
 from distributary.network.gateway.spool import Spool
 from distributary.network.outgoing import ContentGone
+from distributary.network.transfers import TransferFailed
 
 if TYPE_CHECKING:
     from distributary.network.gateway.gateway import Gateway
@@ -34,6 +37,10 @@ __all__ = ["Publishers"]
 
 # A broker that is killed is back after two seconds, and after ten somebody else takes over.
 _ANSWER_S = 30.0
+# What has no answer for so long, and a broker has objected to, is not waited for any longer.
+_OBJECTION_S = 5.0
+# A home that is away for longer is left by those who have nothing under way there.
+_AWAY_S = 4.0
 # With more than this waiting, whoever comes next is told to come later.
 _WAITING_MAX = 8_192
 
@@ -89,6 +96,9 @@ class Publishers:
     async def using(self, owner: Owner) -> AsyncIterator[Client]:
         """Have the client that publishes for somebody, for as long as it is needed."""
         publisher = self._publishers.get(owner)
+        if publisher is not None and publisher.is_idle(math.inf) and self._is_stranded(publisher):
+            self._close(owner, publisher)
+            publisher = None
         if publisher is None or publisher.has_failed:
             publisher = _Publisher(asyncio.ensure_future(self._open(owner)))
             self._publishers[owner] = publisher
@@ -104,10 +114,21 @@ class Publishers:
         since = asyncio.get_running_loop().time() - self._idle_s
         for owner, publisher in list(self._publishers.items()):
             if publisher.is_idle(since):
-                del self._publishers[owner]
-                if not publisher.has_failed:
-                    # Without goodbye: nothing is ever sent to it of its own accord.
-                    self._gateway.spawn(publisher.opening.result().close(goodbye=False))
+                self._close(owner, publisher)
+
+    def _close(self, owner: Owner, publisher: _Publisher) -> None:
+        del self._publishers[owner]
+        if not publisher.has_failed:
+            # Without goodbye: nothing is ever sent to it of its own accord.
+            self._gateway.spawn(publisher.opening.result().close(goodbye=False))
+
+    def _is_stranded(self, publisher: _Publisher) -> bool:
+        return not publisher.has_failed and self._is_gone(publisher.opening.result().home)
+
+    def _is_gone(self, home: str) -> bool:
+        """Whether a home is away for good, as far as one can tell, and others are not."""
+        members = self._gateway.members
+        return bool(members.alive) and members.is_away(home, _AWAY_S)
 
     async def publish(self, owner: Owner, events: Sequence[Outbound]) -> list[Accepted]:
         """Publish events in order; return when all of them are stored.
@@ -125,7 +146,8 @@ class Publishers:
         self, client: Client, owner: Owner, events: Sequence[Outbound]
     ) -> list[Accepted]:
         self._check_room(client)
-        versions = [await self._gateway.objects.version(owner, one.publication) for one in events]
+        objects = self._gateway.objects
+        versions = [await objects.version(owner, client, one.publication) for one in events]
         references = await self.references(owner, events)
         if any(versions) and not self._gateway.gate.connection.connected:
             raise ConnectionError("there is no connection to NATS")
@@ -138,10 +160,25 @@ class Publishers:
                 answers.append(Accepted(*one.publication.identity))
         waiting = [one for one in answers if not isinstance(one, Accepted)]
         # Whoever gives up does so for itself: what is under way is published all the same.
-        late = (await asyncio.wait(waiting, timeout=_ANSWER_S))[1] if waiting else ()
-        if late:
-            raise _busy(client.busy_s) if client.busy_s else TimeoutError
+        if waiting and await self._are_late(client, waiting):
+            if client.busy_s:
+                raise _busy(client.busy_s, client.objection)
+            raise (
+                TransferFailed(client.objection, lasting=False)
+                if client.objection
+                else TimeoutError
+            )
         return [one if isinstance(one, Accepted) else one.result() for one in answers]
+
+    async def _are_late(self, client: Client, waiting: Sequence[asyncio.Future[Accepted]]) -> bool:
+        """Wait for answers; return whether some have not come, as they will not for a while."""
+        ends = asyncio.get_running_loop().time() + _ANSWER_S
+        late: Collection[asyncio.Future[Accepted]] = waiting
+        while late and asyncio.get_running_loop().time() < ends:
+            late = (await asyncio.wait(late, timeout=_OBJECTION_S))[1]
+            if client.objection:
+                break
+        return bool(late)
 
     def submit(
         self, client: Client, events: Sequence[Outbound], references: dict[str, Blob]
@@ -166,7 +203,7 @@ class Publishers:
 
     def _check_room(self, client: Client) -> None:
         if client.busy_s:
-            raise _busy(client.busy_s)
+            raise _busy(client.busy_s, client.objection)
         if client.waiting > _WAITING_MAX:
             raise _busy(1.0)
 
@@ -199,6 +236,9 @@ class Publishers:
             except WasChanged:
                 held = await gateway.directory.publisher(owner)
                 assert held is not None
+        elif self._is_gone(held.home):
+            moved = msgspec.structs.replace(held, home=gateway.members.choose())
+            held = await gateway.directory.keep_publisher(owner, moved)
         known = held
 
         def changed(client: Client) -> None:
@@ -218,10 +258,10 @@ class Publishers:
             await self._gateway.directory.keep_publisher(owner, moved)
 
 
-def _busy(wait_s: float) -> Problem:
+def _busy(wait_s: float, reason: str = "") -> Problem:
     return Problem(
         HTTPStatus.TOO_MANY_REQUESTS,
-        f"brokers are busy; come again in {math.ceil(wait_s)} s",
+        f"{reason or 'brokers are busy'}; come again in {math.ceil(wait_s)} s",
         retry_s=wait_s,
     )
 

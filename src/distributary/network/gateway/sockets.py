@@ -22,12 +22,12 @@ from litestar.exceptions import WebSocketDisconnect
 from distributary.broker.client import Accepted, Ended, Updated
 from distributary.content.publication import parse_event
 from distributary.errors import BadInput
-from distributary.network.client import Client
 from distributary.network.gateway.authentication import Here, Socket, needs, owner_of
 from distributary.network.gateway.deliveries import event_of, notice, number_of, version_of
+from distributary.network.gateway.directory import Owner
 from distributary.network.gateway.feeds import Connection, Ousted
 from distributary.network.gateway.gateway import Gateway
-from distributary.network.gateway.messages import outbound
+from distributary.network.gateway.messages import Outbound, outbound
 from distributary.network.gateway.problems import Problem, of
 from distributary.network.gateway.publishing import check_sizes, check_sources
 from distributary.network.gateway.subscribing import Name, held_of
@@ -141,14 +141,12 @@ async def publish(socket: Socket, gateway: Here) -> None:
     """Publish events as they come, many under way; answers come in their order."""
     await _accept(socket)
     answers: asyncio.Queue[tuple[str, _Answer]] = asyncio.Queue(_UNDER_WAY_MAX)
-    async with gateway.publishers.using(owner_of(socket.user)) as client:
-        await _both(_read_events(socket, gateway, client, answers), _answer(socket, answers))
+    await _both(_read_events(socket, gateway, answers), _answer(socket, answers))
 
 
 async def _read_events(
     socket: Socket,
     gateway: Gateway,
-    client: Client,
     answers: asyncio.Queue[tuple[str, _Answer]],
 ) -> None:
     host = socket.headers.get("host", "")
@@ -165,17 +163,25 @@ async def _read_events(
             await gateway.limits.wait_for_events(owner.tenant, 1)
             gateway.limits.take_bytes(owner.tenant, len(data))
             gateway.audit.published(socket.user, 1)
-            version = await gateway.objects.version(owner, publication)
-            if version is not None:
-                client.change(version)
-                await answers.put((name, Accepted(*publication.identity)))
-                continue
-            references = await gateway.publishers.references(owner, [event])
-            (answer,) = gateway.publishers.submit(client, [event], references)
             # With so many under way whoever sends has to wait, and so does the sender behind it.
-            await answers.put((name, answer))
-        except (BadInput, Problem) as error:
+            await answers.put((name, await _published(gateway, owner, event)))
+        except (BadInput, Problem, OSError) as error:
             await answers.put((name, of(error)))
+
+
+async def _published(gateway: Gateway, owner: Owner, event: Outbound) -> _Answer:
+    """Publish an event; return what says that it is stored, or that it is a version of an object.
+
+    It is looked for each time who publishes: between two events its home may have changed.
+    """
+    async with gateway.publishers.using(owner) as client:
+        version = await gateway.objects.version(owner, client, event.publication)
+        if version is not None:
+            client.change(version)
+            return Accepted(*event.publication.identity)
+        references = await gateway.publishers.references(owner, [event])
+        (answer,) = gateway.publishers.submit(client, [event], references)
+        return answer
 
 
 async def _answer(socket: Socket, answers: asyncio.Queue[tuple[str, _Answer]]) -> None:

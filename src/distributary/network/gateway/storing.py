@@ -18,7 +18,7 @@ from distributary.content.media_type import MediaType as Format
 from distributary.errors import BadInput
 from distributary.network.gateway.authentication import Asked, Here, needs, owner_of
 from distributary.network.gateway.gateway import Gateway
-from distributary.network.gateway.problems import ANSWERS, Problem
+from distributary.network.gateway.problems import ANSWERS, Problem, documented
 from distributary.network.gateway.spool import Spool, spooled
 
 __all__ = ["CONTENT_ROUTES"]
@@ -111,15 +111,13 @@ def _part(header: str | None, body: Spool, bytes_max: int) -> tuple[int, int]:
         **ANSWERS,
         206: ResponseSpec(bytes, description="The range that was asked for"),
         304: ResponseSpec(None, description="You have it"),
-        416: ResponseSpec(None, description="Nothing is in that range"),
+        **documented(416),
     },
     summary="Get content",
     description="For who has put it or was sent it, until some time after it is acknowledged.",
     media_type=_OCTETS,
 )
-async def get_content(
-    request: Asked, gateway: Here, digest: Digest
-) -> Stream | Response[None] | Response[bytes]:
+async def get_content(request: Asked, gateway: Here, digest: Digest) -> Stream | Response[bytes]:
     """Return content, or a range of it."""
     _checked(digest)
     tenant = request.user.tenant
@@ -131,17 +129,20 @@ async def get_content(
         "ETag": f'"{digest}"',
         "Cache-Control": "private, immutable",
     }
-    if f'"{digest}"' in request.headers.get("if-none-match", ""):
-        return Response(None, status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    known = request.headers.get("if-none-match", "")
+    if known == "*" or headers["ETag"] in known:
+        return Response(b"", status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
     begin, end = 0, blob.size_bytes
     status = HTTPStatus.OK
     wanted = request.headers.get("range")
-    if wanted is not None and request.headers.get("if-range", f'"{digest}"') == f'"{digest}"':
+    if wanted is not None and request.headers.get("if-range", headers["ETag"]) == headers["ETag"]:
         chosen = _range(wanted, blob.size_bytes)
         if chosen == (0, 0):
-            headers["Content-Range"] = f"bytes */{blob.size_bytes}"
-            status = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
-            return Response(b"", status_code=status, headers=headers)
+            raise Problem(
+                HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+                f"range: there are {blob.size_bytes:,} bytes, and none of these",
+                headers={"Content-Range": f"bytes */{blob.size_bytes}"},
+            )
         if chosen is not None:
             begin, end = chosen
             status = HTTPStatus.PARTIAL_CONTENT

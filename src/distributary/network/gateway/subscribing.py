@@ -15,6 +15,7 @@ import msgspec
 from litestar import Response, delete, get, patch, post, put
 from litestar.params import Parameter
 
+from distributary.broker.client import Ended
 from distributary.content import Subscription
 from distributary.content.documents import parse_document
 from distributary.errors import BadInput
@@ -159,9 +160,11 @@ async def _told(gateway: Gateway, owner: Owner, name: str, held: Held) -> Subscr
     wait_s = 1.0 if gateway.members.is_away(held.home) else STATUS_S
     try:
         async with gateway.feeds.using(owner, name, held.home) as feed, asyncio.timeout(wait_s):
-            status = await feed.client.status(name)
+            status = await feed.standing()
     except TimeoutError:
         return SubscriptionTold(name, "unknown", **document)
+    if isinstance(status, Ended):
+        return SubscriptionTold(name, "ended", reason=status.reason, **document)
     if status is None:
         return SubscriptionTold(name, "registering", **document)
     return SubscriptionTold(
@@ -314,17 +317,25 @@ def _merged(document: Any, change: Any) -> Any:
     return merged
 
 
+async def _ended(gateway: Gateway, owner: Owner, name: str, held: Held) -> str:
+    """Return why a subscription has ended by itself that the directory has not heard of."""
+    async with gateway.feeds.using(owner, name, held.home) as feed, asyncio.timeout(STATUS_S):
+        status = await feed.standing()
+    return status.reason if isinstance(status, Ended) else ""
+
+
 async def _change(
     gateway: Gateway, owner: Owner, name: str, held: Held, document: dict[str, Any]
 ) -> SubscriptionTold:
-    if held.ended:
-        raise Problem(HTTPStatus.CONFLICT, f"subscription {name} has ended: {held.ended}")
     kept, told = checked(document, name)
     if len(json.dumps(kept)) > _DOCUMENT_BYTES_MAX:
         raise Problem(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             f"a subscription has at most {_DOCUMENT_BYTES_MAX:,} bytes",
         )
+    reason = held.ended or await _ended(gateway, owner, name, held)
+    if reason:
+        raise Problem(HTTPStatus.CONFLICT, f"subscription {name} has ended: {reason}")
     changed = msgspec.structs.replace(held, document=kept, version=held.version + 1)
     changed = await gateway.directory.keep_subscription(owner, name, changed)
     try:

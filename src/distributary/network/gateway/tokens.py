@@ -62,7 +62,8 @@ class Access(msgspec.Struct, frozen=True):
     name, tenant
         Whose it is; subscriptions belong to both together.
     sources
-        What the sources of publications must begin with, one of these; "" permits any.
+        What the sources of publications must begin with, one of these, whose last part is whole
+        unless it ends at `/` or `:`: `/site` permits `/site` and `/site/7`. "" permits any.
     expires
         When it ends by itself.
     created
@@ -82,7 +83,14 @@ class Access(msgspec.Struct, frozen=True):
 
     def may_publish_from(self, source: str) -> bool:
         """Whether the source of a publication is permitted."""
-        return source.startswith(self.sources)
+        return any(
+            prefix in ("", source)
+            or (
+                source.startswith(prefix)
+                and (prefix.endswith(_SOURCE_ENDS) or source[len(prefix)] in _SOURCE_ENDS)
+            )
+            for prefix in self.sources
+        )
 
     @property
     def is_operator(self) -> bool:
@@ -129,12 +137,6 @@ def _checked(access: Access) -> Access:
     if not 1 <= len(access.sources) <= _SOURCES_MAX:
         raise BadInput("sources", f"must be 1 to {_SOURCES_MAX} prefixes")
     for source in access.sources:
-        if source and not source.endswith(_SOURCE_ENDS):
-            raise BadInput(
-                f"source {quoted(source)}",
-                "ends at neither / nor :",
-                hint="a prefix ends where a part of a name ends",
-            )
         if len(source) > _SOURCE_CHARACTERS_MAX:
             raise BadInput("source", f"has more than {_SOURCE_CHARACTERS_MAX} characters")
     if access.expires is not None and access.expires.tzinfo is None:

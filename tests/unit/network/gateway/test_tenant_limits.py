@@ -136,3 +136,28 @@ def test_subscriptions_are_counted_by_what_there_is_and_not_each_time() -> None:
             await take()
 
     asyncio.run(run())
+
+
+def test_one_counts_subscriptions_for_all_who_come_meanwhile() -> None:
+    """A thousand are counted one by one; a hundred who do so would keep each other waiting."""
+    clock = Clock()
+    limits = Limits(LimitsTable(subscriptions=1_000), clock)
+    counts = 0
+
+    async def held() -> AsyncIterator[object]:
+        nonlocal counts
+        counts += 1
+        for one in range(900):
+            await asyncio.sleep(0)
+            yield one
+
+    async def run() -> None:
+        await asyncio.gather(*(limits.take_subscription("t", held) for _ in range(50)))
+        assert counts == 1
+        # Those were not among the ones that were counted.
+        for _ in range(50):
+            await limits.take_subscription("t", held)
+        with pytest.raises(Problem, match="limit of 1,000 subscriptions"):
+            await limits.take_subscription("t", held)
+
+    asyncio.run(run())

@@ -2,12 +2,13 @@
 
 import { bytes, doing, h, publicationLink, show } from "../dom.js";
 import { ask, get, live } from "../gateway.js";
+import { TYPE_OF_SUFFIX } from "../file_types.js";
 import { details } from "./publication.js";
 
-const TYPES = { pdf: "application/pdf", txt: "text/plain;charset=utf-8", md: "text/markdown", html: "text/html", svg: "image/svg+xml", json: "application/json", wav: "audio/wav", mp4: "video/mp4", jpg: "image/jpeg", jpeg: "image/jpeg", png: "image/png" };
-
 function guessed(file) {
-  return file.type || TYPES[file.name.split(".").at(-1).toLowerCase()] || "application/octet-stream";
+  const known = TYPE_OF_SUFFIX[`.${file.name.split(".").at(-1).toLowerCase()}`];
+  if (known === "text/plain") return "text/plain;charset=utf-8";
+  return known || file.type || "application/octet-stream";
 }
 
 // What headers of the binary mode cannot hold is written with percent signs (CloudEvents, HTTP, 3.1.3.2).
