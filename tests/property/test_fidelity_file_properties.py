@@ -72,7 +72,7 @@ def test_trees_survive_their_file(drawn: tuple[FidelityProblem, Forest], random:
     problem, forest = drawn
     order = list(problem.names)
     random.shuffle(order)
-    result = StreamTrees("random", forest, loss(problem, forest), 0.1, None)
+    result = StreamTrees("random", forest, loss(problem, forest), 0.1, None, problem=problem)
     text = document_text(trees_document(problem, result, order))
     again = parse_trees(parse_document(text), problem, approach=forest.approach)
     assert np.array_equal(again.parents, forest.parents)
@@ -102,7 +102,7 @@ def test_damaged_trees_are_sound_or_refused_politely(
     drawn: tuple[FidelityProblem, Forest], data: st.DataObject
 ) -> None:
     problem, forest = drawn
-    result = StreamTrees("random", forest, loss(problem, forest), 0.1, None)
+    result = StreamTrees("random", forest, loss(problem, forest), 0.1, None, problem=problem)
     document: Any = copy.deepcopy(trees_document(problem, result))
     damage(document, data, JSON)
     approach = data.draw(st.sampled_from([forest.approach, "one-tree", "tree-each"]))

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from distributary.content.media_type import MediaType
 from distributary.media.converters.text_encoding import decoded, encoded
-from distributary.media.first_item import first_item
 from distributary.media.formats import TEXT, TEXT_FORMATS
+from distributary.media.spoken_text import first_item
 
 # All that UTF-8 can say but NUL, which no text holds, and the mark that a text may begin with.
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0\ufeff"), max_size=200)

@@ -90,7 +90,7 @@ def test_a_plan_survives_its_file(problem: PlacementProblem, data: st.DataObject
             elif fate == "made" and in_hand and k not in in_hand:
                 plan.made_from[v, k] = data.draw(st.sampled_from(in_hand))
                 in_hand.append(k)
-    placement = Placement("exact", plan, 1.0, 2.0, 3.0, 2.5, False, 0.1)
+    placement = Placement("exact", plan, 1.0, 2.0, 3.0, 2.5, False, 0.1, problem=problem)
     document: Any = parse_document(document_text(plan_document(problem, placement)))
     again = parse_plan(document, problem)
     assert np.array_equal(again.receives, plan.receives)

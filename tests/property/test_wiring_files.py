@@ -33,7 +33,7 @@ def positions_of(problem: WiringProblem, seed: int) -> Positions:
 
 def wiring_of(problem: WiringProblem, seed: int) -> Wiring:
     broker_of = np.random.default_rng(seed).integers(problem.broker_count, size=problem.user_count)
-    return Wiring("random", "mst", broker_of, cost(problem, broker_of), 0.0, 0.25)
+    return Wiring("random", "mst", broker_of, cost(problem, broker_of), 0.0, 0.25, problem=problem)
 
 
 @given(wiring_problems(), st.booleans())

@@ -17,10 +17,7 @@ from distributary.drawing.layout import layered_layout
 from distributary.drawing.scene import TreeScene
 from distributary.drawing.svg import element, number, readable, shortened, text, text_width
 
-__all__ = ["CARDS_MAX", "CardLayout", "draw_cards"]
-
-# Beyond this many nodes, labels no longer fit a screen and rings take over.
-CARDS_MAX = 60
+__all__ = ["CardLayout", "draw_cards"]
 
 _NAME_SIZE = 13.0
 _LINE_SIZE = 11.0

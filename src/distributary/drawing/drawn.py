@@ -6,7 +6,20 @@ from dataclasses import dataclass
 
 from distributary.arrays import FloatArray
 
-__all__ = ["DrawnTree"]
+__all__ = ["LABELLED_MAX", "READABLE", "DrawnTree", "page_scale"]
+
+# What a page leaves for the picture on a screen of 1,400 by 1,000 pixels.
+_PAGE_WIDTH, _PAGE_HEIGHT = 1050.0, 930.0
+
+LABELLED_MAX = 120
+"""Beyond this many nodes, labels no longer fit a page and rings take over."""
+READABLE = 0.85
+"""Down to this scale the words in a picture can be read."""
+
+
+def page_scale(width: float, height: float) -> float:
+    """Return at which scale the whole of a picture fits a page; never larger than it is."""
+    return min(_PAGE_WIDTH / width, _PAGE_HEIGHT / height, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,3 +53,8 @@ class DrawnTree:
     ys: FloatArray
     radii: FloatArray
     key: tuple[tuple[str, str], ...]
+
+    @property
+    def page_scale(self) -> float:
+        """At which scale the whole of it fits a page."""
+        return page_scale(self.width, self.height)

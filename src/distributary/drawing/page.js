@@ -11,6 +11,10 @@
   const hasCards = picture.querySelector(".card") !== null;
   const svgElement = (tag) => document.createElementNS("http://www.w3.org/2000/svg", tag);
 
+  // By how much a picture may be shrunk or stretched, and still be read with ease.
+  const READABLE = 0.75;
+  const LARGEST = 1.7;
+
   // The view is the part of the drawing that the stage shows: [left, top, width, height],
   // always in the stage's proportions.
   let view = null;
@@ -20,9 +24,21 @@
   function fitted() {
     const [left, top, width, height] = facts.box;
     const ratio = (stage.clientWidth || 1) / (stage.clientHeight || 1);
-    const wide = Math.max(width, height * ratio);
+    const wide = Math.max(width, height * ratio, (stage.clientWidth || 1) / LARGEST);
     const tall = wide / ratio;
     return [left - (wide - width) / 2, top - (tall - height) / 2, wide, tall];
+  }
+
+  // Where words would be too small to read, the page begins with the root and what is near it.
+  function first() {
+    const all = fitted();
+    const wide = stage.clientWidth || 1;
+    if (!hasCards || wide / all[2] >= READABLE) return all;
+    const tall = (wide * all[3]) / all[2];
+    const [left, top, width, height] = facts.box;
+    const x = width < wide ? left - (wide - width) / 2 : left;
+    const y = Math.max(top, Math.min(top + height - tall, facts.ys[0] - tall / 2));
+    return [x, height < tall ? top - (tall - height) / 2 : y, wide, tall];
   }
 
   function redraw() {
@@ -229,21 +245,28 @@
     visitNext();
   });
 
-  // Names appear beside the nodes once few enough of them are in view.
+  // Names appear beside the nodes once few enough of them are in view; before that, those of the
+  // largest, if some are larger than the others.
+  const smallestRadius = facts.radii.reduce((a, b) => Math.min(a, b), largestRadius);
+  const bySize = (a, b) => facts.radii[b] - facts.radii[a] || a - b;
   function nameNodes() {
     if (hasCards) return;
     const [left, top, width, height] = view;
-    const shown = nodesWithin(left, top, left + width, top + height);
+    let shown = nodesWithin(left, top, left + width, top + height);
+    if (shown.length > 160 && facts.links) shown = shown.filter((v) => facts.radii[v] > 2 * smallestRadius);
     const labels = [];
     if (shown.length <= 160) {
+      shown.sort(bySize);
       const unit = width / (picture.clientWidth || 1);
       const size = 11 * unit;
       const taken = [];
       for (const v of shown) {
         const name = facts.nodes[v].length > 26 ? `${facts.nodes[v].slice(0, 25)}…` : facts.nodes[v];
-        const x = facts.xs[v] + facts.radii[v] + 4 * unit;
+        const long = name.length * size * 0.62;
+        let x = facts.xs[v] + facts.radii[v] + 4 * unit;
+        if (x + long > left + width) x = facts.xs[v] - facts.radii[v] - 4 * unit - long;
         const y = facts.ys[v];
-        const box = [x, y - size * 0.7, x + name.length * size * 0.62, y + size * 0.7];
+        const box = [x, y - size * 0.7, x + long, y + size * 0.7];
         if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
         taken.push(box);
         const label = svgElement("text");
@@ -327,11 +350,15 @@
     }
   });
   addEventListener("resize", () => {
-    if (!moved) return commands.fit();
+    if (!moved) return begin();
     const [x, y] = middle();
     const height = (view[2] * (stage.clientHeight || 1)) / (stage.clientWidth || 1);
     view = [x - view[2] / 2, y - height / 2, view[2], height];
     redraw();
   });
-  commands.fit();
+  function begin() {
+    view = first();
+    redraw();
+  }
+  begin();
 })();

@@ -15,7 +15,7 @@ from distributary.drawing.svg import element, number, text, text_width
 from distributary.errors import BadInput, quoted
 from distributary.files import replacing
 
-__all__ = ["MARGIN", "Picture", "svg_file", "titled_svg", "write_picture"]
+__all__ = ["MARGIN", "Picture", "svg_file", "svg_rules", "titled_svg", "write_picture"]
 
 _TITLE_SIZE = 20.0
 _SUBTITLE_SIZE = 13.0
@@ -61,7 +61,7 @@ class Picture:
 
     def html(self) -> str:
         """Return an HTML page that needs nothing but a browser."""
-        return page(self.scene, self.tree, _RULES.read_text(encoding="utf-8"))
+        return page(self.scene, self.tree, svg_rules())
 
     def write(self, path: Path | str, *, option: str, stem: str) -> None:
         """Write the picture to a file, as its suffix says, whole or not at all.
@@ -99,7 +99,7 @@ def titled_svg(
     )
     parts = (
         element("title", text(f"{title}. {subtitle}")),
-        element("style", _RULES.read_text(encoding="utf-8")),
+        element("style", svg_rules()),
         element("rect", class_="paper", width=width, height=height),
         element("g", words, transform=_placed(MARGIN * scale, MARGIN * scale, scale)),
         *inside,
@@ -112,6 +112,11 @@ def titled_svg(
         width=width / scale,
         height=height / scale,
     )
+
+
+def svg_rules() -> str:
+    """Return what pictures look like, as a style sheet."""
+    return _RULES.read_text(encoding="utf-8")
 
 
 def svg_file(svg: str) -> str:

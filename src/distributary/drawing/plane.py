@@ -1,8 +1,8 @@
 """Hubs on a plane with points around them: who belongs where, and what flows between hubs.
 
 A hub is a square, larger the more it carries, in a ring that fills up as it does. Points
-have the colour of their hub and a faint line to it. Lines between hubs are as wide as what
-they carry.
+have the colour of their hub and a faint line to it; one that stands for several is larger and has
+their number. Lines between hubs are as wide as what they carry.
 """
 
 from __future__ import annotations
@@ -19,7 +19,14 @@ from distributary.drawing.picture import Picture
 from distributary.drawing.scene import NOT_MADE, TreeScene
 from distributary.drawing.svg import element, named, number, text
 
-__all__ = ["COLOURED_HUBS_MAX", "OTHER_COLOUR", "Plane", "draw_plane", "plane_picture"]
+__all__ = [
+    "COLOURED_HUBS_MAX",
+    "OTHER_COLOUR",
+    "Plane",
+    "draw_plane",
+    "heaviest_links",
+    "plane_picture",
+]
 
 COLOURED_HUBS_MAX = 120
 """Beyond so many hubs with points, the rest share one colour: nobody tells more apart."""
@@ -31,6 +38,7 @@ _HUB_MIN, _HUB_GROWTH = 4.5, 12.0
 _FLOW_WIDTH_MIN, _FLOW_WIDTH_MAX = 0.7, 13.0
 _NAMED_HUBS_MAX = 24
 _FEW_POINTS = 100
+_BADGE_SIZE = 11.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +47,8 @@ class Plane:
 
     Attributes
     ----------
-    hub_noun
-        What a hub is called, in the singular.
+    hub_noun, point_noun
+        What a hub and a point are called, in the singular.
     hubs, points
         Their names, as somebody wrote them: nothing in here is trusted.
     hub_places, point_places
@@ -51,6 +59,14 @@ class Plane:
         How much each hub carries beside the one that carries most, from 0 to 1.
     fills
         How full each hub is, from 0 to 1; NaN for a hub without limit.
+    full_noun
+        What a ring shows that is full.
+    counts
+        How many each point stands for, shape (points,).
+    badges
+        A few characters that are written on each hub, most often none.
+    badge_noun
+        What they say.
     ranks
         The hubs that have points, the most important first: they get the best colours.
     hub_details, point_details
@@ -66,11 +82,14 @@ class Plane:
     title: str
     subtitle: str
     hub_noun: str
+    point_noun: str
+    full_noun: str
     hubs: tuple[str, ...]
     points: tuple[str, ...] = field(repr=False)
     hub_places: FloatArray = field(repr=False)
     point_places: FloatArray = field(repr=False)
     hub_of: IntArray = field(repr=False)
+    counts: IntArray = field(repr=False)
     sizes: FloatArray = field(repr=False)
     fills: FloatArray = field(repr=False)
     ranks: IntArray = field(repr=False)
@@ -81,11 +100,14 @@ class Plane:
     link_details: tuple[tuple[str, ...], ...] = field(repr=False)
     legend_columns: tuple[str, ...]
     legend_cells: tuple[tuple[str, ...], ...] = field(repr=False)
+    badges: tuple[str, ...] = field(default=(), repr=False)
+    badge_noun: str = ""
 
     def __post_init__(self) -> None:
         assert self.hub_places.shape == (len(self.hubs), 2)
         assert self.point_places.shape == (len(self.points), 2)
-        assert self.hub_of.shape == (len(self.points),)
+        assert self.hub_of.shape == self.counts.shape == (len(self.points),)
+        assert len(self.badges) in (0, len(self.hubs))
         assert self.sizes.shape == self.fills.shape == (len(self.hubs),)
         assert len(self.hub_details) == len(self.hubs)
         assert len(self.point_details) == len(self.points)
@@ -112,6 +134,13 @@ def hub_colours(plane: Plane) -> tuple[str, ...]:
     """Return a colour per kind, see `Plane.kind_of_hub`."""
     chosen = colours(min(len(plane.ranks), COLOURED_HUBS_MAX))
     return chosen if len(plane.ranks) <= COLOURED_HUBS_MAX else (*chosen, OTHER_COLOUR)
+
+
+def heaviest_links(between: FloatArray, most: int) -> IntArray:
+    """Return the pairs of hubs with something between them, those with most of it only."""
+    one, other = np.nonzero(between > 0.0)
+    heaviest = np.argsort(-between[one, other], kind="stable")[:most]
+    return np.column_stack([one[heaviest], other[heaviest]]).astype(np.int64)
 
 
 def plane_picture(plane: Plane) -> Picture:
@@ -155,12 +184,13 @@ def _scene(plane: Plane) -> TreeScene:
     )
 
 
-def draw_plane(plane: Plane) -> DrawnTree:
-    """Draw hubs, points and what flows."""
-    hubs, points, width, height = _fitted(plane.hub_places, plane.point_places)
+def draw_plane(plane: Plane, *, size: tuple[float, float] = (_SIDE, _SIDE)) -> DrawnTree:
+    """Draw hubs, points and what flows, in about this width and height."""
+    hubs, points, width, height = _fitted(plane.hub_places, plane.point_places, size)
     halves = _HUB_MIN + _HUB_GROWTH * np.sqrt(plane.sizes)
     # The more points there are the smaller each: a cloud should look like one.
     radius = float(np.clip(90.0 / math.sqrt(max(len(points), 1)), 1.6, 4.0))
+    radii = np.where(plane.counts > 1, np.minimum(7.0 + 1.2 * np.sqrt(plane.counts), 20.0), radius)
     faint = "0.5" if len(points) <= _FEW_POINTS else "0.22"
     kinds = plane.kind_of_hub
     palette = hub_colours(plane)
@@ -184,10 +214,11 @@ def draw_plane(plane: Plane) -> DrawnTree:
     for kind, colour in enumerate(palette):
         dots = "".join(
             f'<circle cx="{number(points[i, 0])}" cy="{number(points[i, 1])}" '
-            f'r="{number(radius)}">{_title(plane.points[i], plane.point_details[i])}</circle>'
+            f'r="{number(radii[i])}">{_title(plane.points[i], plane.point_details[i])}</circle>'
             for i in np.flatnonzero(by_kind == kind).tolist()
         )
         parts.append(element("g", dots, class_=f"made f{kind}", fill=colour))
+    parts.append(element("g", _numbers(plane, points), class_="badges"))
     idle = np.flatnonzero(kinds < 0).tolist()
     parts.append(
         element(
@@ -201,6 +232,7 @@ def draw_plane(plane: Plane) -> DrawnTree:
             _hub(plane, hubs, halves, b, colour) for b in np.flatnonzero(kinds == kind).tolist()
         )
         parts.append(element("g", squares, class_=f"made hubs f{kind}", fill=colour))
+    parts.append(element("g", _badges(plane, hubs), class_="badges"))
     labels = (
         (plane.hubs[b], float(hubs[b, 0] + halves[b] * 1.5) + 5.0, float(hubs[b, 1]))
         for b in plane.ranks.tolist()
@@ -218,22 +250,44 @@ def draw_plane(plane: Plane) -> DrawnTree:
         scale=1.0,
         xs=np.concatenate([hubs[:, 0], points[:, 0]]),
         ys=np.concatenate([hubs[:, 1], points[:, 1]]),
-        radii=np.concatenate([halves, np.full(len(points), radius)]),
+        radii=np.concatenate([halves, radii]),
         key=_key(plane, bool(idle)),
     )
 
 
-def _fitted(hubs: FloatArray, points: FloatArray) -> tuple[FloatArray, FloatArray, float, float]:
+def _fitted(
+    hubs: FloatArray, points: FloatArray, size: tuple[float, float]
+) -> tuple[FloatArray, FloatArray, float, float]:
     """Return both in coordinates of the picture, and the size of the picture."""
     places = np.concatenate([hubs, points])
     low, high = places.min(axis=0), places.max(axis=0)
-    extent = float((high - low).max())
-    scale = _SIDE / extent if extent > 0.0 else 1.0
+    extent = float(((high - low) / size).max())
+    scale = 1.0 / extent if extent > 0.0 else 1.0
     width, height = ((high - low) * scale).tolist()
     flip = np.array([1.0, -1.0])
     origin = np.array([low[0], high[1]])
     # Upwards on paper is where y grows.
     return (hubs - origin) * scale * flip, (points - origin) * scale * flip, width, height
+
+
+def _numbers(plane: Plane, points: FloatArray) -> str:
+    """Return how many each point stands for, where that is more than one."""
+    return "".join(
+        _written(f"{int(plane.counts[i]):,}", points[i])
+        for i in np.flatnonzero(plane.counts > 1).tolist()
+    )
+
+
+def _badges(plane: Plane, hubs: FloatArray) -> str:
+    return "".join(_written(badge, hubs[b]) for b, badge in enumerate(plane.badges) if badge)
+
+
+def _written(words: str, place: FloatArray) -> str:
+    x, y = place.tolist()
+    size = _BADGE_SIZE if len(words) < 4 else _BADGE_SIZE - 2.0
+    return element(
+        "text", text(words), x=x, y=y + 0.35 * size, font_size=size, text_anchor="middle"
+    )
 
 
 def _at(place: FloatArray) -> str:
@@ -308,15 +362,31 @@ def _key(plane: Plane, idle: bool) -> tuple[tuple[str, str], ...]:
         (
             '<circle class="sample-fill" cx="8" cy="6" r="2"/>'
             '<circle class="sample-fill" cx="15" cy="10" r="2"/>',
-            f"user: in the colour of its {noun}",
+            f"{plane.point_noun}: in the colour of its {noun}",
         ),
     ]
+    if (plane.counts > 1).any():
+        entries.append(
+            (
+                '<circle class="sample-fill" cx="12" cy="8" r="8"/>'
+                '<text class="paper" x="12" y="12" font-size="10" text-anchor="middle">7</text>',
+                f"several {plane.point_noun}s in one place",
+            )
+        )
+    if any(plane.badges):
+        entries.append(
+            (
+                '<rect class="sample-fill" x="4" y="0" width="16" height="16" rx="2"/>'
+                '<text class="paper" x="12" y="12" font-size="10" text-anchor="middle">9</text>',
+                plane.badge_noun,
+            )
+        )
     if not np.isnan(plane.fills).all():
         entries.append(
             (
                 '<circle class="capacity" cx="12" cy="8" r="6"/>'
                 '<path class="sample" fill="none" d="M12 2A6 6 0 0 1 12 14"/>',
-                "ring: share of the capacity in use",
+                f"ring: {plane.full_noun}",
             )
         )
     if len(plane.links):
@@ -334,7 +404,7 @@ def _key(plane: Plane, idle: bool) -> tuple[tuple[str, str], ...]:
         entries.append(
             (
                 '<g class="idle-hubs"><rect class="hub" x="8" y="4" width="8" height="8"/></g>',
-                f"{noun} without users",
+                f"{noun} without {plane.point_noun}s",
             )
         )
     return tuple(entries)

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
-from distributary.drawing.cards import CARDS_MAX, CardLayout
-from distributary.drawing.drawn import DrawnTree
+from distributary.drawing.cards import CardLayout
+from distributary.drawing.drawn import LABELLED_MAX, READABLE, DrawnTree
 from distributary.drawing.layout import radial_layout, subtree_leaves
+from distributary.drawing.outline import FIRST_LINE, LINE_STEP, Outline, Row
 from distributary.drawing.palette import colours
 from distributary.drawing.picture import Picture
 from distributary.drawing.scene import NOT_MADE, TreeScene
@@ -29,6 +30,7 @@ BANDS_MAX = len(SHADES)
 
 _NAME_SIZE = 13.0
 _LINE_SIZE = 11.0
+_ROW_SIZE = 12.0
 _LINE_STEP = 16.0
 _PADDING = 9.0
 _CARD_GAP = 12.0
@@ -118,8 +120,13 @@ def _scene(tree: ShadedTree) -> TreeScene:
 
 
 def draw_shaded(tree: ShadedTree) -> DrawnTree:
-    """Draw a tree: as cards while they fit a screen, as dots beyond that."""
-    return _cards(tree) if len(tree.nodes) <= CARDS_MAX else _dots(tree)
+    """Draw a tree: as cards while they can be read on a page, then as rows, or as dots."""
+    if len(tree.nodes) > LABELLED_MAX:
+        return _dots(tree)
+    cards = _cards(tree)
+    if cards.page_scale >= READABLE:
+        return cards
+    return max(cards, _outline(tree), key=lambda drawn: drawn.page_scale)
 
 
 def _by_band(tree: ShadedTree, role: str, pieces: list[str], colouring: str) -> list[str]:
@@ -183,6 +190,39 @@ def _cards(tree: ShadedTree) -> DrawnTree:
             links.append(_link(tree, v, path))
     markup = "".join((*_by_band(tree, "strands", links, "stroke"), *cards))
     return layout.drawn(markup, _MARGIN, _key("link"))
+
+
+def _outline(tree: ShadedTree) -> DrawnTree:
+    """Draw a row per node, the figures one after the other."""
+    count = len(tree.nodes)
+    columns = max(len(lines) for lines in tree.details)
+    # Figures of the same kind stand below each other.
+    room = [
+        max(text_width(lines[at], _ROW_SIZE) for lines in tree.details if at < len(lines))
+        for at in range(columns)
+    ]
+    names = [shortened(name, _NODE_CHARACTERS) for name in tree.nodes]
+    rows = []
+    for v in range(count):
+        shade = "none" if v == 0 else SHADES[int(tree.band[v])]
+        x = 2.0 * _PADDING + text_width(names[v], _NAME_SIZE, bold=True)
+        parts = [
+            element("rect", width=5.0, height=LINE_STEP + 5.0, rx=2.5, fill=shade),
+            element("text", text(names[v]), class_="name", x=_PADDING, y=FIRST_LINE + 4.5),
+        ]
+        for line, width in zip(tree.details[v], room, strict=False):
+            parts.append(element("text", text(line), x=x, y=FIRST_LINE + 4.0))
+            x += width + _PADDING
+        parts.append(element("title", text(tree.told(v))))
+        rows.append(Row(x, 1, "".join(parts)))
+    carried = np.ones((count, 1), dtype=np.bool_)
+    outline = Outline(tree.parents, tree.nodes, rows, carried)
+    links = [""] * (count - 1)
+    for v, _, path in outline.links():
+        links[v - 1] = _link(tree, v, path)
+    cards = [outline.row(v, "root" if v == 0 else "reached") for v in range(count)]
+    markup = "".join((*_by_band(tree, "strands", links, "stroke"), *cards))
+    return outline.drawn(markup, _key("link"))
 
 
 def _dots(tree: ShadedTree) -> DrawnTree:

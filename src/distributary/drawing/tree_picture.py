@@ -1,11 +1,13 @@
-"""A scene as a picture: cards while they fit a screen, rings beyond that."""
+"""A scene as a picture: cards while they can be read on a page, then rows, then rings."""
 
 from __future__ import annotations
 
 from distributary.arguments import checked
-from distributary.drawing.cards import CARDS_MAX, draw_cards
+from distributary.drawing.cards import draw_cards
+from distributary.drawing.drawn import LABELLED_MAX, READABLE
 from distributary.drawing.picture import Picture
 from distributary.drawing.rings import draw_rings
+from distributary.drawing.rows import draw_rows
 from distributary.drawing.scene import TreeScene
 
 __all__ = ["tree_picture"]
@@ -14,5 +16,10 @@ __all__ = ["tree_picture"]
 @checked
 def tree_picture(scene: TreeScene) -> Picture:
     """Draw a tree whose links carry several kinds of content."""
-    small = len(scene.nodes) <= CARDS_MAX
-    return Picture(scene, draw_cards(scene) if small else draw_rings(scene))
+    if len(scene.nodes) > LABELLED_MAX:
+        return Picture(scene, draw_rings(scene))
+    cards = draw_cards(scene)
+    if cards.page_scale < READABLE:
+        rows = draw_rows(scene)
+        cards = max(cards, rows, key=lambda drawn: drawn.page_scale)
+    return Picture(scene, cards)

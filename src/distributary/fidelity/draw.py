@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.arrays import FloatArray, IntArray
+from distributary.drawing.picture import Picture
 from distributary.drawing.shaded import ShadedTree, shaded_picture
 from distributary.errors import quoted
 from distributary.fidelity._cost_kernels import top_down_order
@@ -17,12 +19,13 @@ from distributary.fidelity.problem import FidelityProblem
 if TYPE_CHECKING:
     from distributary.fidelity.planner import StreamTrees
 
-__all__ = ["draw_trees", "shaded_tree"]
+__all__ = ["draw_trees", "shaded_tree", "trees_picture"]
 
 # Where bands of loss end, in multiples of the mean loss; the last has no end.
 _BAND_ENDS = (0.5, 1.0, 1.5, 2.0)
 
 
+@checked
 def draw_trees(problem: FidelityProblem, result: StreamTrees, path: Path | str) -> None:
     """Write a picture of the tree to a file, whole or not at all.
 
@@ -33,7 +36,12 @@ def draw_trees(problem: FidelityProblem, result: StreamTrees, path: Path | str) 
     A path that ends in `.svg` gets a standalone picture, `.html` a page with zoom, search and
     details, which needs nothing but a browser.
     """
-    shaded_picture(shaded_tree(problem, result)).write(path, option="--draw", stem="tree")
+    trees_picture(problem, result).write(path, option="--draw", stem="tree")
+
+
+def trees_picture(problem: FidelityProblem, result: StreamTrees) -> Picture:
+    """Return the picture of a result."""
+    return shaded_picture(shaded_tree(problem, result))
 
 
 def shaded_tree(problem: FidelityProblem, result: StreamTrees) -> ShadedTree:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from distributary.arguments import checked, checked_fields
-from distributary.arrays import BoolArray, IntArray
-from distributary.errors import InvalidPlan, quoted
+from distributary.arguments import check_type, checked, checked_fields
+from distributary.arrays import BoolArray, IntArray, shaped
+from distributary.errors import BadInput, InvalidPlan, quoted
 from distributary.fidelity.problem import FidelityProblem
 
-__all__ = ["APPROACHES", "OUTSIDE", "ROOT", "Forest", "check", "members"]
+__all__ = ["APPROACHES", "OUTSIDE", "ROOT", "Forest", "check", "members", "verified"]
 
 ROOT = -1
 """What stands for the parent of the source."""
@@ -45,6 +45,18 @@ def members(problem: FidelityProblem, approach: str) -> BoolArray:
     inside = problem.served[None, :].copy() if approach == "one-tree" else problem.wanted.T.copy()
     inside[:, 0] = True
     return inside
+
+
+def verified(problem: FidelityProblem, forest: object, approach: str) -> Forest:
+    """Return trees that a stranger made, or raise unless they are sound and of this approach."""
+    check_type("trees", forest, Forest)
+    assert isinstance(forest, Forest)
+    if forest.approach != approach:
+        raise BadInput("trees", f"are for {quoted(forest.approach)}, not for {approach}")
+    shape = members(problem, approach).shape
+    copy = Forest(approach, shaped("parents", forest.parents, shape, np.int64).copy())
+    check(problem, copy)
+    return copy
 
 
 @checked

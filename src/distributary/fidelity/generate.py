@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from distributary.arguments import check_count, check_within, checked
-from distributary.arrays import BoolArray, FloatArray
+from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.errors import BadInput
 from distributary.fidelity.problem import Adaptation, FidelityProblem
 from distributary.fidelity.problem_file import CELLS_MAX, NODES_MAX, OBJECTS_MAX
@@ -51,6 +51,7 @@ def generate_problem(
     rates: tuple[float, float] | None = None,
     delays: FloatArray | None = None,
     places: Sequence[str] | None = None,
+    chosen: IntArray | None = None,
     adaptation: Adaptation | None = None,
 ) -> FidelityProblem:
     """Return a random problem; the same arguments give the same problem.
@@ -83,6 +84,8 @@ def generate_problem(
         of routers, see `distributary.topology.routers.server_delays`.
     places
         The names of the places, which the servers then have; with `delays` only.
+    chosen
+        Which of the places have a server, the source's first, instead of random ones.
     adaptation
         What keeping the tree adapted costs, if that counts.
     """
@@ -94,6 +97,10 @@ def generate_problem(
         assert places is None or len(places) == len(delays)
         if len(delays) < 2:
             raise BadInput("delays", "has fewer than two places: a source and one server")
+        if chosen is not None:
+            if servers is not None:
+                raise BadInput("servers", "cannot be combined with places that are chosen")
+            servers = len(chosen) - 1
         servers = min(len(delays), NODES_MAX) - 1 if servers is None else servers
         if servers > len(delays) - 1:
             raise BadInput(
@@ -117,7 +124,8 @@ def generate_problem(
         names = [SOURCE, *(f"n{server:0{width}d}" for server in range(1, servers + 1))]
     else:
         width = len(str(len(delays) - 1))
-        chosen = network_rng.permutation(len(delays))[: servers + 1]
+        if chosen is None:
+            chosen = network_rng.permutation(len(delays))[: servers + 1]
         between = delays[np.ix_(chosen, chosen)].round(_DELAY_DIGITS)
         names = [f"n{at:0{width}d}" if places is None else places[at] for at in chosen.tolist()]
     filter_times = _times(FILTER_TIME_MIN, FILTER_TIME_MEAN * load, servers, time_rng)

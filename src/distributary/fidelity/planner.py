@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 from distributary.arguments import check_choice, check_count, check_time_limit, check_type
+from distributary.drawing.embedded import drawn_or_told
 from distributary.errors import BadInput
 from distributary.fidelity._descent_kernels import adapt_round
 from distributary.fidelity.anneal import AnnealingSchedule, anneal, batches
 from distributary.fidelity.baselines import random_tree
-from distributary.fidelity.forest import APPROACHES, Forest, check
+from distributary.fidelity.forest import APPROACHES, Forest, check, verified
 from distributary.fidelity.greedy import grown_state
 from distributary.fidelity.loss import Loss, loss
 from distributary.fidelity.model import forest_of, servers_of, state_of
+from distributary.fidelity.names import TreePlace, place_columns, tree_place
 from distributary.fidelity.problem import FidelityProblem
 from distributary.fidelity.search import Observer, repair
+from distributary.fidelity.tree_file import trees_document
+from distributary.frames import frame
 from distributary.methods import FIDELITY, run_method
 
 __all__ = ["METHODS", "StreamTrees", "adapt", "build_trees"]
@@ -32,7 +37,7 @@ class StreamTrees:
     """Finished trees and what they lose.
 
     `seconds` are from the parsed problem to the finished trees, `evaluations` how many moves or
-    places were weighed, None for methods that weigh none.
+    places were weighed, None for methods that weigh none; `problem` has the names.
     """
 
     method: str
@@ -40,6 +45,28 @@ class StreamTrees:
     loss: Loss = field(repr=False)
     seconds: float
     evaluations: int | None = None
+    problem: FidelityProblem = field(repr=False, kw_only=True)
+
+    def at(self, node: str, object: str | None = None) -> TreePlace:  # noqa: A002
+        """Return where a server stands; in the tree of an object, if each has its own."""
+        return tree_place(self, node, object)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the trees with names, as `distributary tree` writes them."""
+        return trees_document(self.problem, self)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a row per tree and server: its parent, how late updates are, how busy it is.
+
+        `library` is "pandas", "polars" or "arrow".
+        """
+        return frame(place_columns(self), library)
+
+    def _repr_html_(self) -> str:
+        from distributary.fidelity.draw import trees_picture
+
+        count = self.problem.node_count
+        return drawn_or_told(self, count, lambda: trees_picture(self.problem, self).svg())
 
 
 def build_trees(
@@ -103,8 +130,10 @@ def build_trees(
         check(problem, start)
     began = time.perf_counter()
     result = run_method(
-        METHODS[method],
+        METHODS,
+        method,
         problem,
+        verified=lambda problem, forest: verified(problem, forest, approach),
         approach=approach,
         seed=seed,
         start=start,
@@ -116,7 +145,8 @@ def build_trees(
     )
     forest, evaluations = (result, None) if isinstance(result, Forest) else result
     seconds = time.perf_counter() - began
-    return StreamTrees(method, forest, loss(problem, forest), seconds, evaluations)
+    lost = loss(problem, forest)
+    return StreamTrees(method, forest, lost, seconds, evaluations, problem=problem)
 
 
 def grown_trees(problem: FidelityProblem, approach: str) -> tuple[Forest, int]:

@@ -22,12 +22,14 @@ from pathlib import Path
 import numpy as np
 
 from distributary.arguments import checked
+from distributary.arrays import FloatArray
 from distributary.content.documents import read_document
 from distributary.content.fields import Record, UnknownKeys, no_such_name
 from distributary.errors import BadInput, quoted
 from distributary.fidelity.delays_file import delays_from
 from distributary.fidelity.problem import Adaptation, FidelityProblem
 from distributary.topology.delay_matrix import HOSTS_MAX
+from distributary.topology.sites import Sites
 
 __all__ = [
     "CELLS_MAX",
@@ -73,20 +75,25 @@ class _Nodes:
 
 
 @checked
-def read_problem(path: Path | str, *, alone: bool = False) -> ProblemFile:
+def read_problem(
+    path: Path | str, *, alone: bool = False, sites: Sites | None = None
+) -> ProblemFile:
     """Return the fidelity problem in a file; see `parse_problem`.
 
     `alone` says that it is a stream, such as standard input, which has no files beside it.
     """
     folder = None if alone else Path(path).parent
-    return read_document(path, lambda document: parse_problem(document, folder=folder))
+    return read_document(path, lambda document: parse_problem(document, folder=folder, sites=sites))
 
 
-def parse_problem(document: object, *, folder: Path | None = None) -> ProblemFile:
+def parse_problem(
+    document: object, *, folder: Path | None = None, sites: Sites | None = None
+) -> ProblemFile:
     """Return the fidelity problem in a JSON document, or raise `BadInput`.
 
     A file of delays that the document names is looked for in `folder`; without one, the document
-    must hold the delays itself.
+    must hold the delays itself. With sites it has none: nodes have the names of sites, and the
+    delays are those between them.
     """
     top = Record(document)
     unknown = UnknownKeys()
@@ -118,10 +125,20 @@ def parse_problem(document: object, *, folder: Path | None = None) -> ProblemFil
         rates=rates,
         filter_times=np.array(nodes.filter_times),
         send_times=np.array(nodes.send_times),
-        delays=delays_from(top, len(names), folder),
+        delays=_delays(top, names, folder, sites),
         adaptation=adaptation,
     )
     return ProblemFile(problem, names, unknown.warnings())
+
+
+def _delays(
+    top: Record, names: tuple[str, ...], folder: Path | None, sites: Sites | None
+) -> FloatArray:
+    if sites is None:
+        return delays_from(top, len(names), folder)
+    if "delays" in top:
+        raise BadInput("delays", "is given both here and by the network", hint="leave it out")
+    return sites.delays_between(sites.indices(names, "nodes[].node"))
 
 
 @checked

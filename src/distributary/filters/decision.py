@@ -89,6 +89,11 @@ class Decision:
         """Does the walk always end in an answer?"""
         return all(step.op != UNKNOWN for step in self.steps)
 
+    @property
+    def keys(self) -> set[str]:
+        """The keys that the walk reads."""
+        return {step.key for step in self.steps if step.op <= WITHIN}
+
 
 def decision(filter_: Filter) -> Decision:
     """Return the steps that decide the filter."""

@@ -9,8 +9,9 @@ Python, for the few subscriptions that come so far.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+import threading
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from distributary.filters.sql_functions import Functions
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from distributary.filters.decision import Decision
     from distributary.filters.store import Store
 
 __all__ = ["ID_CHARACTERS_MAX", "Index"]
@@ -39,6 +41,11 @@ _CHANGES_MIN = 8192
 _EVENTS_MAX = 1000
 _PAIRS_MAX = 4_000_000
 _PLACES_MAX = 4_000_000
+# Subscriptions that come one by one are entered together: most of what entering one takes is
+# the same for a thousand. Nobody notices, because whatever asks the store has them entered.
+_WAITING_MAX = 1024
+# Threads may match at the same time. One for all indexes: a lock cannot be sent elsewhere.
+_ENTERING = threading.Lock()
 
 
 class Index:
@@ -56,14 +63,28 @@ class Index:
         self._functions = functions
         # Drawn at random, so that nobody can choose texts that make lookups slow. No answer
         # depends on it.
-        self._store: Store = Store(secrets.randbits(64))
+        self._entered: Store = Store(secrets.randbits(64))
+        self._waiting: dict[str, tuple[Filter, Decision]] = {}
+        self._waiting_keys: set[str] = set()
         self._sorted = 0
 
+    @property
+    def _store(self) -> Store:
+        """Everything that is known, with what was waiting to be entered."""
+        self._enter()
+        return self._entered
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._enter()
+        return self.__dict__
+
     def __len__(self) -> int:
-        return self._store.live
+        return self._entered.live + len(self._waiting)
 
     def __contains__(self, subscription_id: object) -> bool:
-        return isinstance(subscription_id, str) and self._slot(subscription_id) >= 0
+        if not isinstance(subscription_id, str):
+            return False
+        return subscription_id in self._waiting or self._slot(subscription_id) >= 0
 
     @checked
     def add(self, subscription: Subscription) -> None:
@@ -72,8 +93,24 @@ class Index:
         self.add_filter(subscription.id, filter_)
 
     def add_filter(self, subscription_id: str, filter_: Filter) -> None:
-        """Add a subscription of which only the filter is known."""
-        self.add_all([(subscription_id, filter_)])
+        """Add a subscription of which only the filter is known.
+
+        Of many, `add_all` adds all or none, in somewhat less time.
+        """
+        from distributary.filters.decision import decision
+        from distributary.filters.store import KEYS_MAX
+
+        self._check_new(subscription_id, filter_)
+        item = decision(filter_)
+        keys = item.keys - self._entered.key_numbers.keys() - self._waiting_keys
+        if len(self._entered.keys) + len(self._waiting_keys) + len(keys) > KEYS_MAX:
+            # Too many, unless some are no longer used: there they are counted.
+            self.add_all([(subscription_id, filter_)])
+            return
+        self._waiting_keys |= keys
+        self._waiting[subscription_id] = (filter_, item)
+        if len(self._waiting) >= _WAITING_MAX:
+            self._enter()
 
     @checked
     def add_all(self, subscriptions: Iterable[tuple[str, Filter]]) -> None:
@@ -86,10 +123,7 @@ class Index:
                 kind = kind_of(entry)
                 raise WrongType(f"subscriptions[{at}]", f"must be an id and a Filter, not {kind}")
             subscription_id, filter_ = entry
-            _check_id(subscription_id)
-            check_type("filter_", filter_, Filter, hint="Filter.parse makes one of a list")
-            if subscription_id in seen or subscription_id in self:
-                raise BadInput("subscription", f"{quoted(subscription_id)} is there already")
+            self._check_new(subscription_id, filter_, seen)
             seen.add(subscription_id)
             ids.append(subscription_id)
             filters.append(filter_)
@@ -97,17 +131,27 @@ class Index:
         try:
             store.append_filters(store.ids.add(ids), filters)
         except BadInput:
-            self._store = store.rebuilt()
+            self._entered = store.rebuilt()
             raise
         self._place()
+
+    def _check_new(
+        self, subscription_id: str, filter_: Filter, others: Collection[str] = ()
+    ) -> None:
+        """Raise `BadInput` unless it is an id that is not there, and a filter."""
+        _check_id(subscription_id)
+        check_type("filter_", filter_, Filter, hint="Filter.parse makes one of a list")
+        if subscription_id in others or subscription_id in self:
+            raise BadInput("subscription", f"{quoted(subscription_id)} is there already")
 
     @checked
     def remove(self, subscription_id: str) -> None:
         """Remove a subscription, which must be there."""
+        store = self._store
         slot = self._slot(subscription_id)
         if slot < 0:
             raise BadInput("subscription", f"{quoted(subscription_id)} is not there")
-        self._store.remove(np.array([slot], np.int32))
+        store.remove(np.array([slot], np.int32))
         self._sweep()
 
     def match(self, publication: PublicationView) -> list[str]:
@@ -167,7 +211,7 @@ class Index:
         try:
             add_table(self._store, subscriptions, self._functions)
         except BadInput:
-            self._store = self._store.rebuilt()
+            self._entered = self._entered.rebuilt()
             raise
         self._place()
 
@@ -215,15 +259,30 @@ class Index:
         return id_table(self._store)
 
     def _slot(self, subscription_id: str) -> int:
-        number = self._store.ids.find(subscription_id)
-        return int(self._store.slots_of(np.array([number], np.int32))[0])
+        """Return where an entered subscription is; -1 if it is not."""
+        number = self._entered.ids.find(subscription_id)
+        return int(self._entered.slots_of(np.array([number], np.int32))[0])
+
+    def _enter(self) -> None:
+        """Enter what has been waiting into the store."""
+        if not self._waiting:
+            return
+        with _ENTERING:
+            # Another thread may have been faster.
+            if self._waiting:
+                filters, decisions = zip(*self._waiting.values(), strict=True)
+                store = self._entered
+                store.append_filters(store.ids.add(list(self._waiting)), filters, decisions)
+                self._place()
+                self._waiting_keys = set()
+                self._waiting = {}
 
     def _place(self) -> None:
         """Enter what was appended to the store, sorted together with the rest now and then."""
-        store = self._store
+        store = self._entered
         if store.decisions.slots - self._sorted > max(_CHANGES_MIN, self._sorted) and self._sorted:
-            self._store = store.rebuilt()
-            self._sorted = self._store.live
+            self._entered = store.rebuilt()
+            self._sorted = self._entered.live
             return
         if store.live == store.unplaced:
             self._sorted = store.live
@@ -231,9 +290,9 @@ class Index:
 
     def _sweep(self) -> None:
         """Leave out what was removed, once it is as much as what is left."""
-        if self._store.dead > max(_CHANGES_MIN, self._store.live):
-            self._store = self._store.rebuilt()
-            self._sorted = self._store.live
+        if self._entered.dead > max(_CHANGES_MIN, self._entered.live):
+            self._entered = self._entered.rebuilt()
+            self._sorted = self._entered.live
 
 
 def _check_id(subscription_id: object) -> None:

@@ -110,3 +110,4 @@ BUILT_INS = Functions(
         Function("IS_BOOL", (None,), _BOOLEAN, _is_boolean),
     )
 )
+"""The functions that expressions can call unless they are given others."""

@@ -12,7 +12,7 @@ from distributary.content.reading import PublicationView
 from distributary.errors import BadInput
 from distributary.filters._decision_kernels import Events
 from distributary.filters._match_kernels import Structure, match_events
-from distributary.filters.decision import WITHIN, decision
+from distributary.filters.decision import WITHIN, Decision, decision
 from distributary.filters.decision_table import DecisionTable, encoded
 from distributary.filters.events import events_of
 from distributary.filters.filter import Filter
@@ -121,9 +121,18 @@ class Store:
         self.live += len(ids)
         return first
 
-    def append_filters(self, ids: NDArray[np.int32], filters: Sequence[Filter]) -> None:
-        """Add subscriptions with those filters, as `append` does."""
-        decisions = [decision(filter_) for filter_ in filters]
+    def append_filters(
+        self,
+        ids: NDArray[np.int32],
+        filters: Sequence[Filter],
+        decisions: Sequence[Decision] | None = None,
+    ) -> None:
+        """Add subscriptions with those filters, as `append` does.
+
+        Their decisions are given by whoever has made them already.
+        """
+        if decisions is None:
+            decisions = [decision(filter_) for filter_ in filters]
         arrays = encoded(decisions, self.keys, self.texts)
         first = self.append(ids, *arrays)
         for slot, (item, filter_) in enumerate(zip(decisions, filters, strict=True), start=first):

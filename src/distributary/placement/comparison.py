@@ -8,10 +8,11 @@ source everywhere and convert where the result is wanted.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from distributary.arguments import checked
-from distributary.errors import TooLarge
+from distributary.errors import MethodFailed, TooLarge
 from distributary.placement.plan import Placement
 from distributary.placement.planner import METHODS, load_compiled, place
 from distributary.placement.problem import PlacementProblem
@@ -69,9 +70,10 @@ def compare_methods(
         try:
             # Compiled code is loaded on first use. Without this, whichever method runs
             # first would be charged for what the others share.
-            load_compiled(method)
+            with suppress(MethodFailed):
+                load_compiled(method)
             placements[method] = place(problem, method=method, iterations=iterations, seed=seed)
-        except TooLarge as error:
+        except (MethodFailed, TooLarge) as error:
             skipped[method] = str(error)
     cheapest = min(placement.total_cost for placement in placements.values())
     results = []

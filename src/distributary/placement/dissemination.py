@@ -7,6 +7,7 @@ share of the brokers that match, and the union of the routes from the one to the
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,8 +17,17 @@ from distributary.content import AdaptationGraph
 from distributary.errors import BadInput, quoted
 from distributary.placement.problem import PlacementProblem
 from distributary.topology import DisseminationTree, Overlay, TreeNode
+from distributary.topology.quickest_tree import quickest_parents
+from distributary.topology.sites import Sites
 
-__all__ = ["BANDWIDTH_BASELINE", "HETEROGENEITIES", "TREES", "dissemination_problem", "factors"]
+__all__ = [
+    "BANDWIDTH_BASELINE",
+    "HETEROGENEITIES",
+    "TREES",
+    "dissemination_problem",
+    "factors",
+    "network_tree",
+]
 
 HETEROGENEITIES = ("none", "weak", "strong")
 TREES = ("routes", "recursive")
@@ -57,8 +67,10 @@ def dissemination_problem(
     tree: str = "routes",
     alpha: float = 1.0,
     beta: float = 1.0,
+    sites: Sites | None = None,
+    at: Sequence[str] = (),
 ) -> PlacementProblem:
-    """Return the problem of one publication in a random overlay.
+    """Return the problem of one publication in a random overlay, or in a network.
 
     Tree, wishes and costs are drawn from separate streams. Problems from equal seeds that
     differ in heterogeneity therefore share tree and wishes, and with a larger matching
@@ -69,7 +81,7 @@ def dissemination_problem(
     source
         The format of the publication, held at the rendezvous broker.
     brokers
-        Brokers in the overlay (``routes``), or in the tree itself (``recursive``).
+        Brokers in the overlay (``routes``), or in the tree itself (``recursive``, or `sites`).
     matching
         The share of brokers that want something, above 0 and up to 1; at least one does.
         The rendezvous broker may be among them. All others are pure relays.
@@ -91,6 +103,12 @@ def dissemination_problem(
         matches is never less than theirs, about a half.
     alpha, beta
         What a unit of transmission and a unit of conversion are worth.
+    sites
+        Where brokers can stand. The tree is then that of the quickest ways from the rendezvous
+        broker, see `quickest_parents`, and the factors of its links are in proportion to their
+        delays, with mean 1, times those of `heterogeneity`.
+    at
+        At which of the sites, by name; the first is the rendezvous broker.
     """
     check_choice("heterogeneity", heterogeneity, HETEROGENEITIES)
     check_choice("tree", tree, TREES)
@@ -115,9 +133,16 @@ def dissemination_problem(
     check_within("wants", wants, 1, len(choices))
     check_within("wants_min", wants_min, 1, wants)
 
-    grow = _routes_tree if tree == "routes" else _recursive_tree
-    parents, matched = grow(brokers, matching, tree_rng)
-    shape = _with_costs(parents, heterogeneity, cost_rng)
+    lengths: dict[str, float] = {}
+    if sites is not None:
+        chosen = sites.chosen(brokers, at, tree_rng, noun="brokers")
+        parents, lengths = network_tree(sites, chosen)
+        shuffled = chosen[tree_rng.permutation(len(chosen))]
+        matched = [sites.names[v] for v in shuffled[: _matching_count(len(chosen), matching)]]
+    else:
+        grow = _routes_tree if tree == "routes" else _recursive_tree
+        parents, matched = grow(brokers, matching, tree_rng)
+    shape = _with_costs(parents, lengths, heterogeneity, cost_rng)
     wishes: dict[str, IntArray] = {}
     for broker in matched:
         count = wish_rng.integers(wants_min, wants + 1)
@@ -125,6 +150,29 @@ def dissemination_problem(
     return PlacementProblem(
         graph, shape, _wants_array(shape, wishes, graph.format_count), held, alpha, beta
     )
+
+
+def network_tree(sites: Sites, chosen: IntArray) -> tuple[dict[str, str | None], dict[str, float]]:
+    """Return the parents of brokers at some sites, the first of them the root, by name.
+
+    And the factors of their links, in proportion to delays, with mean 1. Which of two ways is taken
+    that are equally quick depends on the network, not on the order of the others.
+    """
+    chosen = np.concatenate([chosen[:1], np.sort(chosen[1:])])
+    delays = sites.delays_between(chosen)
+    above = quickest_parents(delays, root=0)
+    below = np.flatnonzero(above >= 0)
+    lengths = delays[above[below], below]
+    mean = float(lengths.mean()) if len(lengths) else 0.0
+    factors = lengths / mean if mean > 0.0 else np.ones(len(lengths))
+    names = [sites.names[v] for v in chosen.tolist()]
+    parents = {
+        name: None if parent < 0 else names[parent]
+        for name, parent in zip(names, above.tolist(), strict=True)
+    }
+    return parents, {
+        names[v]: factor for v, factor in zip(below.tolist(), factors.tolist(), strict=True)
+    }
 
 
 def _routes_tree(
@@ -161,13 +209,16 @@ def _matching_count(broker_count: int, matching: float) -> int:
 
 
 def _with_costs(
-    parents: dict[str, str | None], heterogeneity: str, rng: np.random.Generator
+    parents: dict[str, str | None],
+    lengths: dict[str, float],
+    heterogeneity: str,
+    rng: np.random.Generator,
 ) -> DisseminationTree:
-    """Return the tree with a factor for every link and processor."""
+    """Return the tree with a factor for every link and processor; longer links cost more."""
     root_first = sorted(parents.items(), key=lambda item: item[1] is not None)
     link_costs, node_costs = factors(len(parents), heterogeneity, rng)
     return DisseminationTree.from_nodes(
-        TreeNode(broker, parent, link_cost, node_cost)
+        TreeNode(broker, parent, link_cost * lengths.get(broker, 1.0), node_cost)
         for (broker, parent), link_cost, node_cost in zip(
             root_first, link_costs.tolist(), node_costs.tolist(), strict=True
         )

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.drawing import TreeScene, tree_picture
+from distributary.drawing.picture import Picture
 from distributary.placement.plan import NOT_MADE, Placement
 from distributary.placement.problem import PlacementProblem
 
-__all__ = ["draw_plan", "plan_scene"]
+__all__ = ["draw_plan", "plan_picture", "plan_scene"]
 
 
+@checked
 def draw_plan(problem: PlacementProblem, placement: Placement, path: Path | str) -> None:
     """Write a picture of `placement` to a file, whole or not at all.
 
@@ -22,7 +25,12 @@ def draw_plan(problem: PlacementProblem, placement: Placement, path: Path | str)
     A path that ends in `.svg` gives a standalone picture, one in `.html` a page with zoom,
     search and details, which needs nothing but a browser.
     """
-    tree_picture(plan_scene(problem, placement)).write(path, option="--draw", stem="plan")
+    plan_picture(problem, placement).write(path, option="--draw", stem="plan")
+
+
+def plan_picture(problem: PlacementProblem, placement: Placement) -> Picture:
+    """Return the picture of `placement`."""
+    return tree_picture(plan_scene(problem, placement))
 
 
 def plan_scene(problem: PlacementProblem, placement: Placement) -> TreeScene:

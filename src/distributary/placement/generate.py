@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from distributary.placement.scenarios import (
     random_graph,
     video_graph,
 )
+from distributary.topology.sites import Sites
 
 __all__ = ["KINDS", "generate_problem"]
 
@@ -68,6 +70,8 @@ def generate_problem(
     tree: str = "routes",
     alpha: float = 1.0,
     beta: float = 1.0,
+    sites: Sites | None = None,
+    at: Sequence[str] = (),
 ) -> PlacementProblem:
     """Return a random problem of a named kind; the same arguments give the same problem.
 
@@ -89,11 +93,18 @@ def generate_problem(
     wants
         The most formats that one broker wants, by default a quarter of all, and one for
         ``few-wants``. For ``steiner`` exactly how many are wanted.
-    brokers, matching, heterogeneity, tree, alpha, beta
-        As in `dissemination_problem`. A ``steiner`` problem always has one broker.
+    brokers, matching, heterogeneity, tree, alpha, beta, sites, at
+        As in `dissemination_problem`. A ``steiner`` problem always has one broker. With `sites`
+        there is a broker at each unless `brokers` or `at` says otherwise.
     """
     check_choice("kind", kind, KINDS)
     defaults = _DEFAULTS[kind]
+    if at:
+        if brokers is not None:
+            raise BadInput("brokers", "cannot be combined with 'at', which names them")
+        brokers = len(at)
+    elif sites is not None and brokers is None and kind != "steiner":
+        brokers = len(sites.names)
     brokers = defaults.brokers if brokers is None else brokers
     formats = defaults.formats if formats is None else formats
     matching = defaults.matching if matching is None else matching
@@ -128,6 +139,8 @@ def generate_problem(
         tree=tree,
         alpha=alpha,
         beta=beta,
+        sites=sites,
+        at=at,
     )
 
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distributary.arguments import checked
-from distributary.arrays import BoolArray, IntArray
+from distributary.arguments import check_type, checked
+from distributary.arrays import BoolArray, IntArray, shaped
+from distributary.drawing.embedded import drawn_or_told
 from distributary.errors import InvalidPlan, quoted
+from distributary.frames import frame
 from distributary.kernels import kernel
 from distributary.placement.problem import PlacementProblem
 
-__all__ = ["ABSENT", "HELD", "NOT_MADE", "Placement", "Plan", "check", "prune"]
+if TYPE_CHECKING:
+    from distributary.placement.names import NodePlan
+
+__all__ = ["ABSENT", "HELD", "NOT_MADE", "Placement", "Plan", "check", "prune", "verified"]
 
 NOT_MADE = -1
 # Where a vertex of the multilayer graph comes from, if not from another vertex.
@@ -104,6 +110,8 @@ class Placement:
     latest_delivery, latest_delivery_bound
         With time as the objective: when the last wish is served, and a moment before
         which no plan serves it.
+    problem
+        What was planned: it has the names.
     """
 
     method: str
@@ -117,6 +125,7 @@ class Placement:
     chosen: str | None = None
     latest_delivery: float | None = None
     latest_delivery_bound: float | None = None
+    problem: PlacementProblem = field(repr=False, kw_only=True)
 
     @property
     def gap(self) -> float:
@@ -124,6 +133,33 @@ class Placement:
         if self.total_cost == 0.0:
             return 0.0
         return max(0.0, (self.total_cost - self.lower_bound) / self.total_cost)
+
+    def at(self, node: str) -> NodePlan:
+        """Return what one broker gets and does, by names."""
+        from distributary.placement.names import plan_at
+
+        return plan_at(self.problem, self.plan, node)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan with names, as `distributary place` writes it."""
+        from distributary.placement.plan_file import plan_document
+
+        return plan_document(self.problem, self)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a row per broker: what it wants, receives and converts, and what that costs.
+
+        `library` is "pandas", "polars" or "arrow".
+        """
+        from distributary.placement.names import node_columns
+
+        return frame(node_columns(self.problem, self.plan), library)
+
+    def _repr_html_(self) -> str:
+        from distributary.placement.draw import plan_picture
+
+        count = self.problem.node_count
+        return drawn_or_told(self, count, lambda: plan_picture(self.problem, self).svg())
 
 
 @checked
@@ -174,6 +210,25 @@ def check(problem: PlacementProblem, plan: Plan) -> None:
             raise InvalidPlan(names[v], f"wants {quoted(formats[denied[0]])} and does not get it")
 
 
+def verified(problem: PlacementProblem, plan: object) -> Plan:
+    """Return a plan that a stranger made, or raise unless it is one, and a valid one."""
+    check_type("plan", plan, Plan)
+    assert isinstance(plan, Plan)
+    shape = (problem.node_count, problem.format_count)
+    copy = Plan(
+        shaped("receives", plan.receives, shape, np.bool_).copy(),
+        shaped("made_from", plan.made_from, shape, np.int64).copy(),
+    )
+    odd = (copy.made_from < NOT_MADE) | (copy.made_from >= problem.format_count)
+    if odd.any():
+        v, k = (int(index) for index in np.argwhere(odd)[0])
+        made = quoted(problem.graph.names[k])
+        raise InvalidPlan(problem.tree.names[v], f"makes {made} from a format that there is not")
+    check(problem, copy)
+    return copy
+
+
+@checked
 def prune(problem: PlacementProblem, plan: Plan) -> Plan:
     """Return the plan without what nobody uses.
 

@@ -13,14 +13,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from distributary.arguments import checked
-from distributary.arrays import BoolArray, IntArray
 from distributary.content.documents import read_document
 from distributary.content.fields import Record, no_such_name
 from distributary.content.graph_file import FORMATS_MAX
-from distributary.errors import BadInput, InvalidPlan, quoted
+from distributary.errors import BadInput, quoted
+from distributary.placement.names import node_plan
 from distributary.placement.plan import NOT_MADE, Placement, Plan
 from distributary.placement.problem import PlacementProblem
 
@@ -50,22 +48,13 @@ def plan_document(
         bound = placement.latest_delivery_bound
         document["latest_delivery"] = float(placement.latest_delivery)
         document["latest_delivery_bound"] = None if bound is None else float(bound)
-    names, formats = problem.tree.names, problem.graph.names
+    names = problem.tree.names
     position = {name: v for v, name in enumerate(names)}
-    receives, made_from = placement.plan.receives, placement.plan.made_from
-    converts = (made_from != NOT_MADE).any(axis=1)
     nodes: list[dict[str, object]] = []
     for name in names if node_order is None else node_order:
-        v = position[name]
-        in_hand = receives[v] | problem.held if v == 0 else receives[v]
-        order = _conversion_order(in_hand, made_from[v], name) if converts[v] else []
-        nodes.append(
-            {
-                "node": name,
-                "receives": [formats[k] for k in np.flatnonzero(receives[v])],
-                "converts": [[formats[i], formats[j]] for i, j in order],
-            }
-        )
+        here = node_plan(problem, placement.plan, position[name])
+        converts = [list(pair) for pair in here.converts]
+        nodes.append({"node": name, "receives": list(here.receives), "converts": converts})
     document["nodes"] = nodes
     return document
 
@@ -119,17 +108,3 @@ def _conversion(pair: object, place: str, formats: dict[str, int]) -> tuple[int,
         if not isinstance(name, str) or name not in formats:
             raise no_such_name(place, str(name), formats, "a format of the problem")
     return formats[pair[0]], formats[pair[1]]
-
-
-def _conversion_order(in_hand: BoolArray, made_from: IntArray, node: str) -> list[tuple[int, int]]:
-    """Return the conversions of one node as (input, output), inputs first."""
-    have = set(np.flatnonzero(in_hand).tolist())
-    waiting = {j: int(made_from[j]) for j in np.flatnonzero(made_from != NOT_MADE).tolist()}
-    order: list[tuple[int, int]] = []
-    while waiting:
-        ready = [j for j, i in waiting.items() if i in have]
-        if not ready:
-            raise InvalidPlan(node, "makes something from what it does not have")
-        order.extend((waiting.pop(j), j) for j in ready)
-        have.update(ready)
-    return order

@@ -14,7 +14,7 @@ from distributary.placement.exact import estimate, exact_plan, require_within
 from distributary.placement.generate import generate_problem
 from distributary.placement.iterative import SELECTIONS, STEINER_STEPS, IterativeRun
 from distributary.placement.optimal import optimal
-from distributary.placement.plan import Placement, Plan
+from distributary.placement.plan import Placement, Plan, verified
 from distributary.placement.problem import PlacementProblem
 from distributary.placement.search import dual_bound, search
 from distributary.placement.useful import useful_formats
@@ -92,8 +92,10 @@ def place(
     check_count("seed", seed)
     start = time.perf_counter()
     result = run_method(
-        METHODS[method],
+        METHODS,
+        method,
         problem,
+        verified=verified,
         objective=objective,
         iterations=iterations,
         select=select,
@@ -204,6 +206,7 @@ def _result(problem: PlacementProblem, found: Found, *, method: str, seconds: fl
         optimal=price.total - bound <= _ROUNDING * price.total,
         seconds=seconds,
         chosen=found.chosen,
+        problem=problem,
     )
 
 

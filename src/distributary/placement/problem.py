@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from distributary.arguments import check_number, check_type
+from distributary.arguments import check_entries, check_number, check_type, checked, no_such_name
 from distributary.arrays import BoolArray, FloatArray, check_array
 from distributary.content import AdaptationGraph
 from distributary.errors import BadInput, quoted
@@ -61,6 +62,32 @@ class PlacementProblem:
                 hint="add the missing conversion, or drop the wish",
             )
 
+    @classmethod
+    @checked
+    def from_wishes(
+        cls,
+        graph: AdaptationGraph,
+        tree: DisseminationTree,
+        wishes: Mapping[str, str | Iterable[str]],
+        *,
+        source: str | Iterable[str],
+        alpha: float = 1.0,
+        beta: float = 1.0,
+    ) -> PlacementProblem:
+        """Build a problem from names: which formats are wanted at which broker.
+
+        Brokers without wishes may be left out. `source` is the format of the publication, or
+        several that the root holds.
+        """
+        brokers = {name: v for v, name in enumerate(tree.names)}
+        wants = np.zeros((tree.node_count, graph.format_count), dtype=np.bool_)
+        for broker, wished in wishes.items():
+            if broker not in brokers:
+                raise no_such_name("wishes", str(broker), brokers, "a node of the tree")
+            place = f"wishes of {quoted(broker)}"
+            wants[brokers[broker]] = _chosen(graph, wished, place)
+        return cls(graph, tree, wants, _chosen(graph, source, "source"), alpha, beta)
+
     @property
     def node_count(self) -> int:
         """How many brokers the tree has."""
@@ -93,3 +120,17 @@ class PlacementProblem:
     def served(self) -> BoolArray:
         """`served[v]`: must `v` receive anything at all?"""
         return np.asarray(self.wanted_below.any(axis=1))
+
+
+def _chosen(graph: AdaptationGraph, formats: str | Iterable[str], place: str) -> BoolArray:
+    """Return which formats of the graph these names are; a single one may stand alone."""
+    check_type(place, formats, str, Iterable)
+    given = [formats] if isinstance(formats, str) else list(formats)
+    check_entries(place, given, str)
+    known = {name: k for k, name in enumerate(graph.names)}
+    chosen = np.zeros(graph.format_count, dtype=np.bool_)
+    for name in given:
+        if name not in known:
+            raise no_such_name(place, name, known, "a format")
+        chosen[known[name]] = True
+    return chosen

@@ -10,13 +10,14 @@ A problem file is one JSON object::
 
 `alpha`, `beta`, `link_cost` and `node_cost` are 1 unless given; `bandwidth` (size units
 per second, for time as the objective) is 1 / `link_cost`. The root says `parent: null`
-in so many words: a parent that was merely forgotten is an error.
+in so many words: a parent that was merely forgotten is an error. With a network only the root has
+a `parent`: the others are brokers at places of the network, which says how they are connected.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +27,11 @@ from distributary.content import AdaptationGraph
 from distributary.content.documents import read_document
 from distributary.content.fields import Record, UnknownKeys, no_such_name
 from distributary.content.graph_file import FORMATS_MAX, graph_from
-from distributary.errors import BadInput
+from distributary.errors import BadInput, quoted
+from distributary.placement.dissemination import network_tree
 from distributary.placement.problem import PlacementProblem
 from distributary.topology import DisseminationTree
+from distributary.topology.sites import Sites
 from distributary.topology.tree import TreeNode
 
 __all__ = ["ProblemFile", "parse_problem", "problem_document", "read_problem"]
@@ -66,16 +69,22 @@ class _Entry:
     wants: tuple[int, ...]
 
 
-def read_problem(path: Path | str, *, graph: AdaptationGraph | None = None) -> ProblemFile:
+def read_problem(
+    path: Path | str, *, graph: AdaptationGraph | None = None, sites: Sites | None = None
+) -> ProblemFile:
     """Return the placement problem in a file; see `parse_problem`."""
-    return read_document(path, lambda document: parse_problem(document, graph=graph))
+    return read_document(path, lambda document: parse_problem(document, graph=graph, sites=sites))
 
 
 @checked
-def parse_problem(document: object, *, graph: AdaptationGraph | None = None) -> ProblemFile:
+def parse_problem(
+    document: object, *, graph: AdaptationGraph | None = None, sites: Sites | None = None
+) -> ProblemFile:
     """Return the placement problem in a parsed JSON document, or raise `BadInput`.
 
-    With a graph the document has no formats and conversions of its own.
+    With a graph the document has no formats and conversions of its own, and with sites no links:
+    nodes have the names of sites, and the tree is that of the quickest ways from the root, as in
+    `dissemination_problem`.
     """
     top = Record(document)
     unknown = UnknownKeys()
@@ -95,7 +104,9 @@ def parse_problem(document: object, *, graph: AdaptationGraph | None = None) -> 
     if source not in formats:
         raise no_such_name("source_format", source, formats, "a format")
     alpha, beta = top.number("alpha", 1.0), top.number("beta", 1.0)
-    entries = _tree_entries(top, formats, unknown)
+    entries = _tree_entries(top, formats, unknown, sites)
+    if sites is not None:
+        entries = _connected(entries, sites)
     tree = DisseminationTree.from_nodes(entry.node for entry in entries)
     position = {name: v for v, name in enumerate(tree.names)}
     wants = np.zeros((tree.node_count, len(formats)), dtype=np.bool_)
@@ -159,7 +170,47 @@ def problem_document(
     }
 
 
-def _tree_entries(top: Record, formats: dict[str, int], unknown: UnknownKeys) -> list[_Entry]:
+def _connected(entries: list[_Entry], sites: Sites) -> list[_Entry]:
+    """Return the entries with parents and factors of links as the network has them."""
+    root_first = sorted(entries, key=lambda entry: entry.node.parent is not None)
+    roots = [entry.node.name for entry in entries if entry.node.parent is None]
+    if len(roots) != 1:
+        said = f"node {quoted(roots[1])} is a second root" if roots else "has no root"
+        raise BadInput("tree", said, hint="one node says parent: null, where content comes from")
+    chosen = sites.indices((entry.node.name for entry in root_first), "tree[].node")
+    parents, lengths = network_tree(sites, chosen)
+    return [
+        replace(
+            entry,
+            node=replace(
+                entry.node,
+                parent=parents[entry.node.name],
+                link_cost=lengths.get(entry.node.name, 1.0),
+            ),
+        )
+        for entry in entries
+    ]
+
+
+def _parent(entry: Record, sites: Sites | None) -> str | None:
+    """Return the parent of a node; with a network some text, unless the node is the root."""
+    if sites is None:
+        return entry.name_or_null("parent")
+    if "parent" in entry and entry.value("parent") is None:
+        return None
+    for key in ("parent", "link_cost", "bandwidth"):
+        if key in entry:
+            raise BadInput(
+                entry.place(key),
+                "is given both here and by the network",
+                hint="leave it out; the root alone says parent: null",
+            )
+    return sites.file
+
+
+def _tree_entries(
+    top: Record, formats: dict[str, int], unknown: UnknownKeys, sites: Sites | None
+) -> list[_Entry]:
     """Return the entries of the tree, checked one by one."""
     entries: list[_Entry] = []
     for entry in top.records("tree", count_max=NODES_MAX):
@@ -170,7 +221,7 @@ def _tree_entries(top: Record, formats: dict[str, int], unknown: UnknownKeys) ->
                 raise no_such_name(place, wanted, formats, "a format")
         node = TreeNode(
             entry.name("node"),
-            entry.name_or_null("parent"),
+            _parent(entry, sites),
             entry.number("link_cost", 1.0),
             entry.number("node_cost", 1.0),
             entry.number("bandwidth", positive=True) if "bandwidth" in entry else None,

@@ -26,6 +26,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.arrays import FloatArray, IntArray
 from distributary.errors import BadInput, quoted
 from distributary.files import file_bytes, naming
@@ -58,6 +59,7 @@ _SIGNAL_KM_PER_SECOND = 299_792.458 * 2.0 / 3.0
 _LINK_DELAY_UNKNOWN = 0.005
 
 
+@checked
 def read_gml(path: Path | str) -> Network:
     """Return the network in a GML file; see `parse_gml`."""
     with naming(path):
@@ -118,7 +120,8 @@ def parse_gml(text: str) -> Network:
             links.append((ends[0], ends[1]))
     pairs = np.array(links, dtype=np.int64).reshape(-1, 2)
     delays, guessed = _with_guesses(_link_delays(places, pairs))
-    return Network(_distinct(labels, list(index_of)), pairs, delays, guessed)
+    names = _distinct(labels, list(index_of))
+    return Network(names, pairs, delays, guessed, np.degrees(places))
 
 
 def _blocks(text: str) -> Block:

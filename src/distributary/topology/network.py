@@ -7,19 +7,23 @@ from functools import cached_property
 
 import numpy as np
 
-from distributary.arrays import FloatArray, IntArray
+from distributary.arguments import checked_fields
+from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.errors import counted
 from distributary.topology._path_kernels import shortest_paths
 
 __all__ = ["Network"]
 
 _PATHS_AT_ONCE = 256
+# How far from each other nodes of one place are drawn, as a share of the map.
+_BESIDE = 0.012
 
 
 def _none() -> IntArray:
     return np.zeros(0, dtype=np.int64)
 
 
+@checked_fields
 @dataclass(frozen=True, eq=False)
 class Network:
     """Nodes joined by links that work in both directions.
@@ -34,12 +38,16 @@ class Network:
         Seconds that a message spends on each link, shape (links,).
     guessed
         The links of which nobody knows how long they are, ascending; all take equally long.
+    coordinates
+        The longitude and latitude of each node in degrees, NaN where nobody knows, shape
+        (nodes, 2); None when nobody knows any.
     """
 
     names: tuple[str, ...]
     links: IntArray = field(repr=False)
     link_delays: FloatArray = field(repr=False)
     guessed: IntArray = field(default_factory=_none, repr=False)
+    coordinates: FloatArray | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         count = len(self.links)
@@ -100,6 +108,54 @@ class Network:
         if parts == 0:
             return _none()
         return np.flatnonzero(part == np.bincount(part).argmax())
+
+    @cached_property
+    def map_points(self) -> FloatArray | None:
+        """Where each node is on a map, shape (nodes, 2); None when nobody knows of any node.
+
+        A node of which that is not known stands among its neighbours, and nodes in one place
+        stand close beside each other.
+        """
+        if self.coordinates is None or np.isnan(self.coordinates).all():
+            return None
+        longitudes, latitudes = self.coordinates.T
+        known = ~np.isnan(longitudes + latitudes)
+        # The map is cut where it is emptiest: few networks go around the world.
+        around = np.unique(longitudes[known])
+        gaps = np.diff(around, append=around[0] + 360.0)
+        west = around[(int(gaps.argmax()) + 1) % len(around)]
+        points = np.column_stack(
+            [
+                ((longitudes - west) % 360.0) * np.cos(np.radians(latitudes[known].mean())),
+                latitudes,
+            ]
+        )
+        points[~known] = np.nan
+        self._fill(points, known)
+        _, spot, turn = np.unique(points.round(6), axis=0, return_inverse=True, return_counts=True)
+        spot = spot.reshape(-1)
+        extent = float(np.ptp(points, axis=0).max()) or 1.0
+        for place in np.flatnonzero(turn > 1).tolist():
+            here = np.flatnonzero(spot == place)
+            angles = 2.0 * np.pi * np.arange(len(here)) / len(here)
+            beside = np.column_stack([np.cos(angles), np.sin(angles)])
+            points[here] += _BESIDE * extent * beside
+        return points
+
+    def _fill(self, points: FloatArray, known: BoolArray) -> None:
+        """Put every node that is nowhere amid its neighbours, from known ones outwards."""
+        start, target, _ = self._adjacency
+        placed = known.copy()
+        waiting = True
+        while waiting:
+            waiting = False
+            for v in np.flatnonzero(~placed).tolist():
+                near = target[start[v] : start[v + 1]]
+                near = near[placed[near]]
+                if len(near):
+                    points[v] = points[near].mean(axis=0)
+                    placed[v] = waiting = True
+        points[~placed] = points[placed].mean(axis=0)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -6,23 +6,27 @@ from pathlib import Path
 
 import numpy as np
 
+from distributary.arguments import checked
 from distributary.arrays import FloatArray, IntArray
-from distributary.drawing.plane import Plane, plane_picture
+from distributary.drawing.picture import Picture
+from distributary.drawing.plane import Plane, heaviest_links, plane_picture
 from distributary.errors import counted
 from distributary.wiring.flows import flows
-from distributary.wiring.layout import clear_of_brokers, positions_from_prices
+from distributary.wiring.layout import around_places, clear_of_brokers, positions_from_prices
 from distributary.wiring.positions import Positions
 from distributary.wiring.problem import WiringProblem
 from distributary.wiring.wiring import Wiring, loads
 
-__all__ = ["USERS_DRAWN_MAX", "draw_wiring", "wiring_plane"]
+__all__ = ["USERS_DRAWN_MAX", "draw_wiring", "wiring_picture", "wiring_plane"]
 
 USERS_DRAWN_MAX = 3_000
 """The most users that a picture shows; of more, a sample."""
 
 _LINKS_DRAWN_MAX = 800
+_NAMES_MAX = 50
 
 
+@checked
 def draw_wiring(
     problem: WiringProblem,
     wiring: Wiring,
@@ -36,8 +40,15 @@ def draw_wiring(
     details, which needs nothing but a browser. Places are worked out from the prices unless
     `positions` are given.
     """
-    plane = wiring_plane(problem, wiring, positions=positions)
-    plane_picture(plane).write(path, option="--draw", stem="wiring")
+    picture = wiring_picture(problem, wiring, positions=positions)
+    picture.write(path, option="--draw", stem="wiring")
+
+
+def wiring_picture(
+    problem: WiringProblem, wiring: Wiring, *, positions: Positions | None = None
+) -> Picture:
+    """Return the picture of a wiring."""
+    return plane_picture(wiring_plane(problem, wiring, positions=positions))
 
 
 def wiring_plane(
@@ -46,11 +57,17 @@ def wiring_plane(
     """Return what a picture of the wiring shows."""
     broker_of = wiring.broker_of
     carried = loads(problem, broker_of)
-    users = _sample(problem.user_count)
     if positions is None:
+        users = _sample(problem.user_count)
         places = clear_of_brokers(positions_from_prices(problem, users), broker_of[users])
+        together = np.ones(len(users), dtype=np.int64)
     else:
-        places = Positions(positions.users[users], positions.brokers)
+        users, together = _together(positions, broker_of)
+        some = _sample(len(users))
+        users, together = users[some], together[some]
+        places = around_places(
+            Positions(positions.users[users], positions.brokers), broker_of[users], together
+        )
     counts = np.bincount(broker_of, minlength=problem.broker_count)
     ranks = np.flatnonzero(counts)
     ranks = ranks[np.lexsort((ranks, -carried[ranks]))]
@@ -59,18 +76,24 @@ def wiring_plane(
     fills = np.where(problem.capacities == 0.0, 1.0, fills)
     limited = not bool(np.isnan(fills).all())
     between = flows(problem, broker_of, core="mst" if wiring.core == "steiner" else wiring.core)
-    links = _links(between)
+    links = heaviest_links(between, _LINKS_DRAWN_MAX)
     rates = between[links[:, 0], links[:, 1]]
     hidden = int((between > 0.0).sum()) - len(links)
     return Plane(
         title=f"Who attaches to which broker ({wiring.method})",
-        subtitle=_subtitle(problem, wiring, len(ranks), len(users), hidden),
+        subtitle=_subtitle(problem, wiring, len(ranks), int(together.sum()), hidden),
         hub_noun="broker",
+        point_noun="user",
+        full_noun="share of the capacity in use",
         hubs=problem.brokers,
-        points=tuple(problem.users[u] for u in users.tolist()),
+        points=tuple(
+            _names(problem, positions, u, count, broker_of)
+            for u, count in zip(users.tolist(), together.tolist(), strict=True)
+        ),
         hub_places=places.brokers,
         point_places=places.users,
         hub_of=broker_of[users],
+        counts=together,
         sizes=carried / max(float(carried.max()), np.finfo(np.float64).tiny),
         fills=np.clip(fills, 0.0, 1.0),
         ranks=ranks,
@@ -97,17 +120,35 @@ def wiring_plane(
     )
 
 
+def _together(positions: Positions, broker_of: IntArray) -> tuple[IntArray, IntArray]:
+    """Return one of the users at each place and broker, and how many stand there with it."""
+    keys = np.column_stack([positions.users, broker_of])
+    _, first, counts = np.unique(keys, axis=0, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    return first[order], counts[order]
+
+
+def _names(
+    problem: WiringProblem,
+    positions: Positions | None,
+    u: int,
+    count: int,
+    broker_of: IntArray,
+) -> str:
+    """Return what a point is called: its user, or how many there are, where, and who."""
+    place = "" if positions is None or positions.places is None else positions.places[u]
+    if count == 1 or positions is None:
+        return f"{problem.users[u]} ({place})" if place else problem.users[u]
+    same = (positions.users == positions.users[u]).all(axis=1) & (broker_of == broker_of[u])
+    names = ", ".join(problem.users[v] for v in np.flatnonzero(same)[:_NAMES_MAX].tolist())
+    more = " ..." if count > _NAMES_MAX else ""
+    return f"{count:,} users{f' in {place}' if place else ''}: {names}{more}"
+
+
 def _sample(count: int) -> IntArray:
-    """Return the users to draw: all, or so many at equal distances."""
+    """Return which points to draw: all, or so many at equal distances."""
     drawn = min(count, USERS_DRAWN_MAX)
     return np.unique(np.linspace(0, count - 1, drawn).astype(np.int64))
-
-
-def _links(between: FloatArray) -> IntArray:
-    """Return the pairs of brokers with traffic between them, those with most of it only."""
-    one, other = np.nonzero(between > 0.0)
-    heaviest = np.argsort(-between[one, other], kind="stable")[:_LINKS_DRAWN_MAX]
-    return np.column_stack([one[heaviest], other[heaviest]]).astype(np.int64)
 
 
 def _broker_details(

@@ -8,6 +8,7 @@ twice the demand. Users and brokers stand on a plane, and prices are distances.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -15,8 +16,10 @@ import numpy as np
 from distributary.arguments import check_count, check_within, checked
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.errors import BadInput
+from distributary.topology.sites import Sites
 from distributary.wiring.generating_function import quadratic_cells
 from distributary.wiring.limits import BROKERS_MAX, USERS_MAX, check_size
+from distributary.wiring.network_prices import Standing
 from distributary.wiring.positions import Positions
 from distributary.wiring.problem import WiringProblem
 
@@ -49,6 +52,8 @@ def generate_problem(
     interests: tuple[int, int] | None = None,
     capacity_factor: float | None = 2.0,
     layout: Layout = "plane",
+    sites: Sites | None = None,
+    at: Sequence[str] = (),
 ) -> WiringProblem:
     """Return a random problem; the same arguments give the same problem.
 
@@ -81,9 +86,14 @@ def generate_problem(
     layout
         "plane": users and brokers stand anywhere on a square. "towns": users stand around
         random centres, a hundred users each on average.
+    sites
+        Places of a network for users and brokers to stand at; prices are then in proportion
+        to the delays between them. Users stand anywhere, brokers at different places, whose
+        names they have.
+    at
+        At which of the sites brokers stand, by name; at random ones unless given.
     """
-    if brokers is None:
-        brokers = max(1, users // 100)
+    brokers = _broker_count(users, brokers, sites, at)
     check_arguments(
         seed=seed,
         users=users,
@@ -95,18 +105,24 @@ def generate_problem(
         capacity_factor=capacity_factor,
     )
     place_rng, rate_rng, interest_rng = np.random.default_rng(seed).spawn(3)
-    positions = _positions(users, brokers, layout, place_rng)
-    access, core = _prices(positions, core_ratio)
+    stands = _standing(users, brokers, sites, at, place_rng)
+    if stands is None:
+        positions = _positions(users, brokers, layout, place_rng)
+        distances = _distances(positions.users, positions.brokers)
+        between = _distances(positions.brokers, positions.brokers)
+    else:
+        distances, between = stands.access_prices, stands.core_prices
+    access, core = _prices(distances, between, core_ratio)
     published = _publications(users, channels, dimensions, rate_rng)
     wanted = _interests(users, channels, dimensions, interests, interest_rng)
     cells = channels**dimensions
     capacities = None
     if capacity_factor is not None:
-        demand = _demand(users, cells, published, wanted)
+        demand = _demand(cells, published, wanted)
         capacities = np.full(brokers, capacity_factor * demand / brokers)
     return WiringProblem.from_rows(
         users=_names("u", users),
-        brokers=_names("b", brokers),
+        brokers=_names("b", brokers) if stands is None else stands.broker_names,
         channel_count=cells,
         published=published,
         wanted=wanted,
@@ -118,13 +134,25 @@ def generate_problem(
 
 @checked
 def generate_positions(
-    *, seed: int, users: int = 1_000, brokers: int | None = None, layout: Layout = "plane"
+    *,
+    seed: int,
+    users: int = 1_000,
+    brokers: int | None = None,
+    layout: Layout = "plane",
+    sites: Sites | None = None,
+    at: Sequence[str] = (),
 ) -> Positions:
     """Return where the users and brokers of `generate_problem` with these arguments are."""
-    if brokers is None:
-        brokers = max(1, users // 100)
+    brokers = _broker_count(users, brokers, sites, at)
     _check_size(seed, users, brokers, 1, 1)
-    return _positions(users, brokers, layout, np.random.default_rng(seed).spawn(3)[0])
+    rng = np.random.default_rng(seed).spawn(3)[0]
+    stands = _standing(users, brokers, sites, at, rng)
+    if stands is None:
+        return _positions(users, brokers, layout, rng)
+    found = stands.positions
+    # A problem has its brokers in the order of their names.
+    order = sorted(range(brokers), key=stands.broker_names.__getitem__)
+    return Positions(found.users, found.brokers[order], found.places)
 
 
 def check_arguments(
@@ -201,14 +229,37 @@ def _positions(users: int, brokers: int, layout: Layout, rng: np.random.Generato
     return Positions(1.0 - np.abs(1.0 - at_users), at_brokers)
 
 
-def _prices(positions: Positions, core_ratio: float) -> tuple[FloatArray, FloatArray]:
+def _broker_count(users: int, brokers: int | None, sites: Sites | None, at: Sequence[str]) -> int:
+    """Return how many brokers there are: as many as are named, or one for every hundred users."""
+    if at:
+        if brokers is not None:
+            raise BadInput("brokers", "cannot be combined with 'at', which names them")
+        return len(at)
+    if brokers is None:
+        brokers = max(1, users // 100)
+        brokers = brokers if sites is None else min(brokers, len(sites.names))
+    return brokers
+
+
+def _standing(
+    users: int, brokers: int, sites: Sites | None, at: Sequence[str], rng: np.random.Generator
+) -> Standing | None:
+    """Return where users and brokers stand in a network, if there is one."""
+    if sites is None:
+        return None
+    broker_rng, user_rng = rng.spawn(2)
+    chosen = sites.chosen(brokers, at, broker_rng, noun="brokers")
+    return Standing(sites, user_rng.integers(len(sites.names), size=users), chosen)
+
+
+def _prices(
+    access: FloatArray, core: FloatArray, core_ratio: float
+) -> tuple[FloatArray, FloatArray]:
     """Return access prices with mean 1, and core prices with mean `core_ratio`."""
-    access = _distances(positions.users, positions.brokers)
     access *= 1.0 / max(float(access.mean()), 1e-9)
     # Rounded prices take half as much room in a file. Those between brokers stay as they
     # are: rounded, they would break the triangle inequality.
     np.round(access, _ACCESS_DIGITS, out=access)
-    core = _distances(positions.brokers, positions.brokers)
     count = len(core)
     mean = float(core.sum()) / max(count * (count - 1), 1)
     core *= core_ratio / max(mean, 1e-9)
@@ -283,7 +334,6 @@ def _interests(
 
 
 def _demand(
-    users: int,
     cells: int,
     published: tuple[IntArray, IntArray, FloatArray],
     wanted: tuple[IntArray, IntArray],

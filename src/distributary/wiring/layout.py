@@ -10,7 +10,7 @@ from distributary.arrays import FloatArray, IntArray
 from distributary.wiring.positions import Positions
 from distributary.wiring.problem import WiringProblem
 
-__all__ = ["clear_of_brokers", "positions_from_prices"]
+__all__ = ["around_places", "clear_of_brokers", "metric_places", "positions_from_prices"]
 
 _LANDMARKS_MAX = 300
 _GOLDEN_ANGLE = math.pi * (3.0 - math.sqrt(5.0))
@@ -19,6 +19,7 @@ _SPREAD = 0.06
 # How far from its broker a user stands at least, as a share of the whole picture: the largest
 # square with its ring reaches 0.026, a user's dot 0.004, and the picture may grow by 7 %.
 _CLEARANCE = 0.033
+_APART = 0.038
 
 
 def positions_from_prices(problem: WiringProblem, users: IntArray) -> Positions:
@@ -30,7 +31,7 @@ def positions_from_prices(problem: WiringProblem, users: IntArray) -> Positions:
 
     The places of users are in the order of `users`, who need one.
     """
-    brokers = _scaled(problem.core_prices)
+    brokers = metric_places(problem.core_prices)
     extent = float(np.ptp(brokers, axis=0).max()) if len(brokers) > 1 else 0.0
     prices = problem.access_prices[users]
     least = prices.min(axis=1, keepdims=True)
@@ -68,7 +69,33 @@ def clear_of_brokers(places: Positions, broker_of: IntArray) -> Positions:
     return Positions(homes + moved[:, None] * ways, places.brokers)
 
 
-def _scaled(prices: FloatArray) -> FloatArray:
+def around_places(
+    places: Positions, broker_of: IntArray, together: IntArray, *, apart: float = _APART
+) -> Positions:
+    """Return the places with those moved aside where several users stand, or one at a broker.
+
+    Users of one place who belong to different brokers stand around it, those of each broker
+    towards it. Whoever has a place of its own stays there. `apart` is how far they are moved, as a
+    share of the whole picture.
+    """
+    everything = np.concatenate([places.users, places.brokers])
+    extent = float(np.ptp(everything, axis=0).max())
+    aside = apart * (extent if extent > 0.0 else 1.0)
+    moved = places.users.copy()
+    taken = {tuple(point) for point in places.brokers.tolist()}
+    here: dict[tuple[float, ...], int] = {}
+    for i, point in enumerate(places.users.tolist()):
+        turn = here[tuple(point)] = here.get(tuple(point), 0) + 1
+        if together[i] == 1 and turn == 1 and tuple(point) not in taken:
+            continue
+        way = places.brokers[broker_of[i]] - places.users[i]
+        # At its own broker a group stands below: names are written to the right.
+        angle = math.atan2(way[1], way[0]) if way.any() else -0.5 * math.pi
+        moved[i] += aside * np.array([math.cos(angle), math.sin(angle)])
+    return Positions(moved, places.brokers)
+
+
+def metric_places(prices: FloatArray) -> FloatArray:
     """Return a place on the plane for every row of a metric."""
     count = len(prices)
     chosen = np.unique(np.linspace(0, count - 1, min(count, _LANDMARKS_MAX)).astype(np.int64))

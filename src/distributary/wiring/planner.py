@@ -18,7 +18,7 @@ from distributary.wiring.exact import exact_wiring, is_small, require_small
 from distributary.wiring.problem import WiringProblem
 from distributary.wiring.rewire import rewire, users_moved
 from distributary.wiring.search import Observer, search_wiring
-from distributary.wiring.wiring import CORES, Wiring, check
+from distributary.wiring.wiring import CORES, Wiring, check, verified
 
 __all__ = ["METHODS", "wire"]
 
@@ -108,7 +108,14 @@ def wire(
         )
     else:
         result = run_method(
-            METHODS[method], problem, core=core, seed=seed, time_limit=time_limit, observe=observe
+            METHODS,
+            method,
+            problem,
+            verified=verified,
+            core=core,
+            seed=seed,
+            time_limit=time_limit,
+            observe=observe,
         )
         broker_of, bound = result if isinstance(result, tuple) else (result, 0.0)
     seconds = time.perf_counter() - began
@@ -126,6 +133,7 @@ def wire(
         seconds=seconds,
         steiner_saving=saving,
         moved=None if start is None else users_moved(start, broker_of),
+        problem=problem,
     )
 
 

@@ -13,6 +13,9 @@ A problem file is one JSON object::
 interest may be true or false as well. A
 capacity that is left out or null is unlimited. Users and brokers may have a `position`,
 `[x, y]`, for pictures. Large problems come as Parquet tables, see `problem_tables`.
+
+With a network there are no prices in the file. Every user has a `place` in the network, and so has
+every broker, whose name it is unless given; what a way costs is its delay in milliseconds.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ from distributary.content.documents import DOCUMENT_BYTES_MAX, read_document
 from distributary.content.fields import NUMBER_MAX, Record, UnknownKeys
 from distributary.content.number_rows import flag_rows, number_rows
 from distributary.errors import BadInput, counted, quoted
+from distributary.topology.sites import Sites
 from distributary.wiring.limits import BROKERS_MAX, USERS_MAX, check_size
+from distributary.wiring.network_prices import standing
 from distributary.wiring.positions import Positions
 from distributary.wiring.problem import WiringProblem
 
@@ -49,8 +54,8 @@ DOCUMENT_CELLS_MAX = 20_000_000
 """The most users times channels, and users times brokers, that a document may have."""
 
 _TOP_KEYS = frozenset({"brokers", "users", "access_cost", "core_cost"})
-_BROKER_KEYS = frozenset({"broker", "capacity", "position"})
-_USER_KEYS = frozenset({"user", "publishes", "subscribes", "position"})
+_BROKER_KEYS = frozenset({"broker", "capacity", "position", "place"})
+_USER_KEYS = frozenset({"user", "publishes", "subscribes", "position", "place"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,18 +73,22 @@ class ProblemFile:
     warnings: tuple[str, ...] = ()
 
 
-def read_problem(path: Path | str) -> ProblemFile:
+def read_problem(path: Path | str, *, sites: Sites | None = None) -> ProblemFile:
     """Return the wiring problem in a file; see `parse_problem`."""
-    return read_document(path, parse_problem)
+    return read_document(path, lambda document: parse_problem(document, sites=sites))
 
 
-def parse_problem(document: object) -> ProblemFile:
-    """Return the wiring problem in a JSON document, or raise `BadInput`."""
+def parse_problem(document: object, *, sites: Sites | None = None) -> ProblemFile:
+    """Return the wiring problem in a JSON document, or raise `BadInput`.
+
+    With sites users and brokers stand there, and the document has no prices.
+    """
     top = Record(document)
     unknown = UnknownKeys()
     unknown.note(top, _TOP_KEYS)
     brokers, capacities, at_brokers = _brokers(top, unknown)
     users, publishes, subscribes, at_users = _users(top, unknown)
+    places = _places(top, users)
     check_size(users=len(users), brokers=len(brokers), channels=publishes.shape[1])
     for what, count in (("channels", publishes.shape[1]), ("brokers", len(brokers))):
         if len(users) * count > DOCUMENT_CELLS_MAX:
@@ -88,8 +97,18 @@ def parse_problem(document: object) -> ProblemFile:
                 f"{len(users):,} users and {count:,} {what} are too many for one document",
                 hint="large problems come as a directory of Parquet tables",
             )
-    access = _matrix(top, "access_cost", rows=len(users), noun="user", brokers=len(brokers))
-    core = _matrix(top, "core_cost", rows=len(brokers), noun="broker", brokers=len(brokers))
+    if sites is None:
+        access = _matrix(top, "access_cost", rows=len(users), noun="user", brokers=len(brokers))
+        core = _matrix(top, "core_cost", rows=len(brokers), noun="broker", brokers=len(brokers))
+    else:
+        for key in ("access_cost", "core_cost"):
+            if key in top:
+                raise BadInput(key, "is given both here and by the network", hint="leave it out")
+        if places is None:
+            raise BadInput("users[].place", "is missing", hint="say where each user stands")
+        stands = standing(sites, places, _broker_places(top))
+        access, core, drawn = stands.access_prices, stands.core_prices, stands.positions
+        at_users, at_brokers = drawn.users, drawn.brokers
     problem = WiringProblem.in_order(
         users=users,
         brokers=brokers,
@@ -102,7 +121,7 @@ def parse_problem(document: object) -> ProblemFile:
     )
     positions = None
     if at_users is not None and at_brokers is not None:
-        positions = positions_in_order(problem, users, at_users, brokers, at_brokers)
+        positions = positions_in_order(problem, users, at_users, brokers, at_brokers, places)
     return ProblemFile(problem, tuple(users), positions, unknown.warnings())
 
 
@@ -113,6 +132,7 @@ def positions_in_order(
     at_users: FloatArray,
     brokers: Sequence[str],
     at_brokers: FloatArray,
+    places: Sequence[str] | None = None,
 ) -> Positions:
     """Return the places of users and brokers, given in any order, in that of the problem."""
     user_at = {name: i for i, name in enumerate(users)}
@@ -120,7 +140,22 @@ def positions_in_order(
     return Positions(
         at_users[[user_at[name] for name in problem.users]],
         at_brokers[[broker_at[name] for name in problem.brokers]],
+        None if places is None else tuple(places[user_at[name]] for name in problem.users),
     )
+
+
+def _places(top: Record, users: Sequence[str]) -> list[str] | None:
+    """Return the places of the users, if the file says so for everybody."""
+    entries = top.records("users", count_max=USERS_MAX)
+    places = [entry.name("place") for entry in entries if "place" in entry]
+    return places if users and len(places) == len(users) else None
+
+
+def _broker_places(top: Record) -> list[str]:
+    return [
+        entry.name("place" if "place" in entry else "broker")
+        for entry in top.records("brokers", count_max=BROKERS_MAX)
+    ]
 
 
 def _brokers(top: Record, unknown: UnknownKeys) -> tuple[list[str], list[float], FloatArray | None]:
@@ -232,6 +267,8 @@ def problem_document(
             entry["position"] = point
         for entry, point in zip(users, positions.users.tolist(), strict=True):
             entry["position"] = point
+        for entry, place in zip(users, positions.places or (), strict=False):
+            entry["place"] = place
     return {
         "brokers": brokers,
         "users": users,

@@ -14,13 +14,16 @@ interests               user, cell
 The last two stand in for `publishes` and `subscribes`, and keep only what is not zero. A
 table is a file `users.parquet` or a folder `users` of files; `access_cost` and `core_cost`
 are other names of the tables of prices and of their lists, and so is `cost` of the latter.
-Optional columns `x` and `y` of `users` and `brokers` are for pictures. Other columns and
-tables are none of our business.
+Optional columns `x` and `y` of `users` and `brokers` are for pictures. With a network there are no
+tables of prices, and `users` has a column `place`; `brokers` may have one. Other columns and tables
+are none of our business.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +32,11 @@ import numpy as np
 from distributary.arguments import checked
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.errors import BadInput, quoted
+from distributary.files import naming
+from distributary.topology.sites import Sites
 from distributary.wiring.columns import ParquetColumn, arrow
 from distributary.wiring.limits import check_size
+from distributary.wiring.network_prices import standing
 from distributary.wiring.problem import WiringProblem
 from distributary.wiring.problem_file import ProblemFile, positions_in_order
 from distributary.wiring.tables import ParquetTable, find_table
@@ -48,17 +54,23 @@ Wanted = tuple[IntArray, IntArray]
 
 
 @checked
-def read_problem_tables(folder: Path | str) -> ProblemFile:
-    """Return the wiring problem in a folder of tables, or raise `BadInput`."""
+def read_problem_tables(folder: Path | str, *, sites: Sites | None = None) -> ProblemFile:
+    """Return the wiring problem in a folder of tables, or raise `BadInput`.
+
+    With sites users and brokers stand there, and tables of prices are not looked at.
+    """
     folder = Path(folder)
     pa = arrow("reading a folder of Parquet tables")
     brokers_table = _table(folder, "brokers")
-    access_table, core_table = _table(folder, *_ACCESS), _table(folder, *_CORE)
+    access_table, core_table = None, None
+    if sites is None:
+        access_table, core_table = _table(folder, *_ACCESS), _table(folder, *_CORE)
     factored = find_table(folder, "rates_published")
     users_table = find_table(folder, "users")
     if users_table is None:
         # What the pipeline knows of users may be their prices and nothing else.
-        users_table = access_table if factored is not None else _table(folder, "users")
+        users_table = access_table if factored is not None else None
+        users_table = _table(folder, "users") if users_table is None else users_table
     _check_size(folder, users_table.row_count, brokers_table.row_count, channels=1)
     brokers, users = _names(brokers_table, "broker"), _names(users_table, "user")
     user_names = pa.array(users, pa.string())
@@ -67,16 +79,27 @@ def read_problem_tables(folder: Path | str) -> ProblemFile:
     else:
         channels, published, wanted = _factored(factored, _table(folder, "interests"), user_names)
     _check_size(folder, len(users), len(brokers), channels=channels)
-    core_list = _column(core_table, _CORE_LISTS)
-    access_list = _column(access_table, _ACCESS_LISTS)
-    broker_names = pa.array(brokers, pa.string())
-    access = _prices(access_table, "user", access_list, user_names, len(brokers))
-    core = _prices(core_table, "broker", core_list, broker_names, len(brokers))
-    place = f"{core_table.files[0]}: {core_list}"
-
-    def core_place(i: int, j: int) -> str:
-        return f"{place} of {quoted(brokers[i])} to {quoted(brokers[j])}"
-
+    at_users: FloatArray | None = None
+    at_brokers: FloatArray | None = None
+    places: list[str] | None = None
+    core_place: Callable[[int, int], str] | None = None
+    if access_table is not None and core_table is not None:
+        core_list = _column(core_table, _CORE_LISTS)
+        access_list = _column(access_table, _ACCESS_LISTS)
+        broker_names = pa.array(brokers, pa.string())
+        access = _prices(access_table, "user", access_list, user_names, len(brokers))
+        core = _prices(core_table, "broker", core_list, broker_names, len(brokers))
+        core_place = partial(_core_place, f"{core_table.files[0]}: {core_list}", brokers)
+        if {"x", "y"} <= users_table.columns & brokers_table.columns:
+            at_users, at_brokers = _points(users_table), _points(brokers_table)
+    else:
+        assert sites is not None
+        places = _texts(users_table, "place")
+        named = "place" if "place" in brokers_table.columns else "broker"
+        with naming(folder):
+            stands = standing(sites, places, _texts(brokers_table, named))
+        access, core, drawn = stands.access_prices, stands.core_prices, stands.positions
+        at_users, at_brokers = drawn.users, drawn.brokers
     problem = WiringProblem.from_rows(
         users=users,
         brokers=brokers,
@@ -89,11 +112,18 @@ def read_problem_tables(folder: Path | str) -> ProblemFile:
         core_place=core_place,
     )
     positions = None
-    if {"x", "y"} <= users_table.columns & brokers_table.columns:
-        positions = positions_in_order(
-            problem, users, _points(users_table), brokers, _points(brokers_table)
-        )
+    if at_users is not None and at_brokers is not None:
+        positions = positions_in_order(problem, users, at_users, brokers, at_brokers, places)
     return ProblemFile(problem, tuple(users), positions)
+
+
+def _core_place(place: str, brokers: list[str], i: int, j: int) -> str:
+    return f"{place} of {quoted(brokers[i])} to {quoted(brokers[j])}"
+
+
+def _texts(table: ParquetTable, column: str) -> list[str]:
+    """Return the texts in a column."""
+    return [text for _, (block,) in table.blocks(column) for text in block.names()]
 
 
 def _table(folder: Path, *names: str) -> ParquetTable:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distributary.errors import BadInput, MissingPackage, quoted
+from distributary.delta import open_table
+from distributary.errors import BadInput, quoted
 from distributary.files import drafted
 from distributary.wiring.columns import ParquetColumn, arrow
 
@@ -138,15 +139,8 @@ def _files(folder: Path) -> tuple[Path, ...]:
 
 
 def _logged(folder: Path) -> list[str]:
-    try:
-        from deltalake import DeltaTable
-        from deltalake.exceptions import DeltaError
-    except ImportError:
-        raise MissingPackage("deltalake", extra="spark", purpose="reading a Delta table") from None
-    try:
-        return DeltaTable(folder).file_uris()
-    except DeltaError as error:
-        raise BadInput(str(folder), f"has a log that cannot be read: {error}") from None
+    table = open_table(str(folder))
+    return [] if table is None else table.file_uris()
 
 
 def _visible(folder: Path) -> Iterator[Path]:

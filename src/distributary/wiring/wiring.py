@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from distributary.arguments import checked
-from distributary.arrays import FloatArray, IntArray
+from distributary.arrays import FloatArray, IntArray, shaped
+from distributary.drawing.embedded import embedded
 from distributary.errors import InvalidPlan
+from distributary.frames import frame
+from distributary.wiring.names import broker_named, user_columns, users_at
 from distributary.wiring.problem import WiringProblem
 
-__all__ = ["CORES", "Wiring", "WiringCost", "check", "loads"]
+__all__ = ["CORES", "Wiring", "WiringCost", "check", "loads", "verified"]
 
 # How traffic travels between brokers: along a minimum spanning tree of those concerned,
 # the same with other brokers as branching points, or within one tree of all brokers.
@@ -56,6 +60,8 @@ class Wiring:
         With core "steiner": by how much the core is cheaper than along spanning trees.
     moved
         When it was made from another wiring: how many users left their broker.
+    problem
+        What was planned: it has the names.
     """
 
     method: str
@@ -66,6 +72,7 @@ class Wiring:
     seconds: float
     steiner_saving: float | None = None
     moved: int | None = None
+    problem: WiringProblem = field(repr=False, kw_only=True)
 
     @property
     def gap(self) -> float:
@@ -74,12 +81,46 @@ class Wiring:
             return 0.0
         return max(0.0, (self.cost.total - self.lower_bound) / self.cost.total)
 
+    def at(self, broker: str) -> tuple[str, ...]:
+        """Return the users of a broker, by names."""
+        return users_at(self, broker)
+
+    def broker(self, user: str) -> str:
+        """Return the broker of a user, by names."""
+        return broker_named(self, user)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the wiring with names, as `distributary wire` writes it."""
+        from distributary.wiring.wiring_file import wiring_document
+
+        return wiring_document(self.problem, self)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a row per user: its broker, its traffic, and what its access costs.
+
+        `library` is "pandas", "polars" or "arrow".
+        """
+        return frame(user_columns(self), library)
+
+    def _repr_html_(self) -> str:
+        # Of many users, a picture shows a sample.
+        from distributary.wiring.draw import wiring_picture
+
+        return embedded(wiring_picture(self.problem, self).svg(), repr(self))
+
 
 @checked
 def loads(problem: WiringProblem, broker_of: IntArray) -> FloatArray:
     """Return the traffic of the users of each broker together."""
     carried = np.bincount(broker_of, weights=problem.demands, minlength=problem.broker_count)
     return np.asarray(carried, dtype=np.float64)
+
+
+def verified(problem: WiringProblem, broker_of: object) -> IntArray:
+    """Return the wiring that a stranger made, or raise unless it is one, and a valid one."""
+    copy = shaped("broker_of", broker_of, (problem.user_count,), np.int64).copy()
+    check(problem, copy)
+    return copy
 
 
 @checked

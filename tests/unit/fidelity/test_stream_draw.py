@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from distributary.drawing.cards import CARDS_MAX
+from distributary.drawing.drawn import LABELLED_MAX
 from distributary.drawing.shaded import BANDS_MAX, shaded_picture
 from distributary.errors import BadInput
 from distributary.fidelity.baselines import random_tree
@@ -42,7 +42,7 @@ def problem_of(servers: int, *, objects: int = 1, load: float = 1.0) -> Fidelity
 
 def result_of(problem: FidelityProblem, approach: str = "one-tree") -> StreamTrees:
     forest = random_tree(problem, approach, seed=1)
-    return StreamTrees("random", forest, loss(problem, forest), 0.25, None)
+    return StreamTrees("random", forest, loss(problem, forest), 0.25, None, problem=problem)
 
 
 def parsed(source: str) -> ElementTree.Element:
@@ -60,7 +60,7 @@ def facts_of(html: str) -> dict[str, Any]:
     return facts
 
 
-@pytest.mark.parametrize("servers", [1, 5, CARDS_MAX - 1, CARDS_MAX, 200])
+@pytest.mark.parametrize("servers", [1, 5, LABELLED_MAX - 1, LABELLED_MAX, 200])
 def test_every_server_is_drawn_with_its_figures(servers: int) -> None:
     problem = problem_of(servers)
     result = result_of(problem)
@@ -171,7 +171,9 @@ def test_hostile_names_stay_text(servers: int) -> None:
 def test_the_same_result_gives_the_same_bytes_whatever_time_it_took(tmp_path: Path) -> None:
     problem = problem_of(40)
     result = result_of(problem)
-    slower = StreamTrees(result.method, result.forest, result.loss, 99.0, None)
+    slower = StreamTrees(
+        result.method, result.forest, result.loss, 99.0, None, problem=result.problem
+    )
     for suffix in ("svg", "html"):
         draw_trees(problem, result, tmp_path / f"one.{suffix}")
         draw_trees(problem, slower, tmp_path / f"two.{suffix}")

@@ -32,7 +32,7 @@ def problem_of(*, slow: float = 1.0) -> FidelityProblem:
 
 def result_of(problem: FidelityProblem, approach: str, parents: list[list[int]]) -> StreamTrees:
     forest = Forest(approach, np.array(parents, dtype=np.int64))
-    return StreamTrees("by-hand", forest, loss(problem, forest), 0.5, None)
+    return StreamTrees("by-hand", forest, loss(problem, forest), 0.5, None, problem=problem)
 
 
 ONE = [[ROOT, 0, 1, 1]]
@@ -72,7 +72,9 @@ def test_the_loss_of_an_overloaded_tree_is_null_and_the_nodes_are_named() -> Non
 def test_evaluations_are_written_when_they_were_counted() -> None:
     problem = problem_of()
     result = result_of(problem, "one-tree", ONE)
-    counted = StreamTrees(result.method, result.forest, result.loss, result.seconds, 42)
+    counted = StreamTrees(
+        result.method, result.forest, result.loss, result.seconds, 42, problem=result.problem
+    )
     assert trees_document(problem, counted)["evaluations"] == 42
 
 

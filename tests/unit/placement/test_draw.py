@@ -13,7 +13,7 @@ import pytest
 
 from distributary.content import AdaptationGraph
 from distributary.drawing import tree_picture
-from distributary.drawing.cards import CARDS_MAX
+from distributary.drawing.drawn import LABELLED_MAX
 from distributary.errors import BadInput
 from distributary.placement.cost import cost
 from distributary.placement.draw import draw_plan, plan_scene
@@ -89,6 +89,7 @@ def placement_of(problem: PlacementProblem) -> Placement:
         lower_bound=spent.total / 2.0,
         optimal=False,
         seconds=0.25,
+        problem=problem,
     )
 
 
@@ -146,7 +147,7 @@ class Page(HTMLParser):
         return facts
 
 
-SIZES = pytest.mark.parametrize("node_count", [1, 2, 30, CARDS_MAX, CARDS_MAX + 1, 300])
+SIZES = pytest.mark.parametrize("node_count", [1, 2, 30, LABELLED_MAX, LABELLED_MAX + 1, 300])
 
 
 @SIZES

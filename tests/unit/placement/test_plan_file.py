@@ -54,6 +54,7 @@ def placed(
         seconds=0.25,
         latest_delivery=latest_delivery,
         latest_delivery_bound=latest_delivery_bound,
+        problem=problem(),
     )
 
 

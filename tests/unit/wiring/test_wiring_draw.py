@@ -33,7 +33,9 @@ HOSTILE = (
 
 def nearest(problem: WiringProblem, core: str = "mst") -> Wiring:
     broker_of = problem.access_prices.argmin(axis=1)
-    return Wiring("packing", core, broker_of, cost(problem, broker_of, core=core), 1.0, 0.5)
+    return Wiring(
+        "packing", core, broker_of, cost(problem, broker_of, core=core), 1.0, 0.5, problem=problem
+    )
 
 
 def parsed(source: str) -> ElementTree.Element:

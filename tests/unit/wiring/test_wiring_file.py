@@ -36,7 +36,7 @@ def problem() -> WiringProblem:
 
 def wiring_of(problem: WiringProblem, *brokers: int) -> Wiring:
     broker_of = np.array(brokers)
-    return Wiring("search", "mst", broker_of, cost(problem, broker_of), 12.0, 0.01)
+    return Wiring("search", "mst", broker_of, cost(problem, broker_of), 12.0, 0.01, problem=problem)
 
 
 def test_a_wiring_is_written_with_its_figures_first(problem: WiringProblem) -> None:
