@@ -5,6 +5,7 @@ DistributaryError
     WrongType       an argument is of another type; a `TypeError` as well
   TooLarge          a method would exceed its budget of time or memory; says by how much
   InvalidPlan       a plan breaks the model: something is used where it is not available
+  MethodFailed      a planner method of somebody else fails, or makes no valid plan; names it
   InfeasiblePlan    no plan meets the capacities; says what is short, and by how much
   MissingPackage    an optional package is not installed; says how to install it
   PipelineFailed    a step on Spark failed; names the step and the data
@@ -32,6 +33,7 @@ __all__ = [
     "InvalidPlan",
     "JournalDamaged",
     "LocalMisuse",
+    "MethodFailed",
     "MissingPackage",
     "PeerMisbehaved",
     "PipelineFailed",
@@ -45,6 +47,8 @@ __all__ = [
 
 # Names come from untrusted files: a message quotes at most this much of one.
 _QUOTED_CHARACTERS_MAX = 60
+# What other people's code says when it fails may be pages.
+_REASON_CHARACTERS_MAX = 300
 
 
 def quoted(name: object) -> str:
@@ -107,6 +111,25 @@ class InvalidPlan(DistributaryError):
     def __init__(self, node: str, problem: str) -> None:
         self.node = node
         super().__init__(f"node {quoted(node)}: {problem}")
+
+
+class MethodFailed(DistributaryError):
+    """A planner method that is not ours failed, or what it returned is not a valid plan.
+
+    `package` is who brought it, None for a function of the same program.
+    """
+
+    def __init__(self, method: str, package: str | None, reason: BaseException) -> None:
+        self.method = method
+        self.package = package
+        said = " ".join(str(reason).split())[:_REASON_CHARACTERS_MAX]
+        if not isinstance(reason, DistributaryError):
+            said = f"{type(reason).__name__}: {said}" if said else type(reason).__name__
+        whose = f"the package {quoted(package)}" if package else "the function"
+        super().__init__(
+            f"method {quoted(method)} failed: {said}; "
+            f"hint: it is not one of distributary's; mend {whose}, or choose another method"
+        )
 
 
 class InfeasiblePlan(DistributaryError):

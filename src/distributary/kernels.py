@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import numba
@@ -16,6 +18,7 @@ from numba.core.caching import IndexDataCacheFile
 __all__ = ["inner_kernel", "kernel"]
 
 _F = TypeVar("_F", bound=Callable[..., object])
+_log = logging.getLogger(__name__)
 
 
 def kernel(function: _F) -> _F:
@@ -114,8 +117,11 @@ class _FilePerSignature(IndexDataCacheFile):
         except Exception:
             # Not there, damaged, or of a version in which a type stood in another module: a
             # pickle can fail with any error, and all that is lost is the time to compile.
-            return None
-        return data if (stamp, kept) == (self._source_stamp, key) else None
+            stamp = kept = data = None
+        if (stamp, kept) == (self._source_stamp, key):
+            return data
+        _tell_compiling()
+        return None
 
     def _name_of(self, key: tuple[Any, ...]) -> str:
         # The text of a type stands for it here, and `load` compares the types themselves:
@@ -124,6 +130,12 @@ class _FilePerSignature(IndexDataCacheFile):
         text = repr((self._version, [str(part) for part in signature], target))
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         return f"{self._index_name.removesuffix('.nbi')}.{digest}.nbc"
+
+
+@cache
+def _tell_compiling() -> None:
+    """Say, once in a process, why this takes longer than it will the next time."""
+    _log.info("compiling, once: this has not run on this machine before")
 
 
 # Numba sets itself up on the first call of any compiled function, which takes a quarter of

@@ -47,6 +47,7 @@ STARTING_PROCESSES = {
     "wiring-large",
     "live-one-hop",
     "live-three-hops",
+    "live-outages",
     "live-telemetry",
     "live-gateway",
 }
@@ -56,7 +57,7 @@ STARTING_PROCESSES = {
 ON_SPARK = {study.name for study in pipeline.STUDIES}
 # What the first finds, `media/test_prediction.py` looks for as well, in as many conversions; the
 # others measure nothing but time, on overlays like those of the tests of running ones.
-LONG = {*ON_SPARK, "video-prediction", "live-gateway", "live-telemetry"}
+LONG = {*ON_SPARK, "video-prediction", "live-gateway", "live-outages", "live-telemetry"}
 CASES = [
     pytest.param(study, id=study.name, marks=[pytest.mark.full] if study.name in LONG else [])
     for study in STUDIES

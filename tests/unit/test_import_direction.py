@@ -31,7 +31,10 @@ FORBIDDEN = {("broker", "media"), ("client", "topology"), ("client", "drawing")}
     (package, "client") for package in _BETWEEN
 }
 # Modules beside the packages that every package may import. They import only each other.
-SHARED = ("arguments", "arrays", "cores", "errors", "files", "kernels", "methods", "xorshift")
+SHARED = (
+    *("arguments", "arrays", "cores", "delta", "errors", "exports", "files", "frames", "kernels"),
+    *("methods", "xorshift"),
+)
 
 LEVEL = {package: level for level, line in enumerate(LAYERS) for package in line}
 # `python -m distributary` is the command by another name.

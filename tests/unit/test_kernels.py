@@ -66,6 +66,21 @@ def test_a_later_process_finds_what_was_compiled(tmp_path: Path) -> None:
     assert said(start(tmp_path, "0.25")) == "2.5 0 compiled"
 
 
+def test_a_command_says_that_it_compiles_and_only_when_it_does(tmp_path: Path) -> None:
+    """There is no terminal here: whoever reads a log wants to know as well."""
+    write(tmp_path, factor=2, added=1)
+    script = (
+        "import logging; logging.getLogger('distributary.kernels').disabled = False\n"
+        "from distributary.cli import announce_compiling; announce_compiling()\n"
+        "from outer import outer; print(outer(20))"
+    )
+    for told in (["compiling, once: this has not run on this machine before"], []):
+        command = [*forked(), "python", "-c", script]
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert ran.stdout == "42\n"
+        assert ran.stderr.splitlines() == told
+
+
 def test_code_is_compiled_anew_when_what_it_calls_has_changed(tmp_path: Path) -> None:
     """The file of the caller is the same; the code inside its code is not."""
     write(tmp_path, factor=2, added=1)

@@ -8,8 +8,10 @@ distributary itself end in a traceback.
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,7 +19,7 @@ import typer
 
 from distributary.errors import DistributaryError, TableBusy
 
-__all__ = ["main"]
+__all__ = ["announce_compiling", "main"]
 
 _INTERRUPTED = 130
 _FAILED = 2
@@ -35,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(sys, name) is None:
             stream = Path(os.devnull).open("r+", encoding="utf-8")  # noqa: SIM115, open to the end
             setattr(sys, name, stream)
+    warnings.showwarning = _warn
+    announce_compiling()
     # Here rather than above, so that importing the package costs a library user nothing.
     from distributary.cli.app import app
 
@@ -67,6 +71,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
+def announce_compiling() -> None:
+    """Have people told when loops are compiled, on a terminal or not.
+
+    It takes up to a minute, once; without a word it looks as if nothing happened.
+    """
+    log = logging.getLogger("distributary.kernels")
+    if not log.handlers:
+        log.addHandler(_ToPeople())
+        log.setLevel(logging.INFO)
+        log.propagate = False
+
+
+class _ToPeople(logging.Handler):
+    """Prints to standard error, whatever that is when there is something to say."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(record.getMessage(), file=sys.stderr, flush=True)
+
+
 def _was_interrupted(error: BaseException | None) -> bool:
     """Say whether an interrupt came while compiled code handed its result to Python.
 
@@ -75,6 +98,11 @@ def _was_interrupted(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
+
+
+def _warn(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning as one line, without the line of code that it comes from."""
+    print("warning:", " ".join(str(message).split()), file=sys.stderr)
 
 
 def _fail(message: str, code: int = _FAILED) -> int:

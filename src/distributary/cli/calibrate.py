@@ -18,6 +18,7 @@ from distributary.errors import BadInput, counted
 
 if TYPE_CHECKING:
     from distributary.media.calibration import Calibration, ConversionCost, FormatSize, Sample
+    from distributary.media.family import Family
     from distributary.media.pool import Pool
     from distributary.media.registry import Registry
 
@@ -32,12 +33,15 @@ Examples:
   distributary place tree.json --graph map.json --bytes 2000000
 """
 
-_FAMILIES: tuple[Literal["map", "video"], ...] = ("map", "video")
+_SampleFamily = Literal["map", "video", "more"]
+_FAMILIES: tuple[_SampleFamily, ...] = ("map", "video")
 _FAILURES_MAX = 5
 # The sizes that are published: maps of 0.5 to 2 MB, clips of a quarter to four. Shorter clips
 # take seconds to measure, but an encoder is still finding its bit rate then.
 _MAP_PAGES, _MAP_PAGES_CHECKED = (2, 4, 8), (3, 6)
 _CLIP_SECONDS, _CLIP_SECONDS_CHECKED = (2, 6, 30), (4, 12)
+_NOTICES, _NOTICES_CHECKED = (3, 30, 200), (10, 100)
+_COLOURS, _COLOURS_CHECKED = (8, 32, 256), (16, 64)
 
 
 def calibrate(
@@ -49,8 +53,11 @@ def calibrate(
         ),
     ] = None,
     family: Annotated[
-        Literal["map", "video"] | None,
-        typer.Option(help="Which sample content to use.", show_default="both"),
+        _SampleFamily | None,
+        typer.Option(
+            help="Which sample content to use; more is what maps and videos do not lead to.",
+            show_default="map and video",
+        ),
     ] = None,
     check: Annotated[
         list[Path] | None,
@@ -93,9 +100,11 @@ def calibrate(
     # Before the work, which is a load itself.
     machine = machine_document(registry)
     with progress() as observe, Pool(workers=1) as pool:
+        identified = _identified(contents, registry, pool)
         calibration = measure(
-            _identified(contents, registry, pool),
+            identified,
             registry=registry,
+            families=_further(identified, registry) if family == "more" else None,
             convert=pool.convert,
             checks=_identified(others, registry, pool),
             repeat=repeat,
@@ -133,18 +142,28 @@ def _read(path: Path) -> tuple[str, bytes]:
 
 
 def _sample_content(
-    families: Sequence[Literal["map", "video"]], seed: int, *, checked: bool = False
+    families: Sequence[_SampleFamily], seed: int, *, checked: bool = False
 ) -> list[tuple[str, bytes]]:
     """Return sample content by name: that to draw lines through, or that to check them with."""
-    from distributary.media.samples import clip_mp4, map_pdf
+    from distributary.media.samples import clip_mp4, map_pdf, photo_gif
+    from distributary.media.samples.web import page_html, readings_json, readings_xml
 
     pages = _MAP_PAGES_CHECKED if checked else _MAP_PAGES
     lengths = _CLIP_SECONDS_CHECKED if checked else _CLIP_SECONDS
     contents: list[tuple[str, bytes]] = []
-    if "map" in families:
+    if {"map", "more"} & set(families):
         contents += [(f"map of {count} pages", map_pdf(count, seed=seed)) for count in pages]
-    if "video" in families:
+    if {"video", "more"} & set(families):
         contents += [(f"clip of {seconds} s", clip_mp4(seconds, seed=seed)) for seconds in lengths]
+    if "more" in families:
+        for count in _NOTICES_CHECKED if checked else _NOTICES:
+            contents += [
+                (f"page of {count} notices", page_html(count, seed=seed)),
+                (f"JSON of {count} days", readings_json(count, seed=seed)),
+                (f"XML of {count} days", readings_xml(count, seed=seed)),
+            ]
+        for count in _COLOURS_CHECKED if checked else _COLOURS:
+            contents += [(f"GIF of {count} colours", photo_gif(count, seed=seed))]
     return contents
 
 
@@ -156,6 +175,12 @@ def _identified(contents: list[tuple[str, bytes]], registry: Registry, pool: Poo
         Sample(name, content, sample_format(content, name, registry=registry, convert=pool.convert))
         for name, content in contents
     ]
+
+
+def _further(samples: Sequence[Sample], registry: Registry) -> Sequence[Family]:
+    from distributary.media.family import further_families
+
+    return further_families(registry, dict.fromkeys(sample.format for sample in samples))
 
 
 def _command(

@@ -26,6 +26,8 @@ Examples:
   distributary convert map.pdf map.jpg
   distributary convert map.pdf map.webp --to "image/webp;width=640;page=2"
   distributary convert map.pdf notice.wav
+  distributary convert report.pdf report.mp3 --to "audio/mpeg;item=all;language=de"
+  distributary convert clip.mp4 still.jpg --to "image/jpeg;at=2.5"
   distributary convert clip.mp4 clip.3gp --to "video/3gpp;width=176;bitrate=80k"
   curl -s https://example.org/map.pdf | distributary convert - - --to text/plain
 """
@@ -153,11 +155,11 @@ def convert(
 
 def _target_type(to: str | None, target: Path) -> MediaType:
     from distributary.content.media_type import MediaType
-    from distributary.media.formats import format_of_name
+    from distributary.media.registry import installed
 
     if to is not None:
         return MediaType.parse(to, place="--to")
-    suggested = format_of_name(target.name)
+    suggested = installed().format_of_name(target.name)
     if suggested is None:
         raise BadInput(
             "OUT",
@@ -168,10 +170,12 @@ def _target_type(to: str | None, target: Path) -> MediaType:
 
 
 def _sniffed(source: Path, content: bytes) -> MediaType:
+    from distributary.media.registry import installed
     from distributary.media.sniff import sniff
 
+    name = None if str(source) == "-" else source.name
     try:
-        return sniff(content, None if str(source) == "-" else source.name)
+        return sniff(content, name, format_of=installed().format_of_name)
     except BadInput as error:
         hint = "--from says what it is, as in --from image/jpeg"
         raise BadInput(shown_path(source), error.problem, hint=hint) from None
@@ -182,10 +186,11 @@ def _check_copied(content: bytes, asked: MediaType, place: str) -> None:
 
     Of text and of what plug-ins bring, beginnings do not tell.
     """
-    from distributary.media.formats import canonical, file_suffix
+    from distributary.content.file_types import OTHER_SUFFIX
+    from distributary.media.formats import canonical, file_suffix, is_textual
     from distributary.media.sniff import sniff
 
-    if asked.type == "text" or file_suffix(asked) == ".bin":
+    if is_textual(asked) or file_suffix(asked) == OTHER_SUFFIX:
         return
     try:
         found = sniff(content)

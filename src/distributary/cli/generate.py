@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from distributary.cli import generate_wiring
-from distributary.cli.options import Seed, output_option
+from distributary.cli.network_options import (
+    At,
+    Delays,
+    RoundTrip,
+    Topology,
+    Unit,
+    chosen_sites,
+    print_notes,
+    read_network,
+)
+from distributary.cli.options import Seed, output_option, was_given
 from distributary.cli.output import check_output, print_written, write_document
 from distributary.errors import BadInput, counted
 from distributary.files import writing
 
 if TYPE_CHECKING:
-    from distributary.arrays import FloatArray
     from distributary.fidelity.problem import FidelityProblem
 
 __all__ = ["app"]
@@ -26,6 +34,7 @@ Examples:
   distributary generate placement map --seed 7 -o map.json
   distributary generate placement video --brokers 200 --heterogeneity strong
   distributary generate placement sparse --formats 100 | distributary place -
+  distributary generate placement map --topology Geant2011.gml -o map.json
   distributary generate tree --seed 7 -o stream.json
   distributary generate wiring --seed 7 -o users.json
 """
@@ -35,7 +44,7 @@ TREE_EXAMPLES = """\
 Examples:
   distributary generate tree --seed 7 -o stream.json
   distributary generate tree --objects 100 --interest 0.6 --load 3 -o stocks.json
-  distributary generate tree --topology Geant2011.gml | distributary tree -
+  distributary generate tree --topology Geant2011.gml --at AT --at FR --at IT
   distributary generate tree --delays rtt.txt.gz --round-trip --servers 200 -o rtt.json
 """
 
@@ -52,6 +61,7 @@ def generate() -> None:
 
 @app.command("placement", epilog=EXAMPLES)
 def placement(
+    context: typer.Context,
     kind: Annotated[Kind, typer.Argument(metavar="KIND", help="The kind of problem.")],
     seed: Seed = 0,
     brokers: Annotated[
@@ -79,14 +89,24 @@ def placement(
     ] = "routes",
     alpha: Annotated[float, typer.Option(help="What a unit of transmission is worth.")] = 1.0,
     beta: Annotated[float, typer.Option(help="What a unit of conversion is worth.")] = 1.0,
+    topology: Topology = None,
+    delays: Delays = None,
+    unit: Unit = None,
+    round_trip: RoundTrip = False,
+    at: At = None,
     output: Output = None,
 ) -> None:
     """Write a problem for `distributary place`.
 
     map and video are the scenarios of the published experiments; dense, sparse,
-    few-wants and steiner have more formats than any exact method can manage.
+    few-wants and steiner have more formats than any exact method can manage. In a network
+    of your own the tree is that of the quickest ways from the root.
     """
     check_output(output, "-o")
+    sites = read_network(topology, delays, unit, round_trip)
+    chosen_sites(sites, at, brokers, "--brokers")
+    if sites is not None and was_given(context, "tree"):
+        raise BadInput("--tree", "cannot be combined with a network, which has ways of its own")
     from distributary.placement.generate import generate_problem
     from distributary.placement.problem_file import problem_document
 
@@ -101,8 +121,11 @@ def placement(
         tree=tree,
         alpha=alpha,
         beta=beta,
+        sites=sites,
+        at=at or (),
     )
     write_document(problem_document(problem), output)
+    print_notes(sites)
     print_written(
         f"{kind}: {counted(problem.node_count, 'node')}, "
         f"{counted(problem.format_count, 'format')}, "
@@ -136,18 +159,11 @@ def tree(
     routers: Annotated[
         int | None, typer.Option(min=2, help="Routers in the network.", show_default="3500")
     ] = None,
-    topology: Annotated[
-        Path | None, typer.Option(metavar="FILE.gml", help="Place servers in this network.")
-    ] = None,
-    delays: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Place servers at hosts of this matrix.")
-    ] = None,
-    unit: Annotated[
-        Literal["s", "ms", "us"] | None, typer.Option(help="Unit of --delays.", show_default="ms")
-    ] = None,
-    round_trip: Annotated[
-        bool, typer.Option("--round-trip", help="Halve --delays: they are there and back.")
-    ] = False,
+    topology: Topology = None,
+    delays: Delays = None,
+    unit: Unit = None,
+    round_trip: RoundTrip = False,
+    at: At = None,
     adaptation: Annotated[
         bool, typer.Option("--adaptation", help="Count what adapting the tree costs.")
     ] = False,
@@ -159,42 +175,37 @@ def tree(
     otherwise. With more than 500 nodes and -o, delays go to a .npy file beside it.
     """
     check_output(output, "-o")
-    if topology is not None and delays is not None:
-        raise BadInput("--delays", "cannot be combined with --topology")
-    if delays is None and (round_trip or unit is not None):
-        raise BadInput("--round-trip" if round_trip else "--unit", "needs --delays")
+    sites = read_network(topology, delays, unit, round_trip)
+    chosen = chosen_sites(sites, at, servers, "--servers")
     from distributary.fidelity.generate import PAPER_ADAPTATION, SERVERS, generate_problem
 
-    places, between = None, None
-    notes: tuple[str, ...] = ()
-    if topology is not None:
-        places, between, notes = _network_places(topology)
-    elif delays is not None:
-        from distributary.topology.delay_matrix import read_delays
-
-        measured = read_delays(delays, unit=unit or "ms", round_trip=round_trip)
-        between, notes = measured.delays, measured.notes
-    if between is not None and len(between) < 2:
+    if sites is not None and len(sites.names) < 2:
         said = "has no two places that are connected: one for the source, one for a server"
-        raise BadInput(str(topology or delays), "; ".join((said, *notes)))
-    if servers is None:
-        servers = SERVERS if between is None else len(between) - 1
-    beside = _delays_file(servers + 1, output)
+        raise BadInput(sites.file, "; ".join((said, *sites.notes)))
+    if chosen is not None:
+        if len(chosen) < 2:
+            raise BadInput("--at", "names one place, and a stream needs two: a source and a server")
+        count = len(chosen)
+    elif servers is not None:
+        count = servers + 1
+    else:
+        count = SERVERS + 1 if sites is None else len(sites.names)
+    beside = _delays_file(count, output)
     problem = generate_problem(
         seed=seed,
-        servers=servers,
+        servers=None if chosen is not None else count - 1,
         routers=routers,
         objects=objects,
         load=load,
         interest=interest,
         rates=rates,
-        delays=between,
-        places=places,
+        delays=None if sites is None else sites.delays,
+        places=None if sites is None else sites.names,
+        chosen=chosen,
         adaptation=PAPER_ADAPTATION if adaptation else None,
     )
     _write_stream(problem, output, beside)
-    for note in notes:
-        print(f"note: {topology or delays}: {note}", file=sys.stderr)
+    print_notes(sites)
     print_written(
         f"tree: {counted(problem.node_count - 1, 'server')}, "
         f"{counted(problem.object_count, 'object')}, seed {seed}",
@@ -203,21 +214,6 @@ def tree(
 
 
 app.command("wiring", epilog=generate_wiring.EXAMPLES)(generate_wiring.wiring)
-
-
-def _network_places(path: Path) -> tuple[list[str], FloatArray, tuple[str, ...]]:
-    """Return the names and delays of a network's nodes, and what is to be said of them."""
-    from distributary.topology.delay_matrix import HOSTS_MAX
-    from distributary.topology.gml import read_gml
-
-    network = read_gml(path)
-    nodes = network.largest_part
-    if len(nodes) > HOSTS_MAX:
-        raise BadInput(
-            str(path), f"has {len(nodes):,} connected nodes; delays between {HOSTS_MAX:,} are kept"
-        )
-    names = [network.names[v] for v in nodes.tolist()]
-    return names, network.delays_between(nodes), network.notes
 
 
 def _delays_file(node_count: int, output: Path | None) -> Path | None:

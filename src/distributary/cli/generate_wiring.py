@@ -7,6 +7,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from distributary.cli.network_options import (
+    At,
+    Delays,
+    RoundTrip,
+    Topology,
+    Unit,
+    chosen_sites,
+    print_notes,
+    read_network,
+)
 from distributary.cli.options import Seed, check_number, was_given
 from distributary.cli.output import print_written, write_document
 from distributary.cli.tables_output import tables_folder, tables_option, writing_tables
@@ -21,6 +31,7 @@ Examples:
   distributary generate wiring --users 10000 --interests 1 4 --core-ratio 0.1 -o narrow.json
   distributary generate wiring --users 200 --brokers 20 --unlimited | distributary wire -
   distributary generate wiring --users 100000 --brokers 1000 -o tables/
+  distributary generate wiring --topology Geant2011.gml --at AT --at FR -o users.json
 """
 
 
@@ -54,6 +65,11 @@ def wiring(
     layout: Annotated[
         Literal["plane", "towns"], typer.Option(help="Users anywhere, or around centres.")
     ] = "plane",
+    topology: Topology = None,
+    delays: Delays = None,
+    unit: Unit = None,
+    round_trip: RoundTrip = False,
+    at: At = None,
     output: Annotated[str | None, tables_option("PROBLEM")] = None,
 ) -> None:
     """Write a problem for `distributary wire`.
@@ -64,11 +80,17 @@ def wiring(
     check_number("--capacity-factor", capacity_factor, positive=True)
     if unlimited and was_given(context, "capacity_factor"):
         raise BadInput("--capacity-factor", "cannot be combined with --unlimited")
+    sites = read_network(topology, delays, unit, round_trip)
+    chosen_sites(sites, at, brokers, "--brokers")
+    if sites is not None and was_given(context, "layout"):
+        raise BadInput("--layout", "cannot be combined with a network, which has places of its own")
     folder = tables_folder(output)
     from distributary.wiring.generate import check_arguments, generate_positions, generate_problem
     from distributary.wiring.problem_file import fits_document, problem_document
 
     broker_count = max(1, users // 100) if brokers is None else brokers
+    if sites is not None and brokers is None:
+        broker_count = len(at) if at else min(broker_count, len(sites.names))
     arguments: dict[str, Any] = {
         "seed": seed,
         "users": users,
@@ -92,8 +114,10 @@ def wiring(
             f"{counted(cells, 'channel')} is too large for JSON",
             hint="write Parquet tables into a directory with -o DIR/",
         )
-    problem = generate_problem(**arguments, layout=layout)
-    positions = generate_positions(seed=seed, users=users, brokers=broker_count, layout=layout)
+    where: dict[str, Any] = {"layout": layout, "sites": sites, "at": at or ()}
+    count = None if at else broker_count
+    problem = generate_problem(**{**arguments, "brokers": count}, **where)
+    positions = generate_positions(seed=seed, users=users, brokers=count, **where)
     if folder is not None:
         from distributary.wiring.problem_writer import write_problem_tables
 
@@ -102,6 +126,7 @@ def wiring(
     else:
         target = None if output is None else Path(output)
         write_document(problem_document(problem, positions=positions), target)
+    print_notes(sites)
     print_written(
         f"wiring: {counted(problem.user_count, 'user')}, "
         f"{counted(problem.broker_count, 'broker')}, "

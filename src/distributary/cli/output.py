@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ __all__ = [
     "readable_path",
     "shown_path",
     "write_document",
+    "write_documents",
 ]
 
 _WARNINGS_MAX = 5
@@ -52,6 +54,14 @@ def write_document(document: dict[str, object], path: Path | None) -> None:
         return
     with replacing(path, "-o") as draft:
         draft.write_text(document_text(document), encoding="utf-8")
+
+
+def write_documents(documents: Sequence[dict[str, object]]) -> None:
+    """Write a list of documents as JSON to standard output, a line for each."""
+    ascii_only = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
+    lines = [json.dumps(item, ensure_ascii=ascii_only, allow_nan=False) for item in documents]
+    sys.stdout.write("[" + ",\n ".join(lines) + "]\n")
+    sys.stdout.flush()
 
 
 def print_written(summary: str, output: Path | str | None) -> None:

@@ -7,6 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from distributary.cli.network_options import (
+    Delays,
+    RoundTrip,
+    Topology,
+    Unit,
+    print_notes,
+    read_network,
+)
 from distributary.cli.options import (
     PlacementMethod,
     Seed,
@@ -30,6 +38,7 @@ from distributary.errors import BadInput
 
 if TYPE_CHECKING:
     from distributary.placement.problem_file import ProblemFile
+    from distributary.topology.sites import Sites
 
 __all__ = ["EXAMPLES", "place"]
 
@@ -39,6 +48,7 @@ Examples:
   distributary generate placement map --seed 7 -o map.json
   distributary place map.json -o plan.json
   distributary place map.json --method iterative --draw plan.html -o plan.json
+  distributary place brokers.json --topology Geant2011.gml --draw plan.html
   distributary compare map.json
 """
 
@@ -71,6 +81,10 @@ def place(
     ] = "cost",
     time_limit: TimeLimit = None,
     seed: Seed = 0,
+    topology: Topology = None,
+    delays: Delays = None,
+    unit: Unit = None,
+    round_trip: RoundTrip = False,
     draw: Annotated[Path | None, drawing_option("plan")] = None,
     concurrent: Annotated[
         bool, typer.Option("--concurrent", help="Plan several publications that share brokers.")
@@ -101,7 +115,8 @@ def place(
             "is a second problem file",
             hint="add --concurrent to plan them together",
         )
-    files = _read(problems, graph, content_bytes)
+    sites = read_network(topology, delays, unit, round_trip)
+    files = _read(problems, graph, content_bytes, sites)
     if concurrent:
         summary = _place_concurrently(problems, files, load_growth, time_limit, seed, output)
     else:
@@ -134,13 +149,16 @@ def place(
             f"{placement.method}{chosen}: cost {placement.total_cost:g}, gap {placement.gap:.2%}, "
             f"{placement.seconds:.3f} s, seed {seed}"
         )
+    print_notes(sites)
     for path, file in zip(problems, files, strict=True):
         print_warnings(path, file.warnings)
     print_written(summary, output)
 
 
-def _read(paths: list[Path], graph: Path | None, content_bytes: int | None) -> list[ProblemFile]:
-    """Return the problems, with the calibrated graph if there is one."""
+def _read(
+    paths: list[Path], graph: Path | None, content_bytes: int | None, sites: Sites | None
+) -> list[ProblemFile]:
+    """Return the problems, with the calibrated graph and the network if there are any."""
     if graph is None and content_bytes is not None:
         raise BadInput("--bytes", "needs --graph")
     if graph is not None and content_bytes is None:
@@ -151,7 +169,7 @@ def _read(paths: list[Path], graph: Path | None, content_bytes: int | None) -> l
     formats = None
     if graph is not None and content_bytes is not None:
         formats = read_graph_for(graph, content_bytes)
-    return [read_problem(readable_path(path), graph=formats) for path in paths]
+    return [read_problem(readable_path(path), graph=formats, sites=sites) for path in paths]
 
 
 def _place_concurrently(

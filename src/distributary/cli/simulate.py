@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -14,6 +14,9 @@ from distributary.cli.output import check_output, write_document
 from distributary.cli.progress import progress
 from distributary.cli.sweep import replay_line, run_seeds, sweep
 from distributary.errors import BadInput, counted, quoted
+
+if TYPE_CHECKING:
+    from distributary.simulator import Simulation
 
 __all__ = ["EXAMPLES", "simulate"]
 
@@ -24,6 +27,7 @@ Examples:
   distributary simulate scenarios/partition.toml --seed 8123 -o report.json
   distributary simulate scenarios/crash-restart.toml --seeds 0..199 -o reports.json
   distributary simulate scenarios/stream-small.toml --draw stream.html
+  distributary simulate scenarios/map-small.toml --deliveries deliveries.parquet
   distributary simulate scenarios/video-small.toml --compare -o report.json
   distributary simulate scenarios --seeds 0..9999 --jobs 8
 """
@@ -57,6 +61,12 @@ def simulate(
     large: Annotated[
         bool, typer.Option("--large", help="Of a folder, run the large scenarios too.")
     ] = False,
+    deliveries: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.parquet|FILE.csv", help="Write who got what as a table into this file."
+        ),
+    ] = None,
     draw: Annotated[Path | None, drawing_option("run")] = None,
     output: Annotated[Path | None, output_option("REPORT.json")] = None,
 ) -> int:
@@ -71,27 +81,51 @@ def simulate(
     check_output(output, "-o")
     check_drawing(draw, output)
     wanted = range(seed, seed + 1) if seeds is None else _parsed(seeds)
-    if draw is not None and len(wanted) > 1:
-        raise BadInput("--draw", "draws one run, and --seeds asks for several")
+    of_one_run = [
+        option
+        for option, path in (("--draw", draw), ("--deliveries", deliveries))
+        if path is not None
+    ]
+    if of_one_run and len(wanted) > 1:
+        raise BadInput(of_one_run[0], "is for one run, and --seeds asks for several")
+    if deliveries is not None:
+        from distributary.simulator.deliveries import check_deliveries_path
+
+        check_output(deliveries, "--deliveries")
+        if output is not None and deliveries.resolve() == output.resolve():
+            raise BadInput("--deliveries", f"{quoted(deliveries)} is where -o writes the report")
+        check_deliveries_path(deliveries, "--deliveries")
     if scenario.is_dir():
-        if draw is not None:
-            raise BadInput("--draw", f"draws one run, and {quoted(scenario)} is a folder")
+        if of_one_run:
+            raise BadInput(of_one_run[0], f"is for one run, and {quoted(scenario)} is a folder")
         if compare:
             raise BadInput("--compare", f"is for a scenario, and {quoted(scenario)} is a folder")
         failing = sweep(scenario, wanted, jobs=jobs, with_large=large, output=output)
         return _VIOLATED if failing else 0
     if large:
         raise BadInput("--large", f"is for a folder, and {quoted(scenario)} is none")
+
+    def keep(simulation: Simulation) -> None:
+        if deliveries is not None:
+            from distributary.simulator.deliveries import write_deliveries
+
+            write_deliveries(simulation, deliveries)
+        if draw is not None:
+            from distributary.simulator.draw import draw_run
+
+            draw_run(simulation, draw)
+
     with progress() as observe:
         runs = run_seeds(
-            [scenario], wanted, jobs=min(jobs, len(wanted)), compare=compare, observe=observe
+            [scenario],
+            wanted,
+            jobs=min(jobs, len(wanted)),
+            compare=compare,
+            observe=observe,
+            keep=keep,
         )
         reports = [report for _, report, _ in runs]
     _print_summary(scenario, reports)
-    if draw is not None:
-        from distributary.simulator.draw import draw_run
-
-        draw_run(reports[0], draw)
     document: dict[str, object] = reports[0] if seeds is None else {"runs": reports}
     write_document(document, output)
     return _VIOLATED if any(_is_wrong(report) for report in reports) else 0

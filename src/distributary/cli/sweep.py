@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
@@ -22,6 +22,7 @@ from distributary.errors import BadInput, counted
 
 if TYPE_CHECKING:
     from distributary.simulator.scenario import Scenario
+    from distributary.simulator.simulation import Simulation
 
 __all__ = ["replay_line", "run_seeds", "scenario_files", "sweep"]
 
@@ -95,16 +96,17 @@ def run_seeds(
     jobs: int,
     compare: bool = False,
     observe: Observe | None = None,
+    keep: Callable[[Simulation], None] | None = None,
 ) -> Iterator[tuple[Path, dict[str, Any], float]]:
     """Yield the report of each scenario and seed, in this order, and how long the run took.
 
-    With one job, runs are made in this process, and `observe` is told how far each is. With
-    `compare` every policy is run.
+    With one job, runs are made in this process, `observe` is told how far each is, and `keep` is
+    given each when it is over. With `compare` every policy is run.
     """
     asked = ((path, seed) for path in paths for seed in seeds)
     if jobs == 1:
         for path, seed in asked:
-            yield path, *_run(path, seed, compare, observe)
+            yield path, *_run(path, seed, compare, observe, keep)
         return
     # Processes that start afresh: a fork of this one would bring its locks along.
     with ProcessPoolExecutor(jobs, get_context("spawn"), _leave_interrupts) as pool:
@@ -128,16 +130,22 @@ def replay_line(path: Path, seed: int, *, compare: bool = False) -> str:
 
 
 def _run(
-    path: Path, seed: int, compare: bool, observe: Observe | None = None
+    path: Path,
+    seed: int,
+    compare: bool,
+    observe: Observe | None = None,
+    keep: Callable[[Simulation], None] | None = None,
 ) -> tuple[dict[str, Any], float]:
     from distributary.simulator import Simulation, compared_report, report_of
 
     began = time.perf_counter()
     if compare:
-        report = compared_report(_scenario(path), seed=seed, observe=observe)
+        report = compared_report(_scenario(path), seed=seed, observe=observe, keep=keep)
         return report, time.perf_counter() - began
     simulation = Simulation(_scenario(path), seed=seed)
     simulation.run(observe)
+    if keep is not None:
+        keep(simulation)
     return report_of(simulation), time.perf_counter() - began
 
 

@@ -19,7 +19,7 @@ __all__ = ["app", "tenants"]
 _EXAMPLES = """\
 \b
 Examples:
-  distributary token create camera --scope publish --source /site/7/
+  distributary token create camera --scope publish --source /site/7
   distributary token create reader --scope subscribe --tenant north --expires 30d
   distributary token list
   distributary token revoke camera
@@ -58,7 +58,7 @@ def create(
         list[str] | None,
         typer.Option(
             metavar="PREFIX",
-            help="What sources of its events begin with, up to / or :; any unless given.",
+            help="What sources of its events begin with, by whole parts; any unless given.",
         ),
     ] = None,
     tenant: Tenant = None,

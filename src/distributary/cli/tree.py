@@ -8,6 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from distributary.cli.network_options import (
+    Delays,
+    RoundTrip,
+    Topology,
+    Unit,
+    print_notes,
+    read_network,
+)
 from distributary.cli.options import (
     FidelityMethod,
     ProblemPath,
@@ -41,6 +49,7 @@ Examples:
   distributary tree stream.json -o tree.json
   distributary tree stream.json --method greedy --draw tree.html -o tree.json
   distributary tree stream.json --method adapt --start tree.json
+  distributary tree servers.json --topology Geant2011.gml --draw tree.html
 """
 
 _STARTED = ("anneal", "adapt")
@@ -101,6 +110,10 @@ def tree(
     rounds: Annotated[
         int | None, typer.Option(min=1, help="adapt: end after this many rounds.")
     ] = None,
+    topology: Topology = None,
+    delays: Delays = None,
+    unit: Unit = None,
+    round_trip: RoundTrip = False,
     draw: Annotated[Path | None, drawing_option("tree")] = None,
     output: Annotated[Path | None, output_option("TREE.json")] = None,
 ) -> None:
@@ -121,7 +134,8 @@ def tree(
     from distributary.fidelity.problem_file import read_problem
     from distributary.fidelity.tree_file import read_trees, trees_document
 
-    file = read_problem(readable_path(problem), alone=str(problem) == "-")
+    sites = read_network(topology, delays, unit, round_trip)
+    file = read_problem(readable_path(problem), alone=str(problem) == "-", sites=sites)
     begin = None if start is None else read_trees(start, file.problem, approach=objects)
     from distributary.fidelity.anneal import AnnealingSchedule
     from distributary.fidelity.overload import unservable
@@ -153,6 +167,7 @@ def tree(
 
         draw_trees(file.problem, result, draw)
     write_document(trees_document(file.problem, result, file.node_order), output)
+    print_notes(sites)
     print_warnings(problem, file.warnings)
     if result.loss.overloaded:
         print(f"warning: {_overload(result)}", file=sys.stderr)

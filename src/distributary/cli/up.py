@@ -50,11 +50,14 @@ def up(
     brokers: Annotated[int, typer.Option(min=1, max=_BROKERS_MAX, help="How many brokers.")] = 8,
     state: State = None,
     port: Annotated[
-        int,
+        int | None,
         typer.Option(
-            min=1, max=PORT_MAX, help="Of the gateway; NATS has the next one. Others if taken."
+            min=0,
+            max=PORT_MAX,
+            help="Of the gateway; NATS has the next one. Others if taken, or with 0. As before, "
+            f"or {PORT}, unless given.",
         ),
-    ] = PORT,
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget what was there.")] = False,
     demo: Annotated[
         bool,
@@ -98,7 +101,8 @@ def up(
     supervise(
         default_state() if state is None else state,
         brokers=brokers,
-        port=port,
+        port=PORT if port is None else port,
+        port_given=port is not None,
         fresh=fresh,
         ready=ready,
         say=lambda sentence: print(sentence, file=sys.stderr, flush=True),

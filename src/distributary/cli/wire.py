@@ -8,6 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from distributary.cli.network_options import (
+    Delays,
+    RoundTrip,
+    Topology,
+    Unit,
+    print_notes,
+    read_network,
+)
 from distributary.cli.options import (
     Seed,
     TimeLimit,
@@ -28,6 +36,7 @@ from distributary.cli.tables_output import tables_folder, tables_option, writing
 from distributary.errors import BadInput, InfeasiblePlan, counted
 
 if TYPE_CHECKING:
+    from distributary.topology.sites import Sites
     from distributary.wiring.problem import WiringProblem
     from distributary.wiring.problem_file import ProblemFile
     from distributary.wiring.wiring import Wiring
@@ -42,6 +51,7 @@ Examples:
   distributary wire users.json -o wiring.json
   distributary wire users.json --method mixing --core steiner --draw wiring.html
   distributary wire users.json --from wiring.json --moves 50 -o better.json
+  distributary wire users.json --topology Geant2011.gml --draw wiring.html
   distributary generate wiring --users 100000 --brokers 1000 -o tables/
   distributary wire tables/ --time-limit 60 -o tables/
 """
@@ -75,6 +85,10 @@ def wire(
     moves: Annotated[
         int | None, typer.Option(min=0, help="With --from: most users to move.", show_default="all")
     ] = None,
+    topology: Topology = None,
+    delays: Delays = None,
+    unit: Unit = None,
+    round_trip: RoundTrip = False,
     draw: Annotated[Path | None, drawing_option("wiring")] = None,
     output: Annotated[str | None, tables_option("WIRING")] = None,
 ) -> None:
@@ -92,7 +106,8 @@ def wire(
         raise BadInput("--from", "cannot be standard input when PROBLEM is")
     check_drawing(draw, output)
     folder = tables_folder(output, prefer_tables=problem.is_dir())
-    file = _read(problem)
+    sites = read_network(topology, delays, unit, round_trip)
+    file = _read(problem, sites)
     begin = None if start is None else _read_start(start, file.problem)
     from distributary.wiring.planner import wire as plan
 
@@ -116,6 +131,7 @@ def wire(
 
         draw_wiring(file.problem, wiring, draw, positions=file.positions)
     _write(file, wiring, folder, output)
+    print_notes(sites)
     print_warnings(problem, file.warnings)
     if file.problem.shortened:
         print(
@@ -128,14 +144,14 @@ def wire(
     print_written(_summary(wiring, seed), output)
 
 
-def _read(path: Path) -> ProblemFile:
+def _read(path: Path, sites: Sites | None) -> ProblemFile:
     if path.is_dir():
         from distributary.wiring.problem_tables import read_problem_tables
 
-        return read_problem_tables(path)
+        return read_problem_tables(path, sites=sites)
     from distributary.wiring.problem_file import read_problem
 
-    return read_problem(readable_path(path))
+    return read_problem(readable_path(path), sites=sites)
 
 
 def _read_start(path: Path, problem: WiringProblem) -> Assignment:

@@ -166,6 +166,15 @@ def test_a_run_can_be_drawn(run: Any, name: str) -> None:
     assert "all in the root" in text
 
 
+def test_a_comparison_has_the_deliveries_of_the_scenario_itself(run: Any) -> None:
+    assert run("s.toml", "--deliveries", "alone.csv", "-o", "r.json")[0] == 0
+    assert run("s.toml", "--compare", "--deliveries", "compared.csv", "-o", "r.json")[0] == 0
+    alone = Path("alone.csv").read_text(encoding="utf-8")
+    assert alone == Path("compared.csv").read_text(encoding="utf-8")
+    made = json.loads(Path("r.json").read_text(encoding="utf-8"))["deliveries"]["made"]
+    assert len(alone.splitlines()) == made + 1
+
+
 def test_a_stream_is_drawn_with_its_loss_of_fidelity(run: Any) -> None:
     Path("q.toml").write_text(
         'size = "small"\n[overlay]\nbrokers = 6\n[workload]\nobjects = 2\nrates = [1, 2]\n'
@@ -189,11 +198,16 @@ def test_a_stream_is_drawn_with_its_loss_of_fidelity(run: Any) -> None:
         (("s.toml", "--seeds", "0..999999"), "--seeds: '0..999999' are more than"),
         (("s.toml", "--seed", "-1"), "--seed"),
         (("s.toml", "--draw", "x.png"), "--draw"),
-        (("s.toml", "--seeds", "1..2", "--draw", "x.svg"), "--draw: draws one run"),
+        (("s.toml", "--seeds", "1..2", "--draw", "x.svg"), "--draw: is for one run"),
         (("s.toml", "-o", "no/where.json"), "-o"),
         (("s.toml", "--jobs", "0"), "--jobs"),
         (("s.toml", "--large"), "--large: is for a folder"),
-        ((".", "--draw", "x.svg"), "--draw: draws one run"),
+        ((".", "--draw", "x.svg"), "--draw: is for one run"),
+        (("s.toml", "--seeds", "1..2", "--deliveries", "x.csv"), "--deliveries: is for one run"),
+        ((".", "--deliveries", "x.csv"), "--deliveries: is for one run"),
+        (("s.toml", "--deliveries", "x.xlsx"), "'x.xlsx' ends in neither .parquet nor .csv"),
+        (("s.toml", "--deliveries", "no/x.csv"), "--deliveries: directory 'no' does not exist"),
+        (("s.toml", "--deliveries", "x.csv", "-o", "x.csv"), "is where -o writes the report"),
         (("nowhere",), "nowhere: does not exist"),
         (("empty",), "empty: has no scenario"),
     ],

@@ -250,7 +250,8 @@ def test_bad_arguments_get_one_line_too(
             "graph [ "
             + " ".join(f"node [ id {k} ] edge [ source 0 target {k} ]" for k in range(20_000))
             + " ]",
-            "places: has 20,000 connected nodes; delays between 16,384 are kept",
+            "places: has 20,000 connected places that are asked for; "
+            "delays between 16,384 are kept",
         ),
     ],
     ids=["nothing connected", "one host", "too many nodes"],
