@@ -283,6 +283,7 @@ def _wiring(history: History) -> tuple[Wiring, WiringProblem]:
         cost=cost(problem, broker_of),
         lower_bound=float(figures["lower_bound"] or 0.0),
         seconds=history.reports["wire"].seconds,
+        problem=problem,
     )
     return wiring, problem
 

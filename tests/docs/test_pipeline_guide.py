@@ -27,8 +27,13 @@ HEADINGS = {
     "stream": "Streaming",
     "run": "A chain of jobs",
     "show": "Looking at a table",
+    "plot": "Drawing a table",
     "prune": "Removing old rows",
-    "vacuum": "Tables and their versions",
+    "history": "What was done, and what is stale",
+    "erase": "Erasing a user",
+    "compact": "Putting small files together",
+    "vacuum": "Removing old files",
+    "convert": "Older tables",
 }
 
 GROUP = typer.main.get_command(app)
@@ -67,6 +72,6 @@ def test_the_guide_has_every_option_of_a_job_and_no_other(command: str) -> None:
     offered = {name for name in names if name.startswith("--")} - {"--help"}
     common = described("What every job takes")
     assert len(common) > 5
-    assert len(offered) >= 4
+    assert len(offered) >= 3
     assert described(HEADINGS[command]) | (common & offered) == offered
     assert offered - common <= described(HEADINGS[command])

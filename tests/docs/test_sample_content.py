@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from distributary.errors import BadInput
-from distributary.media.first_item import first_item
+from distributary.media.spoken_text import first_item
 
 SEEDS = [0, 1, pytest.param(2, marks=pytest.mark.full)]
 
