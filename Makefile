@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test tests test-fast test-full coverage bench lint types lock clean
+.PHONY: help setup browser demo test tests test-fast test-full coverage bench api lint types lock clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -31,6 +31,11 @@ $(STAMP): requirements.lock pyproject.toml
 	@echo "Compiling the hot loops, once (a minute or two)."
 	@$(BIN)/distributary warm-up
 	@touch $@
+
+# Only root can install it, and only where Debian's packages are; tests of the console are left out elsewhere.
+browser: ## Install Debian's Chromium, for the tests of the console
+	@command -v chromium > /dev/null || { apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; } > /dev/null 2>&1 || \
+		echo "make browser: Chromium cannot be installed here; tests of the console in a browser are left out." >&2
 
 demo: $(STAMP) ## Tell the whole story: history on Spark, plans, deliveries, a report to look at
 	@$(BIN)/python -m examples.whole_story
@@ -56,6 +61,9 @@ coverage: $(STAMP) ## The tests of `test` with coverage, which makes them twice 
 
 bench: $(STAMP) ## Measure speed and quality, and rewrite docs/benchmarks.md
 	@$(BIN)/python -m benchmarks
+
+api: $(STAMP) ## Write docs/api from the docstrings
+	@$(BIN)/python -m tests.docs.api_reference
 
 lint: $(STAMP) ## ruff, both as linter and as formatter
 	@$(BIN)/ruff check --quiet .

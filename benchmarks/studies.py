@@ -8,6 +8,7 @@ from benchmarks import (
     filters,
     live,
     media,
+    methods,
     pipeline,
     placement,
     simulator,
@@ -17,6 +18,7 @@ from benchmarks import (
 __all__ = ["STUDIES"]
 
 STUDIES = (
+    methods.STUDY,
     *placement.STUDIES,
     *fidelity.STUDIES,
     *wiring.STUDIES,

@@ -24,6 +24,16 @@ Bomb = Callable[[np.random.Generator], bytes]
 _MEBIBYTE = 1 << 20
 
 
+def _ogg_row(byte: int) -> int:
+    row = byte << 24
+    for _ in range(8):
+        row = row << 1 ^ (0x04C1_1DB7 if row & 0x8000_0000 else 0)
+    return row & 0xFFFF_FFFF
+
+
+_OGG_TABLE = [_ogg_row(byte) for byte in range(256)]
+
+
 def deflated(block: bytes, times: int) -> bytes:
     """Return the zlib stream of a block repeated, without ever holding what it unpacks to."""
     packer = zlib.compressobj(9, wbits=-15)
@@ -209,6 +219,68 @@ def gif_in_the_place_of_a_png(rng: np.random.Generator) -> bytes:
     return b"GIF89a" + struct.pack("<HH", 65_535, 65_535) + bytes(rng.bytes(400))
 
 
+def gif_of_the_largest_size(rng: np.random.Generator) -> bytes:
+    """65,535 pixels a side: of the screen, or of a frame that is larger than the screen."""
+    content = bytearray(tiny("image/gif"))
+    frame = content.index(b"\x2c", 13 + 3 * (2 << (content[10] & 7)))
+    places = ((6,), (frame + 5,), (6, frame + 5))[int(rng.integers(3))]
+    for place in places:
+        content[place : place + 4] = struct.pack("<HH", 65_535, 65_535)
+    return bytes(content)
+
+
+def gif_of_countless_frames(rng: np.random.Generator) -> bytes:
+    """A frame of one pixel, again and again; the first is all that is asked for."""
+    content = tiny("image/gif")
+    frame = b"\x2c" + struct.pack("<HHHHB", 0, 0, 1, 1, 0) + b"\x02\x02\x44\x01\x00"
+    return content[:-1] + frame * int(rng.integers(50_000, 200_000)) + b";"
+
+
+def ogg_that_claims_years(rng: np.random.Generator) -> bytes:
+    """The last page says when it ends: in a number of 64 bits."""
+    content = bytearray(tiny("audio/ogg"))
+    place = content.rindex(b"OggS")
+    end = int(rng.choice([2**62, 2**63 - 1, 48_000 * 3600 * 24 * 365, 2**40]))
+    content[place + 6 : place + 14] = struct.pack("<Q", end)
+    return _ogg_page_checked(content, place)
+
+
+def ogg_of_countless_pages(rng: np.random.Generator) -> bytes:
+    """Pages with nothing in them, or each of another stream."""
+    content = tiny("audio/ogg")
+    first = content[: content.index(b"OggS", 4)]
+    pages = bytearray()
+    for number in range(int(rng.integers(10_000, 30_000))):
+        kind = 2 if rng.random() < 0.5 else 0
+        page = bytearray(b"OggS\0" + bytes([kind]) + struct.pack("<QIII", 0, number + 7, number, 0))
+        pages += _ogg_page_checked(page + (first[26:] if kind else b"\0"), 0)
+    return content + bytes(pages)
+
+
+def page_of_entities(rng: np.random.Generator) -> bytes:
+    """A billion laughs, files of the machine, and addresses, in a document that refers to them."""
+    laughs = "".join(f'<!ENTITY l{n + 1} "{f"&l{n};" * 10}">' for n in range(9))
+    outside = "".join(
+        f'<!ENTITY o{n} SYSTEM "{address}">'
+        for n, address in enumerate(("file:///etc/passwd", "http://127.0.0.1:9/", "/etc/hosts"))
+    )
+    kind = rng.choice(["html", "svg", "data"])
+    return (
+        f'<?xml version="1.0"?><!DOCTYPE {kind} [<!ENTITY l0 "ha">{laughs}{outside}]>'
+        f'<{kind} xmlns:xi="http://www.w3.org/2001/XInclude"><p>&l9;&o0;&o1;&o2;</p>'
+        f'<xi:include href="file:///etc/passwd" parse="text"/></{kind}>'
+    ).encode()
+
+
+def page_of_deep_nesting(rng: np.random.Generator) -> bytes:
+    tag = str(rng.choice(["div", "ol><li", "svg", "table><tr><td", "a href='", "!--", "![CDATA["]))
+    return b"<!doctype html>" + f"<{tag}>".encode() * int(rng.integers(100_000, 400_000))
+
+
+def json_of_deep_nesting(rng: np.random.Generator) -> bytes:
+    return b'[{"a":' * int(rng.integers(100_000, 1_000_000))
+
+
 def avi_of_enormous_frames(rng: np.random.Generator) -> bytes:
     """Every picture of the film says that it is 16,000 pixels wide and more."""
     content = bytearray(_motion_jpeg())
@@ -283,6 +355,14 @@ BOMBS: tuple[tuple[str, Bomb], ...] = (
     ("video/x-flv", flv_that_claims_hours),
     ("video/3gpp", mp4_of_endless_tables),
     ("text/plain", text_to_be_read_for_days),
+    ("image/gif", gif_of_the_largest_size),
+    ("audio/ogg", ogg_that_claims_years),
+    ("text/html", page_of_entities),
+    ("application/xml", page_of_entities),
+    ("image/gif", gif_of_countless_frames),
+    ("audio/ogg", ogg_of_countless_pages),
+    ("text/html", page_of_deep_nesting),
+    ("application/json", json_of_deep_nesting),
 )
 """Every bomb, with the type of file that it says it is."""
 
@@ -300,6 +380,16 @@ def _png(width: int, height: int, depth: int, pixels: bytes) -> bytes:
 def _enlarged_jpeg(content: bytes, width: int, height: int) -> bytes:
     place = content.index(b"\xff\xc0") + 5
     return content[:place] + struct.pack(">HH", height, width) + content[place + 4 :]
+
+
+def _ogg_page_checked(content: bytearray, place: int) -> bytes:
+    """Return content whose page at a place has a checksum that is right, for all to believe."""
+    content[place + 22 : place + 26] = bytes(4)
+    checksum = 0
+    for byte in content[place:]:
+        checksum = (checksum << 8 & 0xFFFF_FFFF) ^ _OGG_TABLE[checksum >> 24 ^ byte]
+    content[place + 22 : place + 26] = struct.pack("<I", checksum)
+    return bytes(content)
 
 
 @lru_cache(maxsize=1)

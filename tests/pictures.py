@@ -12,7 +12,12 @@ from PIL import Image
 
 __all__ = ["PILLOW_NAMES", "file_of", "pixels", "slope"]
 
-PILLOW_NAMES = {"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WEBP"}
+PILLOW_NAMES = {
+    "image/jpeg": "JPEG",
+    "image/png": "PNG",
+    "image/webp": "WEBP",
+    "image/gif": "GIF",
+}
 
 
 def slope(width: int, height: int) -> Image.Image:
@@ -38,7 +43,8 @@ def file_of(image: Image.Image, essence: str, **options: Any) -> bytes:
 def pixels(content: bytes, *, essence: str, form: str = "rgb24") -> NDArray[np.uint8]:
     """Return the pixels of a file (height, width, channels), which must be of that type."""
     with av.open(io.BytesIO(content), "r") as container:
-        assert container.format.name == f"{essence.partition('/')[2]}_pipe"
+        kind = essence.partition("/")[2]
+        assert container.format.name == ("gif" if kind == "gif" else f"{kind}_pipe")
         frame = next(container.decode(video=0))
     seen: NDArray[np.uint8] = np.asarray(frame.to_ndarray(format=form), np.uint8)
     return seen

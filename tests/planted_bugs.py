@@ -19,12 +19,12 @@ from distributary.broker.adaptation.adaptation import Adaptation
 from distributary.broker.addresses import Address
 from distributary.broker.client import Publish
 from distributary.broker.content.content import Content
-from distributary.broker.content.messages import FetchRecord
+from distributary.broker.content.fetches import FetchRecord
 from distributary.broker.core import Part
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
 from distributary.broker.deliveries.queues import Acknowledged, Queued, QueuedTogether
-from distributary.broker.dissemination.absent import AbsentHomes
+from distributary.broker.dissemination.debts import AbsentHomes
 from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.dissemination.messages import Item, Offer, Portion
 from distributary.broker.dissemination.task import ContentRecord, ProgressRecord, Sequence
@@ -48,14 +48,12 @@ from distributary.broker.rendezvous.registry import Registry
 from distributary.broker.rendezvous.rendezvous import Rendezvous
 from distributary.broker.rendezvous.replication import Replication
 from distributary.broker.rendezvous.table import EntryRecord, Purpose, Table
-from distributary.broker.streams.announcements import LinkCount, ObjectRecord, TreeRecord
 from distributary.broker.streams.flow import Demands, Flow
 from distributary.broker.streams.messages import Ask
-from distributary.broker.streams.stream import rules_between
+from distributary.broker.streams.stream import LinkCount, ObjectRecord, TreeRecord, rules_between
 from distributary.broker.streams.streams import Streams
-from distributary.broker.subscriptions.ledger import VersionRecord
+from distributary.broker.subscriptions.ledger import Covering, VersionRecord, _alike
 from distributary.broker.subscriptions.lifecycle import Lifecycle
-from distributary.broker.subscriptions.matching import Covering, _alike
 from distributary.broker.subscriptions.subscription import LocalSubscription, SubscriptionRecord
 from distributary.broker.subscriptions.subscriptions import Subscriptions
 from distributary.simulator.node import Node
@@ -537,7 +535,7 @@ class RedirectsNothing(Migration):
 
     def __init__(self, core: Any) -> None:
         super().__init__(core)
-        self._departures = _KeepsToItself(core)
+        self.departures = _KeepsToItself(core)
 
 
 class _CatchesUpNever(Departures):
@@ -550,14 +548,20 @@ class PassesOnNothingKept(Migration):
 
     def __init__(self, core: Any) -> None:
         super().__init__(core)
-        self._departures = _CatchesUpNever(core)
+        self.departures = _CatchesUpNever(core)
+
+
+class _ForgetsGhosts(Departures):
+    def ghosts(self, *_: Any) -> list[LocalSubscription]:
+        return []
 
 
 class KnowsNoGhosts(Migration):
     """Does not know the subscriptions any more that it has just withdrawn."""
 
-    def ghosts(self, *_: Any) -> list[LocalSubscription]:
-        return []
+    def __init__(self, core: Any) -> None:
+        super().__init__(core)
+        self.departures = _ForgetsGhosts(core)
 
 
 class _HoldsNothing(Arrivals):
@@ -570,7 +574,7 @@ class NeverHolds(Migration):
 
     def __init__(self, core: Any) -> None:
         super().__init__(core)
-        self._arrivals = _HoldsNothing(core)
+        self.arrivals = _HoldsNothing(core)
 
 
 class DrainsAtOnce(Subscriptions):

@@ -14,8 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from distributary.broker.settings import Settings
-from distributary.broker.settings_file import setting_groups
+from distributary.broker.settings import Settings, setting_groups
 from distributary.network.config import TABLES
 from distributary.network.gateway.config import GatewayTable
 from distributary.network.gateway.limits import LimitsTable

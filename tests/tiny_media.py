@@ -24,14 +24,19 @@ ESSENCES = (
     "image/jpeg",
     "image/png",
     "image/webp",
+    "image/gif",
     "audio/wav",
     "audio/mpeg",
     "audio/aac",
+    "audio/ogg",
     "video/mp4",
     "video/x-msvideo",
     "video/x-flv",
     "video/3gpp",
     "text/plain",
+    "text/html",
+    "application/json",
+    "application/xml",
 )
 """Every type of which there is a file."""
 
@@ -41,7 +46,21 @@ _TEXT = (
     "2. Grüße vom Hafen: the ferry runs every hour.\n\n"
     "Everything else is as it was.\n"
 )
-_SOUND = {"audio/mpeg": ("mp3", "libmp3lame"), "audio/aac": ("adts", "aac")}
+_MARKUP = {
+    "text/html": (
+        "<!DOCTYPE html>\n<html><head><title>Notice</title></head><body>\n<h1>Grüße</h1>\n"
+        "<ol><li>The bridge at the mill is closed.</li><li>The ferry runs.</li></ol></body></html>"
+    ),
+    "application/json": '{"gauge": "Mühle", "levels": [4.25, 4.5, -1e3], "open": false}\n',
+    "application/xml": (
+        '<?xml version="1.0" encoding="utf-8"?>\n<levels gauge="Mühle"><at>4.25</at></levels>\n'
+    ),
+}
+_SOUND = {
+    "audio/mpeg": ("mp3", "libmp3lame", 22_050),
+    "audio/aac": ("adts", "aac", 22_050),
+    "audio/ogg": ("ogg", "libopus", 24_000),
+}
 _VIDEO = {
     "video/mp4": ("mp4", "libx264", "aac"),
     "video/x-msvideo": ("avi", "mpeg4", "libmp3lame"),
@@ -55,7 +74,9 @@ def tiny(essence: str) -> bytes:
     """Return the small file of a type."""
     if essence == "application/pdf":
         return _pdf()
-    if essence in ("image/jpeg", "image/png", "image/webp"):
+    if essence in _MARKUP:
+        return _MARKUP[essence].encode()
+    if essence in ("image/jpeg", "image/png", "image/webp", "image/gif"):
         file = io.BytesIO()
         Image.fromarray(_colours(0)).save(file, essence.removeprefix("image/"))
         return file.getvalue()
@@ -66,8 +87,8 @@ def tiny(essence: str) -> bytes:
             output.writeframes(_tone(8000).tobytes())
         return file.getvalue()
     if essence in _SOUND:
-        container, codec = _SOUND[essence]
-        return _muxed(container, None, codec)
+        container, codec, rate = _SOUND[essence]
+        return _muxed(container, None, codec, rate)
     if essence in _VIDEO:
         return _muxed(*_VIDEO[essence])
     assert essence == "text/plain"
@@ -119,7 +140,7 @@ def _tone(rate: int) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
     return (8000 * np.sin(2 * math.pi * 440 * np.arange(rate) / rate)).astype(np.int16)
 
 
-def _muxed(container: str, video_codec: str | None, audio_codec: str) -> bytes:
+def _muxed(container: str, video_codec: str | None, audio_codec: str, rate: int = 22_050) -> bytes:
     """Return a second of a tone, and of ten moving pictures if there is a codec for them."""
     file = io.BytesIO()
     with av.open(file, "w", format=container) as output:
@@ -131,17 +152,17 @@ def _muxed(container: str, video_codec: str | None, audio_codec: str) -> bytes:
             picture.width, picture.height = _SIDE
             picture.pix_fmt = "yuv420p"
             picture.bit_rate = 100_000
-        sound = output.add_stream(audio_codec, rate=22_050)
+        sound = output.add_stream(audio_codec, rate=rate)
         assert isinstance(sound, av.AudioStream)
         sound.layout = "mono"
         sound.bit_rate = 32_000
         resampler = av.AudioResampler(
-            format=sound.format.name, layout="mono", rate=22_050, frame_size=None
+            format=sound.format.name, layout="mono", rate=rate, frame_size=None
         )
-        heard = av.AudioFrame.from_ndarray(_tone(22_050)[None, :], format="s16", layout="mono")
-        heard.sample_rate = 22_050
+        heard = av.AudioFrame.from_ndarray(_tone(rate)[None, :], format="s16", layout="mono")
+        heard.sample_rate = rate
         heard.pts = 0
-        heard.time_base = Fraction(1, 22_050)
+        heard.time_base = Fraction(1, rate)
         if picture is not None:
             for number in range(10):
                 seen = av.VideoFrame.from_ndarray(_colours(5 * number), format="rgb24")

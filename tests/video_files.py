@@ -98,13 +98,19 @@ def tone(
     seconds: float = 1.0,
     rate: int = _SOUND_RATE,
     channels: int = 2,
+    options: dict[str, str] | None = None,
 ) -> bytes:
     """Return a tone of 440 Hz at a third of full level."""
     file = BytesIO()
     with av.open(file, "w", format=container) as made:
         voice = cast(
             "AudioStream",
-            made.add_stream(codec, rate=rate, layout="stereo" if channels == 2 else "mono"),
+            made.add_stream(
+                codec,
+                rate=rate,
+                layout="stereo" if channels == 2 else "mono",
+                options=options or {},
+            ),
         )
         for stretch in _sound(seconds, rate, channels, Fraction(0)):
             made.mux(voice.encode(stretch))

@@ -16,7 +16,7 @@ from tests.explorer.brokers import OUTSIDE, Broker, Place, Trees, restarted
 from tests.explorer.moves import legal_moves
 from tests.explorer.system import Outcome, OwnStep
 
-from distributary.broker.adaptation import machine, mover, node
+from distributary.broker.adaptation import mover, node
 from distributary.broker.adaptation.mover import with_children
 
 __all__ = ["AdaptingBrokers"]
@@ -171,7 +171,7 @@ class AdaptingBrokers:
 
     def _step(self, broker: Broker, given: node.Input) -> tuple[Outcome, ...]:
         """Let the machine go on; there are several outcomes where it has a choice."""
-        after, outputs = machine.step(broker.node, given, broker)
+        after, outputs = node.step(broker.node, given, broker)
         broker = broker._replace(node=after)
         name = after.name
         sent: list[Message] = []
