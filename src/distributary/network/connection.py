@@ -163,14 +163,21 @@ class Connection:
         OSError
             When there is none in time.
         """
-        client = self._client
+        client, task = self._client, asyncio.current_task()
         if client is None:
             raise ConnectionError("there is no connection to NATS")
+        assert task is not None
+        cancellations = task.cancelling()
         try:
             named = dict(headers) if headers else None
             return (await client.request(subject, data, timeout=timeout_s, headers=named)).data
         except (TimeoutError, nats.errors.Error) as error:
             raise TimeoutError(f"no answer: {_described(error)}") from None
+        finally:
+            # The library swallows a cancellation that comes together with the answer, or while
+            # it writes: whoever was to end would go on for good.
+            if task.cancelling() > cancellations:
+                raise asyncio.CancelledError
 
     async def flush(self) -> None:
         """Wait until the server has all that was sent, and all that it had for us is here."""

@@ -1,13 +1,16 @@
-"""Connections: what may not be said in clear text is not said at all."""
+"""Connections: what may not be said in clear text is not said at all, and who is cancelled ends."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from pathlib import Path
 
 import pytest
+from nats.aio.msg import Msg
 from tests.live.overlays import eventually
+from tests.nats_server import shared_server
 
 from distributary.network.connection import Connection, Server
 
@@ -45,3 +48,25 @@ def test_a_server_that_does_not_speak_tls_is_told_no_password(way: str) -> None:
 
     assert "does not speak TLS" in asyncio.run(run())
     assert not any(b"secret" in data for data in heard)
+
+
+def test_a_cancellation_counts_that_comes_together_with_the_answer() -> None:
+    """Until Python 3.12 what the library waits with returns the answer then, and says nothing."""
+    server = Server((shared_server().url,), "test", "test")
+    subject = f"cancelled.{os.getpid()}"
+
+    async def run() -> bool:
+        asked: list[Msg] = []
+        one = Connection(server, name="me", inbox="_INBOX", handlers={subject: asked.append})
+        await one.wait()
+        task = asyncio.ensure_future(one.request(subject, b"", timeout_s=60))
+        await eventually(lambda: asked)
+        assert one._client is not None
+        for awaited in one._client._resp_map.values():
+            awaited.add_done_callback(lambda _: task.cancel())
+        one.send(asked[0].reply, b"")
+        await asyncio.wait([task])
+        await one.close()
+        return task.cancelled()
+
+    assert asyncio.run(run())
