@@ -10,10 +10,13 @@ import socket
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
+import httpx
 import pytest
-from tests.live.overlays import is_there, processes_of, running_overlay, wait_until
+from tests.live.overlays import RunningOverlay, is_there, processes_of, running_overlay, wait_until
 from tests.live.traffic import Traffic
 
 pytestmark = pytest.mark.slow
@@ -171,11 +174,28 @@ def test_secrets_are_for_their_owner_and_in_no_log(tmp_path: Path) -> None:
 
 
 async def _some_traffic(homes: list[str], overlay: object) -> None:
-    from tests.live.overlays import RunningOverlay
-
     assert isinstance(overlay, RunningOverlay)
     async with overlay.gate() as gate:
         traffic = Traffic(gate, homes)
         await traffic.subscribe(1)
         await traffic.publish("p", 3)
         await traffic.settled()
+
+
+def test_overlays_that_start_at_once_do_not_get_in_each_others_way(tmp_path: Path) -> None:
+    """All of them find the same port free."""
+    with ExitStack() as stack, ThreadPoolExecutor(3) as threads:
+
+        def start(number: int) -> RunningOverlay:
+            return stack.enter_context(running_overlay(tmp_path / str(number), brokers=1))
+
+        overlays = list(threads.map(start, range(3)))
+        urls = [overlay.line["gateway"] for overlay in overlays]
+        assert len({*urls}) == 3
+        for overlay, url in zip(overlays, urls, strict=True):
+            answer = httpx.get(
+                f"{url}/session", headers={"authorization": f"Bearer {overlay.line['token']}"}
+            )
+            assert answer.status_code == 200
+            told = distributary("token", "list", "--state", str(overlay.state))
+            assert told.returncode == 0, told.stderr

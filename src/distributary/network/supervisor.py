@@ -243,8 +243,13 @@ def _run(
                 f"what gateways share cannot be made; hint: see {places.logs / _BUCKETS}.log"
             )
         if making.code == 0 and waiting[0] == _BUCKETS:
-            children.add(GATEWAY, _gateway(places, login, pages))
+            children.add(GATEWAY, _gateway(places, login, pages), again=False)
             waiting.pop(0)
+        if GATEWAY in children and children[GATEWAY].pid is None:
+            if free_port(overlay.gateway_port) != overlay.gateway_port:
+                # Somebody else was faster at this port.
+                _move_gateway(places, overlay)
+            children[GATEWAY].again = True
         waiting = [name for name in waiting if name == _BUCKETS or not _is_ready(children, name)]
         _check(end, waiting, places)
         over = [name for name in waiting if name in children and children[name].over]
@@ -253,6 +258,7 @@ def _run(
                 f"{over[0]} cannot start; hint: see {places.logs / over[0]}.log"
             )
     if not children.stop_wanted:
+        children[GATEWAY].again = True
         ready(
             {
                 "gateway": _address(overlay),
@@ -461,13 +467,7 @@ def _write_all(places: _Places, overlay: Overlay, server: str, settings: str) ->
             f"{settings}",
         )
     write_private(places.gateway / "password", users[GATEWAY].password)
-    write_private(
-        places.gateway / "gateway.toml",
-        f"# Written by `distributary up` at every start.\n"
-        f'[gateway]\nbrokers = {json.dumps(overlay.brokers)}\noverlay = "{overlay.overlay}"\n'
-        f"port = {overlay.gateway_port}\n\n"
-        f'[nats]\nurls = ["{url}"]\nuser = "{GATEWAY}"\npassword_file = "password"\n',
-    )
+    _write_gateway(places, overlay, url)
     operator = Operator(
         overlay.overlay,
         overlay.brokers,
@@ -479,6 +479,26 @@ def _write_all(places: _Places, overlay: Overlay, server: str, settings: str) ->
         _token(places),
     )
     write_private(places.operator, msgspec.json.encode(operator).decode())
+
+
+def _write_gateway(places: _Places, overlay: Overlay, url: str) -> None:
+    write_private(
+        places.gateway / "gateway.toml",
+        f"# Written by `distributary up` at every start.\n"
+        f'[gateway]\nbrokers = {json.dumps(overlay.brokers)}\noverlay = "{overlay.overlay}"\n'
+        f"port = {overlay.gateway_port}\n\n"
+        f'[nats]\nurls = ["{url}"]\nuser = "{GATEWAY}"\npassword_file = "password"\n',
+    )
+
+
+def _move_gateway(places: _Places, overlay: Overlay) -> None:
+    """Have the gateway listen at another port when it is started next."""
+    overlay.gateway_port = free_port()
+    write_private(places.overlay, msgspec.json.encode(overlay).decode())
+    operator = read_operator(places.state)
+    _write_gateway(places, overlay, operator.url)
+    moved = msgspec.structs.replace(operator, gateway=_address(overlay))
+    write_private(places.operator, msgspec.json.encode(moved).decode())
 
 
 def write_private(path: Path, text: str) -> None:
