@@ -10,8 +10,9 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -245,15 +246,46 @@ def check_stream_moves(overlay: RunningOverlay, http: Http) -> None:
         arrives(http.publish)
 
 
+@contextmanager
+def standing_still(overlay: RunningOverlay, brokers: Iterable[str]) -> Iterator[None]:
+    """Have brokers be there, and do nothing."""
+    pids = [overlay.pids()[broker] for broker in brokers]
+    try:
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+def test_an_object_is_announced_elsewhere_when_the_home_does_not_answer(
+    overlay: RunningOverlay, http: Http
+) -> None:
+    """Also if that is not known yet when it is announced, which nobody answers then."""
+    home, *others = overlay.brokers
+
+    def there() -> set[str]:
+        told = http.get("/brokers").json()["brokers"]
+        return {broker for broker, row in told.items() if row is not None}
+
+    asked = {"name": "moves", "scopes": ["publish"]}
+    with Http(http.url, http.post("/tokens", json=asked).json()["token"]) as one:
+        with standing_still(overlay, others):
+            wait_until(lambda: there() == {home})
+            assert one.publish(event("/moves", 1, "moves")).status_code == 202
+        wait_until(lambda: there() == {home, *others})
+        quote = {"source": "/moves", "subject": "a", "type": "quote"}
+        with standing_still(overlay, [home]):
+            wait_until(lambda: one.put("/objects", json=quote).status_code == 200)
+
+
 def test_without_brokers_the_answer_is_that_nobody_is_there(
     overlay: RunningOverlay, http: Http
 ) -> None:
     name = http.subscribe({"types": ["alone"]})
     publish(http, "alone", 0, 1)
-    pids = [overlay.pids()[broker] for broker in overlay.brokers]
-    try:
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
+    with standing_still(overlay, overlay.brokers):
         wait_until(lambda: http.get("/ready").status_code == 503)
         assert http.get("/health").status_code == 200
         answer = http.post("/subscriptions", json={"types": ["alone"]})
@@ -261,9 +293,6 @@ def test_without_brokers_the_answer_is_that_nobody_is_there(
         assert int(answer.headers["retry-after"]) >= 1
         assert answer.headers["content-type"] == "application/problem+json"
         assert http.get(f"/subscriptions/{name}").json()["state"] == "unknown"
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
     wait_until(lambda: http.get("/ready").status_code == 200)
     publish(http, "alone", 1, 1)
     with http.events(name) as stream:
@@ -284,21 +313,15 @@ def test_whoever_gives_up_does_not_hold_up_those_behind_it(
     large = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/g", "ce-type": "given up"}
     name = http.subscribe({"types": ["given up"]})
     there = publishers(http)
-    pids = [overlay.pids()[broker] for broker in overlay.brokers]
     with (
         Http(http.url, http.post("/tokens", json=asked).json()["token"]) as given_up,
         ThreadPoolExecutor(1) as thread,
+        standing_still(overlay, overlay.brokers),
     ):
-        try:
-            for pid in pids:
-                os.kill(pid, signal.SIGSTOP)
-            answer = thread.submit(given_up.post, "/events", content=b"x" * 300_000, headers=large)
-            wait_until(lambda: publishers(http) > there)
-            assert http.delete("/tokens/gives-up").status_code == 204
-            assert answer.result().status_code == 401
-        finally:
-            for pid in pids:
-                os.kill(pid, signal.SIGCONT)
+        answer = thread.submit(given_up.post, "/events", content=b"x" * 300_000, headers=large)
+        wait_until(lambda: publishers(http) > there)
+        assert http.delete("/tokens/gives-up").status_code == 204
+        assert answer.result().status_code == 401
     wait_until(lambda: http.get("/ready").status_code == 200)
     with Http(http.url, http.post("/tokens", json=asked).json()["token"]) as again:
         assert again.publish(event("/g", 2, "given up")).status_code == 202

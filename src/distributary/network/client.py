@@ -252,8 +252,8 @@ class Client:
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything that it has published or asked for is answered."""
-        return self._outgoing.is_idle and not self._questions
+        """Whether everything that it has published is answered."""
+        return self._outgoing.is_idle
 
     async def announce(self, source: str, subject: str, event: str) -> messages.Announced:
         """Open a stream object; return when those who follow it know of it."""
@@ -378,7 +378,14 @@ class Client:
         if question is None or question.message != message:
             question = self._questions[kind, name] = Question(message, self._loop.time())
             self._send(message)
-        return await asyncio.shield(question.answer)
+        question.askers += 1
+        try:
+            return await asyncio.shield(question.answer)
+        finally:
+            question.askers -= 1
+            # Nobody asks again for those who have given up.
+            if not question.askers and self._questions.get((kind, name)) is question:
+                del self._questions[kind, name]
 
     def _answered(self, kind: str, name: str, answer: object) -> None:
         question = self._questions.pop((kind, name), None)

@@ -88,13 +88,20 @@ class _Bytes:
 
 
 class Question:
-    """Something that waits for an answer."""
+    """Something that waits for an answer.
 
-    __slots__ = ("again_at", "answer", "message", "wait_s")
+    Attributes
+    ----------
+    askers
+        How many wait for it.
+    """
+
+    __slots__ = ("again_at", "answer", "askers", "message", "wait_s")
 
     def __init__(self, message: object, now: float) -> None:
         self.message = message
         self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.askers = 0
         self.wait_s = REPEAT_S
         self.again_at = now + REPEAT_S
 

@@ -13,7 +13,6 @@ from distributary.content import Publication
 from distributary.content.attributes import attribute_text
 from distributary.content.timestamps import timestamp_text
 from distributary.errors import BadInput
-from distributary.network.client import Client
 from distributary.network.gateway.directory import Held, Owner
 from distributary.network.gateway.problems import Problem
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Objects", "data_of", "object_of"]
 
-_ANNOUNCED_S = 20.0
 # For how long something that was not announced is taken for an ordinary event without a look.
 _UNKNOWN_S = 2.0
 _KNOWN_MAX = 65_536
@@ -66,23 +64,26 @@ class Objects:
         held = Held(owner.name, document=document, entry=0 if known is None else known.entry)
         if known is None or known.document != document:
             held = await self._gateway.directory.keep_object(owner.tenant, source, subject, held)
-        async with self._gateway.publishers.using(owner) as client:
-            await self._announce_at(client, (owner.tenant, source, subject), held)
+        await self._tell(owner, source, subject, held)
         self._note((owner.tenant, source, subject), held)
 
-    async def _announce_at(self, client: Client, key: tuple[str, str, str], held: Held) -> None:
+    async def tell(self, owner: Owner, version: Changed) -> None:
+        """Have the home of a publisher know of an object of which it publishes a version."""
+        held = await self.find(owner.tenant, version.source, version.subject)
+        if held is not None:
+            await self._tell(owner, version.source, version.subject, held)
+
+    async def _tell(self, owner: Owner, source: str, subject: str, held: Held) -> None:
         text = json.dumps(held.document, ensure_ascii=False, separators=(",", ":"))
-        async with asyncio.timeout(_ANNOUNCED_S):
-            await client.announce(*key[1:], text)
-        self._homes[key] = client.home
+        home = await self._gateway.publishers.announce(owner, source, subject, text)
+        self._homes[owner.tenant, source, subject] = home
 
-    async def version(
-        self, owner: Owner, client: Client, publication: Publication
-    ) -> Changed | None:
-        """Return an event as a version of an object that somebody has announced, if it is one.
+    def is_known_at(self, home: str, tenant: str, version: Changed) -> bool:
+        """Whether a home has been told of an object, as it must be before its versions come."""
+        return self._homes.get((tenant, version.source, version.subject)) == home
 
-        Where its publisher has another home than the one that knows of it, that one hears first.
-        """
+    async def version(self, owner: Owner, publication: Publication) -> Changed | None:
+        """Return an event as a version of an object that somebody has announced, if it is one."""
         attributes = publication.attributes
         if "subject" not in attributes or "sequence" not in attributes:
             return None
@@ -93,9 +94,6 @@ class Objects:
         text = attribute_text(attributes["sequence"])
         if not (text.isascii() and text.isdigit()) or int(text) >= 2**63:
             raise BadInput("sequence", "must be a whole number from 0 on")
-        key = (owner.tenant, source, subject)
-        if self._homes.get(key) != client.home:
-            await self._announce_at(client, key, held)
         values: dict[str, float | str | None] = {**publication.numbers, **publication.texts}
         if len(values) > _VALUES_MAX:
             raise BadInput("data", f"has more than {_VALUES_MAX:,} values")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distributary.broker.blob import Blob
-from distributary.broker.client import Accepted
+from distributary.broker.client import Accepted, Changed
 from distributary.network.buckets import WasChanged
 from distributary.network.client import Client, WasRefused
 from distributary.network.gateway.directory import Held, Owner
@@ -39,6 +39,8 @@ __all__ = ["Publishers"]
 _ANSWER_S = 30.0
 # What has no answer for so long, and a broker has objected to, is not waited for any longer.
 _OBJECTION_S = 5.0
+# So long a home, or the next one if that is away, has to say that it knows of a stream object.
+_ANNOUNCED_S = 20.0
 # A home that is away for longer is left by those who have nothing under way there.
 _AWAY_S = 4.0
 # With more than this waiting, whoever comes next is told to come later.
@@ -69,7 +71,7 @@ class _Publisher:
         return task.done() and (task.cancelled() or task.exception() is not None)
 
     def is_idle(self, since: float) -> bool:
-        """Whether nobody has needed it for a while, and nothing is under way."""
+        """Whether nobody has needed it for a while, and nothing that it has published waits."""
         if self.users or self.used_at > since or not self.opening.done():
             return False
         return self.has_failed or self.opening.result().is_idle
@@ -95,6 +97,43 @@ class Publishers:
     @asynccontextmanager
     async def using(self, owner: Owner) -> AsyncIterator[Client]:
         """Have the client that publishes for somebody, for as long as it is needed."""
+        publisher = self._current(owner)
+        publisher.users += 1
+        try:
+            yield await asyncio.shield(publisher.opening)
+        finally:
+            publisher.users -= 1
+            publisher.used_at = asyncio.get_running_loop().time()
+
+    @asynccontextmanager
+    async def using_for(
+        self, owner: Owner, versions: Sequence[Changed | None]
+    ) -> AsyncIterator[Client]:
+        """Have it when its home knows of all objects of which something is a version."""
+        objects = self._gateway.objects
+        while True:
+            async with self.using(owner) as client:
+                known = partial(objects.is_known_at, client.home, owner.tenant)
+                unknown = [one for one in versions if one is not None and not known(one)]
+                if not unknown:
+                    yield client
+                    return
+            await objects.tell(owner, unknown[0])
+
+    async def announce(self, owner: Owner, source: str, subject: str, text: str) -> str:
+        """Open a stream object; return the home that knows of it, also if the first one is gone.
+
+        Whoever waits here does not keep the client from going elsewhere.
+        """
+        async with asyncio.timeout(_ANNOUNCED_S):
+            while True:
+                client = await asyncio.shield(self._current(owner).opening)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_AWAY_S):
+                        await client.announce(source, subject, text)
+                        return client.home
+
+    def _current(self, owner: Owner) -> _Publisher:
         publisher = self._publishers.get(owner)
         if publisher is not None and publisher.is_idle(math.inf) and self._is_stranded(publisher):
             self._close(owner, publisher)
@@ -102,12 +141,7 @@ class Publishers:
         if publisher is None or publisher.has_failed:
             publisher = _Publisher(asyncio.ensure_future(self._open(owner)))
             self._publishers[owner] = publisher
-        publisher.users += 1
-        try:
-            yield await asyncio.shield(publisher.opening)
-        finally:
-            publisher.users -= 1
-            publisher.used_at = asyncio.get_running_loop().time()
+        return publisher
 
     def look(self) -> None:
         """Close clients that nobody has needed for a while."""
@@ -139,15 +173,19 @@ class Publishers:
             When brokers are busy, or one of the events breaks the rules. Those before it are
             published then.
         """
-        async with self.using(owner) as client:
-            return await self._publish(client, owner, events)
+        objects = self._gateway.objects
+        versions = [await objects.version(owner, one.publication) for one in events]
+        async with self.using_for(owner, versions) as client:
+            return await self._publish(client, owner, events, versions)
 
     async def _publish(
-        self, client: Client, owner: Owner, events: Sequence[Outbound]
+        self,
+        client: Client,
+        owner: Owner,
+        events: Sequence[Outbound],
+        versions: Sequence[Changed | None],
     ) -> list[Accepted]:
         self._check_room(client)
-        objects = self._gateway.objects
-        versions = [await objects.version(owner, client, one.publication) for one in events]
         references = await self.references(owner, events)
         if any(versions) and not self._gateway.gate.connection.connected:
             raise ConnectionError("there is no connection to NATS")

@@ -174,8 +174,8 @@ async def _published(gateway: Gateway, owner: Owner, event: Outbound) -> _Answer
 
     It is looked for each time who publishes: between two events its home may have changed.
     """
-    async with gateway.publishers.using(owner) as client:
-        version = await gateway.objects.version(owner, client, event.publication)
+    version = await gateway.objects.version(owner, event.publication)
+    async with gateway.publishers.using_for(owner, [version]) as client:
         if version is not None:
             client.change(version)
             return Accepted(*event.publication.identity)
