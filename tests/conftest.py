@@ -45,6 +45,8 @@ SLOW = (
 )
 # Overlays in real time, and servers that do not answer.
 WAITING = ("tests/browser/", "tests/live/", "tests/unit/network/test_doctor.py")
+# About half of these.
+GATEWAYS = ("tests/browser/", "tests/live/test_gateway")
 # Files whose tests share what takes seconds to make.
 SHARING = ("tests/unit/media/test_pool", "tests/unit/media/test_prediction.py")
 # Every process takes up to a gigabyte.
@@ -60,8 +62,8 @@ class Chains(LoadScopeScheduling):  # type: ignore[misc]
     """Give tests to processes one by one, but those of a chain to the same one.
 
     A Spark session takes seconds and most of a gigabyte, so one process has all that need it.
-    Another one has all that wait while time really passes: the others use the processor
-    meanwhile. These two are the largest units of work and so begin first. Whatever shares a
+    Two others have all that wait while time really passes: the rest use the processor
+    meanwhile. These three are the largest units of work and so begin first. Whatever shares a
     costly fixture stays together as well. (The mark `xdist_group` is for this, but pytest 9.2 no
     longer has the attribute that xdist 3.8 writes it into.)
     """
@@ -70,7 +72,7 @@ class Chains(LoadScopeScheduling):  # type: ignore[misc]
         if nodeid.startswith("tests/unit/pipeline/") or "[pipeline-" in nodeid:
             return "spark"
         if nodeid.startswith(WAITING) or "[live-" in nodeid:
-            return "waiting"
+            return "waiting for gateways" if nodeid.startswith(GATEWAYS) else "waiting"
         return nodeid.partition("::")[0] if nodeid.startswith(SHARING) else nodeid
 
 
@@ -80,9 +82,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Chains:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Have a process more than processors, for tests that wait."""
+    """Have two processes more than processors, for tests that wait."""
     processors = min(os.cpu_count() or 1, PROCESSORS_MAX)
-    return processors if _is_fast(config) else processors + 1
+    return processors if _is_fast(config) else processors + 2
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
