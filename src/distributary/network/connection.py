@@ -288,7 +288,8 @@ class Connection:
         await client.flush()
 
     async def _write(self) -> None:
-        while True:
+        # The library swallows a cancellation while it waits for the server to take more.
+        while not self._closing:
             subject, data = await self._queue.get()
             self._waiting_bytes -= len(data)
             client = self._client
