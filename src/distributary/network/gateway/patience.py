@@ -130,6 +130,8 @@ class PatientHttp(_Unstalled, HttpToolsProtocol):
                 self.transport.close()
                 return
             cycle.disconnected = True
+            # Nor is it told to go on with a body.
+            cycle.waiting_for_100_continue = False
             cycle.message_event.set()
         self.transport.write(_problem(status, detail))
         if self.transport.can_write_eof():

@@ -127,6 +127,27 @@ def test_a_header_that_drips_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) 
     assert asyncio.run(run()).startswith(b"HTTP/1.1 408 ")
 
 
+def test_who_asks_whether_to_go_on_and_goes_on_wrongly_is_refused_once() -> None:
+    """The answer is written before anybody has asked for the body."""
+    ended: list[BaseException | None] = []
+
+    async def noted(scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await application(scope, receive, send)
+        except BaseException as error:
+            ended.append(error)
+            raise
+        ended.append(None)
+
+    async def run() -> bytes:
+        async with serving(noted) as port:
+            head = HEAD + b"expect: 100-continue\r\ntransfer-encoding: chunked\r\n\r\n"
+            return await answered(port, head + b"no chunk\r\n")
+
+    assert told(asyncio.run(run()))["status"] == 400
+    assert ended == [None]
+
+
 def test_a_connection_that_is_kept_has_the_same_patience_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
