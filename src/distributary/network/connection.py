@@ -126,7 +126,8 @@ class Connection:
         self._queue: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
         self._waiting_bytes = 0
         self._closing = False
-        self._tasks = [asyncio.ensure_future(self._keep()), asyncio.ensure_future(self._write())]
+        self._writing: asyncio.Task[None] | None = None
+        self._keeping = asyncio.ensure_future(self._keep())
         self.problem = ""
         """Why there is no connection, as far as it is known."""
         self.refused = 0
@@ -197,10 +198,11 @@ class Connection:
                 async with asyncio.timeout(_FLUSHES_S):
                     await self.flush()
         self._closing = True
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
         client, self._client = self._client, None
+        tasks = [task for task in (self._keeping, self._writing) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         if client is not None:
             await client.close()
 
@@ -209,20 +211,29 @@ class Connection:
         # The library may swallow a cancellation.
         while not self._closing:
             try:
-                self._client = await self._connect()
+                client = await self._connect()
             except (TimeoutError, OSError, nats.errors.Error) as error:
                 self._say(_described(error))
                 await asyncio.sleep(wait_s)
                 wait_s = min(2 * wait_s, _RETRY_S_MAX)
                 continue
+            if self._closing:
+                await _discard(client)
+                return
             wait_s = _RETRY_S
+            self._client = client
             self.problem = ""
+            # What waited for the connection before is lost with it.
+            self._queue, self._waiting_bytes = asyncio.Queue(), 0
+            self._writing = asyncio.ensure_future(self._write(client))
             self._found.set()
             self._changed(True)
-            await self._watch(self._client)
-            lost, self._client = self._client, None
+            await self._watch(client)
+            self._client = None
             self._found.clear()
-            await _discard(lost)
+            # It may wait, for long, until a server that is gone takes more.
+            self._writing.cancel()
+            await _discard(client)
             self._say("the connection was lost")
             self._changed(False)
 
@@ -287,14 +298,12 @@ class Connection:
         # Whoever hears that there is a connection can rely on hearing everything.
         await client.flush()
 
-    async def _write(self) -> None:
-        # The library swallows a cancellation while it waits for the server to take more.
-        while not self._closing:
-            subject, data = await self._queue.get()
+    async def _write(self, client: Client) -> None:
+        queue = self._queue
+        # The library may swallow a cancellation here, too.
+        while self._client is client:
+            subject, data = await queue.get()
             self._waiting_bytes -= len(data)
-            client = self._client
-            if client is None:
-                continue
             try:
                 await client.publish(subject, data)
             except nats.errors.MaxPayloadError:
@@ -331,6 +340,10 @@ async def _discard(client: Client) -> None:
     await asyncio.wait({closing}, timeout=_CLOSES_S)
     closing.cancel()
     await asyncio.wait({closing}, timeout=_CLOSES_S)
+    for task in (client._reading_task, client._flusher_task):
+        # The library's own end of a connection that was reset: it is known, and no news.
+        if task is not None and task.done() and not task.cancelled():
+            task.exception()
     transport: Any = client._transport
     if transport is not None:
         transport.close()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
+import socket
 import ssl
+import struct
 from pathlib import Path
 
 import pytest
@@ -70,3 +73,40 @@ def test_a_cancellation_counts_that_comes_together_with_the_answer() -> None:
         return task.cancelled()
 
     assert asyncio.run(run())
+
+
+def test_a_server_that_resets_a_connection_leaves_no_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As it does to somebody who does not read what it is sent."""
+    resets = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal resets
+        writer.write(b'INFO {"server_id":"x","version":"2.11.0","max_payload":1048576}\r\n')
+        while (line := await reader.readline()) and not line.startswith(b"PUB"):
+            if line.startswith(b"PING"):
+                writer.write(b"PONG\r\n")
+        sock: socket.socket = writer.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+        resets += 1
+
+    async def run() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        known = Server((f"nats://127.0.0.1:{port}",))
+        one = Connection(known, name="me", inbox="_INBOX", handlers={})
+
+        def sent() -> bool:
+            for _ in range(50):
+                one.send("x", bytes(100_000))
+            return resets >= 3
+
+        await eventually(sent)
+        await one.close()
+        server.close()
+
+    asyncio.run(run())
+    gc.collect()
+    assert not [record for record in caplog.records if record.name == "asyncio"]
