@@ -38,7 +38,7 @@ class NatsServer:
         folder: Path,
         users: Iterable[User],
         *,
-        tls: Mapping[str, str] | None = None,
+        more: Mapping[str, object] | None = None,
         store: Path | None = None,
     ) -> None:
         try:
@@ -50,7 +50,7 @@ class NatsServer:
         self.name = f"test-{os.getpid()}-{self.port}"
         text = server_config(name=self.name, port=self.port, users=users, store=store)
         config = json.loads(text)
-        self._config.write_text(json.dumps({**config, **({"tls": tls} if tls else {})}))
+        self._config.write_text(json.dumps({**config, **(more or {})}))
         self.start()
 
     @property

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from distributary.network.server import users_of
 from distributary.network.status import ask
 from distributary.network.subjects import Subjects
 
-__all__ = ["Brokers", "started_brokers"]
+__all__ = ["Brokers", "ending", "started_brokers"]
 
 
 class Brokers:
@@ -34,6 +34,7 @@ class Brokers:
         settings: str = "",
         authority: Authority | None = None,
         store: Path | None = None,
+        more: Mapping[str, object] | None = None,
     ) -> None:
         self.names = names
         self.subjects = Subjects("east")
@@ -41,14 +42,16 @@ class Brokers:
         self._authority = authority
         named = "" if authority is None else f'authority = "{authority.certificate}"\n'
         self._settings = named + settings
-        self._users = users_of(self.subjects, names, gateways=["gateway"], operators=["operator"])
-        tls = None if authority is None else authority.server()
-        self.nats = NatsServer(folder, self._users.values(), tls=tls, store=store)
+        self.users = users_of(self.subjects, names, gateways=["gateway"], operators=["operator"])
+        tls = {} if authority is None else {"tls": authority.server()}
+        self.nats = NatsServer(
+            folder, self.users.values(), store=store, more={**tls, **(more or {})}
+        )
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def server(self, user: str) -> Server:
         authority = None if self._authority is None else self._authority.certificate
-        return Server((self.nats.url,), user, self._users[user].password, authority)
+        return Server((self.nats.url,), user, self.users[user].password, authority)
 
     def start(self, name: str, **environment: str) -> None:
         path = self.folder / f"{name}.toml"
@@ -57,7 +60,7 @@ class Brokers:
             f"members = {[*self.names]}\n"
             f'[nats]\nurls = ["{self.nats.url}"]\nuser = "{name}"\n{self._settings}'
         )
-        password = self._users[name].password
+        password = self.users[name].password
         self.processes[name] = subprocess.Popen(
             [sys.executable, "-m", "distributary", "broker", "--config", str(path)],
             env={**os.environ, "DISTRIBUTARY_NATS_PASSWORD": password, **environment},
@@ -97,10 +100,17 @@ def started_brokers(
 ) -> Iterator[Brokers]:
     """Start brokers, and end those that are there in the end."""
     brokers = Brokers(folder, names, settings=settings, authority=authority, store=store)
-    try:
+    with ending(brokers):
         for name in names:
             brokers.start(name)
         yield brokers
+
+
+@contextmanager
+def ending(brokers: Brokers) -> Iterator[None]:
+    """End brokers in good order, and their server."""
+    try:
+        yield
         for process in brokers.processes.values():
             process.send_signal(signal.SIGTERM)
         assert [process.wait(60) for process in brokers.processes.values()] == [0] * len(
