@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from tests.commands import check_one_line
 
 from distributary.cli import main
+from distributary.cli.sweep import run_seeds
 
 SCENARIO = """
 size = "small"
@@ -73,6 +75,21 @@ def test_the_same_seed_writes_the_same_file_twice(run: Any) -> None:
     assert run("s.toml", "-o", "one.json")[0] == 0
     assert run("s.toml", "-o", "two.json")[0] == 0
     assert Path("one.json").read_bytes() == Path("two.json").read_bytes()
+
+
+def test_a_run_is_not_kept_while_the_next_one_goes_on(tmp_path: Path) -> None:
+    """A night of them would take all memory."""
+    (tmp_path / "s.toml").write_text(SCENARIO)
+    made: list[weakref.ref[object]] = []
+    left: list[int] = []
+
+    def keep(simulation: object) -> None:
+        made.append(weakref.ref(simulation))
+        left.append(sum(one() is not None for one in made))
+
+    for _ in run_seeds([tmp_path / "s.toml"], range(4), jobs=1, keep=keep):
+        pass
+    assert left == [1, 1, 1, 1]
 
 
 def test_several_seeds_make_several_runs(run: Any) -> None:
