@@ -14,6 +14,7 @@ from distributary.broker.broker import Broker
 from distributary.broker.client import Delivery, Publish, Subscribe
 from distributary.broker.effects import Effect, Send
 from distributary.broker.host import Surroundings
+from distributary.broker.hosting import load_compiled
 from distributary.broker.settings import Settings
 
 __all__ = ["rehearse"]
@@ -24,6 +25,9 @@ _END_NS = 10**9
 
 def rehearse() -> None:
     """Have a broker that is alone take a subscription and a publication."""
+    # All that its driver loads. The first time it is compiled, which takes a minute where several
+    # brokers do it at once.
+    load_compiled(Settings())
     broker = Broker(_OWN, Settings(), rng=random.Random(0))
     broker.receive(Surroundings((), members=(_OWN,)), sender=HOST, now_ns=0)
     broker.start(now_ns=0)
