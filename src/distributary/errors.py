@@ -51,11 +51,11 @@ _QUOTED_CHARACTERS_MAX = 60
 _REASON_CHARACTERS_MAX = 300
 
 
-def quoted(name: object) -> str:
+def quoted(name: object, characters_max: int = _QUOTED_CHARACTERS_MAX) -> str:
     """Return `name` quoted for a message: on one line, escaped and cut short."""
     text = name if isinstance(name, str) else str(name)
-    if len(text) > _QUOTED_CHARACTERS_MAX:
-        text = text[: _QUOTED_CHARACTERS_MAX - 3] + "..."
+    if len(text) > characters_max:
+        text = text[: characters_max - 3] + "..."
     return repr(text)
 
 

@@ -111,7 +111,7 @@ async def _subscribe(
         gateway_connection(url, state, patience_s=math.inf) as gateway,
         gateway.subscribe(**wanted) as subscription,
     ):
-        if wanted["keep"]:
+        if wanted["keep"] and wanted["id"] is None:
             line.show("")
             print(f"subscription {subscription.id} is kept", file=sys.stderr)
         line.show("waiting for events; Ctrl-C ends it")
@@ -137,7 +137,7 @@ async def _written(delivery: Delivery, save_to: Path | None, line: StatusLine) -
     # Nobody wants to find this among pictures.
     reason = delivery.undeliverable or "it has no content"
     line.show("")
-    print(f"warning: {quoted(delivery.id)} is not saved: {quoted(reason)}", file=sys.stderr)
+    print(f"warning: {quoted(delivery.id)} is not saved: {quoted(reason, 300)}", file=sys.stderr)
     return None
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests.commands import check_one_line, run
+
+from distributary.cli.progress import StatusLine
+from distributary.cli.subscribe import _written
 
 NOWHERE = "http://127.0.0.1:9"
 
@@ -70,3 +76,10 @@ def test_the_help_has_examples(command: str) -> None:
     assert done.returncode == 0
     assert "Examples:" in done.stdout
     assert f"distributary {command} " in done.stdout
+
+
+def test_why_something_is_not_saved_is_said_to_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    reason = "nothing the device accepts (text/plain) and can show can be made of image/jpeg"
+    delivery: Any = SimpleNamespace(id="e1", undeliverable=reason)
+    assert asyncio.run(_written(delivery, Path(), StatusLine())) is None
+    assert reason in capsys.readouterr().err
