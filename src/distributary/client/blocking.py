@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from distributary.arguments import checked
 from distributary.client.connection import PATIENCE_S, Connection, connect
 from distributary.client.delivery import READ_BYTES_MAX, Delivered, Delivery
 from distributary.client.subscription import Subscription
@@ -127,6 +128,7 @@ class SyncConnection:
         """Publish an event; return its `source` and `id` when it is stored."""
         return self._opened.run(self._connection.publish(data, **said))
 
+    @checked
     def publish_all(self, items: Iterable[object], /, **said: Any) -> int:
         """Publish an event for every item, in order and many at once; return how many."""
         loop = self._opened

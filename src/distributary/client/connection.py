@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 from weakref import WeakSet
 
-from distributary.arguments import check_number, check_type
+from distributary.arguments import check_number, check_type, checked
 from distributary.client.composition import SOURCE, compose
 from distributary.client.content import by_reference
 from distributary.client.failure import RequestRefused
@@ -22,6 +22,7 @@ from distributary.client.here import Address, find_gateway
 from distributary.client.publisher import Publisher
 from distributary.client.subscription import Subscription
 from distributary.content.attributes import AttributeValue
+from distributary.content.payload import checked_json
 from distributary.content.profile import DeviceProfile
 from distributary.content.publication import Publication
 from distributary.errors import BadInput, LocalMisuse
@@ -38,6 +39,7 @@ _PUTS_MAX = 5
 _CONFLICT = 409
 
 
+@checked
 def connect(
     url: str | None = None,
     token: str | None = None,
@@ -157,6 +159,7 @@ class Connection:
         await self._publish(publication, file, await self._put(publication, file))
         return publication.identity
 
+    @checked
     async def publish_all(
         self,
         items: Iterable[object] | AsyncIterable[object],
@@ -169,7 +172,8 @@ class Connection:
     ) -> int:
         """Publish an event for every item, in order and many at once; return how many.
 
-        Each item goes as soon as it is there. The first that is refused ends it.
+        Each item goes as soon as it is there. The first that is refused ends it. One that cannot
+        be published at all is named when those before it are stored.
 
         Parameters
         ----------
@@ -179,6 +183,7 @@ class Connection:
         said = {"type": type, "source": source, "datacontenttype": media_type, **attributes}
         room = asyncio.Semaphore(_UNDER_WAY)
         published = 0
+        failure: Exception | None = None
 
         async def send(publication: Publication, file: Path | None, sent: Publication) -> None:
             try:
@@ -188,14 +193,20 @@ class Connection:
 
         try:
             async with asyncio.TaskGroup() as group:
-                async for item in _each(items):
-                    publication, file = compose(item, said)
-                    sent = await self._put(publication, file)
-                    await room.acquire()
-                    group.create_task(send(publication, file, sent))
-                    published += 1
+                try:
+                    async for item in _each(items):
+                        publication, file = _composed(item, said, published)
+                        sent = await self._put(publication, file)
+                        await room.acquire()
+                        group.create_task(send(publication, file, sent))
+                        published += 1
+                except Exception as error:
+                    # Left to the group, it would cancel those that are under way.
+                    failure = error
         except BaseExceptionGroup as group_of:
             raise group_of.exceptions[0] from None
+        if failure is not None:
+            raise failure
         return published
 
     async def _put(self, publication: Publication, file: Path | None) -> Publication:
@@ -244,6 +255,7 @@ class Connection:
 
     # Subscribing.
 
+    @checked
     def subscribe(
         self,
         filters: Filters = (),
@@ -283,7 +295,11 @@ class Connection:
         for name, value in (("profile", profile), ("tolerance", tolerance), ("config", config)):
             if value is not None:
                 request[name] = dict(value)
+        for name, value in request.items():
+            checked_json(value, name)
         if id is not None:
+            if not id:
+                raise BadInput("id", "must not be empty")
             if request != {"filters": []}:
                 raise BadInput("id", "names a subscription that says already what it wants")
             made = Subscription(gateway, None, id=id, keep=True)
@@ -301,6 +317,7 @@ class Connection:
         answer = json.loads((await self._opened[0].ask("GET", "/brokers")).content)
         return dict(answer["brokers"])
 
+    @checked
     async def unsubscribe(self, id: str) -> None:
         """End a subscription, and forget what waits for it."""
         await self._opened[0].ask("DELETE", f"/subscriptions/{quote(id, safe='')}")
@@ -313,6 +330,15 @@ async def _each(items: Iterable[object] | AsyncIterable[object]) -> AsyncIterato
     else:
         for item in items:
             yield item
+
+
+def _composed(
+    item: object, said: Mapping[str, object], before: int
+) -> tuple[Publication, Path | None]:
+    try:
+        return compose(item, said)
+    except BadInput as error:
+        raise error.within(f"item {before + 1:,}") from None
 
 
 def _filters(filters: Filters) -> list[Mapping[str, Any]]:

@@ -83,7 +83,7 @@ def content_text(content: bytes, declared: MediaType | None) -> str | None:
         return None
 
 
-def checked_json(data: object) -> None:
+def checked_json(data: object, place: str = "data") -> None:
     """Refuse what JSON cannot carry, and nesting beyond `DEPTH_MAX`."""
     # Iterators, and a path instead of a pointer for every value: a million values take a
     # sender two megabytes, and must not take us a gigabyte, nor minutes.
@@ -113,7 +113,7 @@ def checked_json(data: object) -> None:
                     path.append("")
                     break
             path[-1] = key
-            raise BadInput(f"data{_shown(path[1:])}", problem)
+            raise BadInput(f"{place}{_shown(path[1:])}", problem)
         else:
             waiting.pop()
             path.pop()
