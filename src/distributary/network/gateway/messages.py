@@ -15,7 +15,7 @@ from distributary.content import Publication
 from distributary.content.attributes import DATA_REFERENCE, attribute_text
 from distributary.content.binary_mode import parse_binary
 from distributary.content.documents import parse_document
-from distributary.errors import BadInput, DistributaryError
+from distributary.errors import BadInput, DistributaryError, quoted
 from distributary.network.gateway.problems import Problem
 from distributary.network.gateway.spool import INLINE_BYTES_MAX, Spool
 from distributary.network.outgoing import Given
@@ -113,6 +113,12 @@ def referenced(publication: Publication, host: str) -> str | None:
 
 async def read_events(headers: Sequence[tuple[str, str]], body: Spool, host: str) -> list[Outbound]:
     """Return the events in a request, or raise an error that names what is wrong."""
+    coding = next((value for name, value in headers if name == "content-encoding"), "identity")
+    if coding.lower() != "identity":
+        raise Problem(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+            f"Content-Encoding: {quoted(coding)} is not read; hint: send the body as it is",
+        )
     kind = next((value for name, value in headers if name == "content-type"), "")
     essence = kind.partition(";")[0].strip().lower()
     if essence not in (STRUCTURED, BATCH):

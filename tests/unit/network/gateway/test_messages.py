@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import gzip
 import json
 import tracemalloc
 from pathlib import Path
@@ -41,6 +42,20 @@ def test_a_document_of_very_many_values_is_refused_before_it_is_read(
     with pytest.raises(Problem, match="more than 1,000,000 values") as caught:
         read(tmp_path, kind, event(values) if kind == STRUCTURED else values)
     assert caught.value.status == 413
+
+
+@pytest.mark.parametrize("kind", [STRUCTURED, "image/png"])
+def test_a_body_that_is_compressed_is_not_taken_for_what_is_in_it(
+    tmp_path: Path, kind: str
+) -> None:
+    spool = Spool(tmp_path)
+    spool.write(gzip.compress(event(b"1")))
+    said = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
+    headers = [(f"ce-{name}", value) for name, value in said.items()]
+    headers += [("content-type", kind), ("content-encoding", "gzip")]
+    with pytest.raises(Problem, match="Content-Encoding: 'gzip'") as caught:
+        asyncio.run(read_events(headers, spool, "localhost"))
+    assert caught.value.status == 415
 
 
 def test_what_a_text_has_is_no_value(tmp_path: Path) -> None:
