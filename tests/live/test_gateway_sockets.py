@@ -136,7 +136,9 @@ def test_what_is_wrong_is_said_before_a_socket_is_accepted(http: Http) -> None:
 
 
 def test_versions_of_a_stream_object_come_without_numbers(http: Http) -> None:
-    announced = http.put("/objects", json={"source": "/quotes", "subject": "acme", "type": "quote"})
+    acme = {"source": "/quotes", "subject": "acme", "type": "quote"}
+    assert http.put("/objects", json=[acme, acme]).status_code == 200
+    announced = http.put("/objects", json=acme)
     assert announced.status_code == 200, announced.text
     assert announced.json() == {"objects": [{"source": "/quotes", "subject": "acme"}]}
     tolerance = {"value": "/price", "divergence": "absolute", "amount": 1}

@@ -124,8 +124,10 @@ async def announce_objects(request: Asked, gateway: Here) -> AnnouncedObjects:
     found = [object_of(one, f"objects[{place}]") for place, one in enumerate(documents)]
     check_sources(request.user, [Outbound(one) for one in found])
     owner = owner_of(request.user)
-    await asyncio.gather(*(gateway.objects.announce(owner, one) for one in found))
     names = [(one.source, attribute_text(one.attributes["subject"])) for one in found]
+    # One that is named twice must not be in its own way.
+    each = dict(zip(names, found, strict=True)).values()
+    await asyncio.gather(*(gateway.objects.announce(owner, one) for one in each))
     return AnnouncedObjects([Announced(*name) for name in names])
 
 
