@@ -36,6 +36,12 @@ def connect(http: Http, path: str, protocol: str = "cloudevents.json") -> Any:
     )
 
 
+def accepted_total(http: Http) -> float:
+    lines = http.get("/metrics").text.splitlines()
+    (line,) = (one for one in lines if one.startswith("distributary_events_accepted_total "))
+    return float(line.split()[1])
+
+
 def test_deliveries_are_numbered_and_acknowledged_by_messages(http: Http) -> None:
     name = http.subscribe({"types": ["numbered"]})
     http.publish([event("/ws", number, "numbered", data={"n": number}) for number in range(300)])
@@ -80,9 +86,11 @@ def test_publications_are_pipelined_and_answered_in_order(http: Http) -> None:
             await socket.send(json.dumps(event("/pipe", 500, "pipelined")))
             return [json.loads(await socket.recv()) for _ in range(502)]
 
+    counted = accepted_total(http)
     answers = asyncio.run(run())
     accepted = [one["accepted"]["id"] for one in answers if "accepted" in one]
     assert accepted == [str(number) for number in range(501)]
+    assert accepted_total(http) == counted + 501
     assert answers[500]["problem"]["status"] == 400
     assert "specversion" in answers[500]["problem"]["detail"]
     with http.events(name) as stream:

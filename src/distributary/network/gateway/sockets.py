@@ -141,7 +141,7 @@ async def publish(socket: Socket, gateway: Here) -> None:
     """Publish events as they come, many under way; answers come in their order."""
     await _accept(socket)
     answers: asyncio.Queue[tuple[str, _Answer]] = asyncio.Queue(_UNDER_WAY_MAX)
-    await _both(_read_events(socket, gateway, answers), _answer(socket, answers))
+    await _both(_read_events(socket, gateway, answers), _answer(socket, gateway, answers))
 
 
 async def _read_events(
@@ -184,7 +184,9 @@ async def _published(gateway: Gateway, owner: Owner, event: Outbound) -> _Answer
         return answer
 
 
-async def _answer(socket: Socket, answers: asyncio.Queue[tuple[str, _Answer]]) -> None:
+async def _answer(
+    socket: Socket, gateway: Gateway, answers: asyncio.Queue[tuple[str, _Answer]]
+) -> None:
     while True:
         name, answer = await answers.get()
         told: dict[str, Any]
@@ -192,6 +194,7 @@ async def _answer(socket: Socket, answers: asyncio.Queue[tuple[str, _Answer]]) -
             if isinstance(answer, Problem):
                 raise answer
             accepted = answer if isinstance(answer, Accepted) else await answer
+            gateway.metrics.accepted.inc()
             told = {"accepted": {"source": accepted.source, "id": accepted.id}}
         except Exception as error:
             problem = of(error)
