@@ -401,6 +401,8 @@ MANY = """async () => {
   };
   tell();
   live.add(Array.from({ length: 10000 }, (_, k) => publication(k)));
+  // Brokers plan again what has not arrived: that is no other publication.
+  live.add([{ ...publication(9999), at_ns: 20000, brokers: 7 }]);
   const idle = await frames(20, () => {});
   // Ten times as often as states come, and a hundred publications in a second.
   const busy = await frames(60, (turn) => {
@@ -424,6 +426,9 @@ def test_many_brokers_and_publications_stay_fluid(new_tab: NewTab, pictures: Pat
     tab.page.click("nav a:text-is('Publications')")
     tab.page.wait_for_selector("text=10,000 publications")
     assert tab.page.locator("tbody tr").count() < 100
+    tab.page.fill("#search", "9999")
+    tab.page.wait_for_selector("text=/^1 publication$/")
+    assert tab.page.locator("tbody tr:has-text('9999') td:nth-child(4)").inner_text() == "7"
     tab.page.fill("#search", "9876")
     tab.page.wait_for_selector("td a:text-is('9876')")
     # Against a page that does nothing, as this machine may be busy with others.

@@ -71,6 +71,7 @@ class Live extends EventTarget {
   history = [];
   connected = false;
   #source = null;
+  #newest = new Map();
 
   start() {
     // Browsers have few connections for all tabs together: nobody looks at what is hidden.
@@ -110,12 +111,17 @@ class Live extends EventTarget {
     this.#tell("moves", one);
   }
 
-  /** Takes publications, newest first; those that are known are left out. */
+  /** Takes plans; the newest stands for a publication that brokers planned again. */
   add(plans) {
-    const known = new Set(this.publications.slice(0, 2000).map(key));
-    const fresh = plans.filter((one) => !known.has(key(one)));
+    const fresh = [];
+    for (const one of plans) {
+      if (this.#newest.get(key(one))?.at_ns >= one.at_ns) continue;
+      this.#newest.set(key(one), one);
+      fresh.push(one);
+    }
     if (!fresh.length) return;
-    this.publications = [...fresh, ...this.publications].sort((a, b) => b.at_ns - a.at_ns).slice(0, RECENT_MAX);
+    this.publications = [...this.#newest.values()].sort((a, b) => b.at_ns - a.at_ns);
+    for (const one of this.publications.splice(RECENT_MAX)) this.#newest.delete(key(one));
     this.#tell("publications", fresh);
   }
 
@@ -146,6 +152,6 @@ class Live extends EventTarget {
   }
 }
 
-const key = (one) => JSON.stringify([one.tenant, one.source, one.id, one.at_ns]);
+const key = (one) => JSON.stringify([one.tenant, one.source, one.id]);
 
 export const live = new Live();
