@@ -253,11 +253,16 @@ def test_a_stream_is_followed(new_tab: NewTab, http: Http) -> None:
     assert http.put("/objects", json=[common]).status_code == 200
     tab = new_tab()
     tab.open("/streams")
+    tab.page.wait_for_selector(".picks :text('no version yet')")
     for number in range(1, 4):
         version = event("/prices", number, "price", subject="wheat", sequence=str(number))
         assert http.publish({**version, "data": {"value": 10.0 * number}}).status_code == 202
     tab.page.wait_for_selector(".picks :text('version 3')")
     tab.page.wait_for_selector(".tree :text('/value may be off by 0.5')")
+    # A number that the browser does not know exactly is not shown as if it did.
+    late = event("/prices", 4, "price", subject="wheat", sequence=str(2**60 + 1))
+    assert http.publish({**late, "data": {"value": 99.0}}).status_code == 202
+    tab.page.wait_for_selector(".picks :text('version')", state="detached")
 
 
 def test_changes_of_trees_are_seen_as_they_happen(new_tab: NewTab, overlay: RunningOverlay) -> None:

@@ -22,6 +22,9 @@ function objects(rows) {
 
 const mean = (values) => (values.length ? values.reduce((sum, one) => sum + one, 0) / values.length : 0);
 
+// Many number versions by nanoseconds, which are no numbers to a browser, and tell nobody anything.
+const version = (latest) => (latest < 0 ? "no version yet · " : Number.isSafeInteger(latest) ? `version ${count(latest)} · ` : "");
+
 /** A change in a tree: a move of adaptation, or a broker that has another parent. */
 function change(one, objects) {
   const about = objects.length ? ` in the tree of ${objects.slice(0, 2).join(", ")}${objects.length > 2 ? ` and ${objects.length - 2} more` : ""}` : "";
@@ -65,7 +68,7 @@ export function enter(main, query) {
       const lost = mean(rows.filter((one) => one.followers).map((one) => one.loss));
       return h("li", {}, h("button", { type: "button", "data-key": key, "aria-pressed": String(key === chosen), onclick: () => pick(key) },
         h("div", {}, h("strong", {}, subject), h("span", { class: "soft" }, ` of ${source}`)),
-        h("div", { class: "soft small" }, `version ${count(Math.max(...rows.map((one) => one.sequence)))} · loss of fidelity ${percent(lost)}`)));
+        h("div", { class: "soft small" }, `${version(Math.max(...rows.map((one) => one.sequence)))}loss of fidelity ${percent(lost)}`)));
     }));
     const rows = found.get(chosen);
     const rates = new Map(trees.filter((one) => one.tree === rows[0].tree).flatMap((one) => one.children.map((child) => [child.broker, child.rate])));
@@ -75,7 +78,7 @@ export function enter(main, query) {
       tree(rows, {
         name: "Tree of the stream",
         stop: (node, root) => h("div", { class: root ? "stop root" : "stop" }, h("div", {}, h("span", { class: "name mono" }, node.broker), root ? h("span", { class: "soft small" }, " root") : null),
-          h("div", { class: "line" }, h("span", { class: "does" }, `${count(node.followers)} follower${node.followers === 1 ? "" : "s"}, `), node.sequence === latest ? "newest version" : `${count(latest - node.sequence)} behind`),
+          h("div", { class: "line" }, h("span", { class: "does" }, `${count(node.followers)} follower${node.followers === 1 ? "" : "s"}, `), latest < 0 ? "no version yet" : node.sequence === latest ? "newest version" : Number.isSafeInteger(latest) ? `${count(latest - node.sequence)} behind` : "an older version"),
           tolerance(node), node.loss ? h("div", { class: "line bad" }, `${percent(node.loss)} of the time outside`) : null),
         hop: (node) => h("span", { class: "time" }, `${rate(rates.get(node.broker) ?? 0)} per second`),
       }),
