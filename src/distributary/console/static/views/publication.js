@@ -86,7 +86,7 @@ function lead(plan) {
   const formats = new Set(plan.plan.flatMap((node) => node.delivers));
   const end = lasted(plan);
   const from = plan.media_type ? `${format(plan.media_type)}, ${bytes(plan.size_bytes)}` : "It";
-  return h("p", { class: "lead" }, `${from}: published at ${clock(plan.published_ns ?? plan.at_ns)}, sent along a tree of ${plan.plan.length} brokers, converted ${converted} time${converted === 1 ? "" : "s"}, ` +
+  return h("p", { class: "lead" }, `${from}: published at ${clock(plan.published_ns ?? plan.at_ns)}, sent along a tree of ${plan.plan.length} broker${plan.plan.length === 1 ? "" : "s"}, converted ${converted} time${converted === 1 ? "" : "s"}, ` +
     `and delivered to ${subscribers} subscription${subscribers === 1 ? "" : "s"} in ${formats.size} format${formats.size === 1 ? "" : "s"}${end === undefined ? "" : `, the last of them after ${duration(end)}`}.`);
 }
 

@@ -25,7 +25,7 @@ export function enter(main) {
     above.style.height = `${first * ROW_PX}px`;
     below.style.height = `${(found.length - last) * ROW_PX}px`;
     show(body, above, found.slice(first, last).map((one) => h("tr", { style: { height: `${ROW_PX}px` } },
-      h("td", {}, clock(one.at_ns)), h("td", { class: "wrap" }, one.source), h("td", {}, h("a", { href: publicationLink(one) }, one.id)),
+      h("td", {}, clock(one.at_ns)), h("td", { class: "cut" }, one.source), h("td", { class: "cut" }, h("a", { href: publicationLink(one) }, one.id)),
       h("td", {}, one.brokers), h("td", {}, one.chosen), h("td", {}, cost(one.cost.transmission + one.cost.conversion)))), below);
   }
 
