@@ -214,3 +214,25 @@ def test_files_beside_a_log_are_not_read(tmp_path: Path) -> None:
     store.write("users", pa.table({"user": ["u"], "broker": ["b"]}))
     pq.write_table(pa.table({"user": ["v"], "broker": ["b"]}), tmp_path / "users" / "more.parquet")
     assert store.read("users")["user"].to_pylist() == ["u"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["history"],
+        ["compact"],
+        ["vacuum"],
+        ["convert"],
+        ["prune", "--keep", "3d"],
+        ["erase", "ann"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_folder_that_is_misspelt_is_not_tidy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    """It would end well, having done nothing, and some would make the folder."""
+    place = tmp_path / "markt"
+    assert main(["pipeline", *command, "--data", str(place)]) == 2
+    assert "--data: there is no folder" in capsys.readouterr().err
+    assert not place.exists()

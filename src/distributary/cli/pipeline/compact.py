@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 from distributary.cli.output import write_document
-from distributary.cli.pipeline.options import AsJson, Data, StorageOption, app, examples, opened
+from distributary.cli.pipeline.options import (
+    AsJson,
+    Data,
+    StorageOption,
+    app,
+    check_there,
+    examples,
+    opened,
+)
 
 __all__ = ["compact"]
 
@@ -32,6 +40,7 @@ def compact(
     """
     from distributary.pipeline.schemas import TABLES, table_schema
 
+    check_there(data)
     store = opened(data, storage_option)
     chosen = [table_schema(name).name for name in table or ()] or [*TABLES]
     done = {name: store.compact(name) for name in chosen if store.has(name)}

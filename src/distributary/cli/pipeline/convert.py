@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from distributary.cli.pipeline.options import Job, command
+from distributary.cli.pipeline.options import Job, check_there, command
 
 __all__ = ["convert"]
 
@@ -28,6 +28,7 @@ def convert(
 
     Tables that are as they should be are left alone. The figures say what was done to which.
     """
+    check_there(job.data)
     from distributary.pipeline.jobs import convert as jobs
 
     job.run(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from distributary.cli.pipeline.options import Job, command
+from distributary.cli.pipeline.options import Job, check_there, command
 
 __all__ = ["erase"]
 
@@ -29,6 +29,7 @@ def erase(
     Deliveries and plans of what the user has published go, too, and lines in quarantine that have
     the name in them. Older versions of the tables keep the rows until vacuum removes their files.
     """
+    check_there(job.data)
     from distributary.pipeline.jobs import erase as jobs
 
     job.run(

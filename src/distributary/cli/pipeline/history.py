@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 from distributary.cli.output import write_documents
-from distributary.cli.pipeline.options import AsJson, Data, StorageOption, app, examples, opened
+from distributary.cli.pipeline.options import (
+    AsJson,
+    Data,
+    StorageOption,
+    app,
+    check_there,
+    examples,
+    opened,
+)
 
 __all__ = ["history"]
 
@@ -36,6 +44,7 @@ def history(
     from distributary.pipeline.days import shown_days
     from distributary.pipeline.history import history_of
 
+    check_there(data)
     runs = history_of(opened(data, storage_option), table)
     if as_json:
         write_documents([item.document() for item in runs])

@@ -35,6 +35,7 @@ __all__ = [
     "Version",
     "Where",
     "app",
+    "check_there",
     "command",
     "examples",
     "opened",
@@ -86,6 +87,15 @@ StorageOption = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+
+
+def check_there(location: str) -> None:
+    """Raise `BadInput` unless there is such a folder; those of other machines are not looked at.
+
+    For commands that tidy up: nothing to do in a folder that is misspelt looks like success.
+    """
+    if "://" not in location and not Path(location).is_dir():
+        raise BadInput("--data", f"there is no folder {quoted(location)}")
 
 
 def opened(

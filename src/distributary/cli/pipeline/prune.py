@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from distributary.cli.pipeline.durations import microseconds
-from distributary.cli.pipeline.options import Job, command
+from distributary.cli.pipeline.options import Job, check_there, command
 from distributary.content.timestamps import parse_timestamp
 from distributary.errors import BadInput, quoted
 
@@ -54,6 +54,7 @@ def prune(
     streams that write to the folder first.
     """
     limit = _limit(before, keep)
+    check_there(job.data)
     from distributary.pipeline.jobs import prune as jobs
 
     job.run(

@@ -8,7 +8,15 @@ import typer
 
 from distributary.cli.output import write_document
 from distributary.cli.pipeline.durations import microseconds
-from distributary.cli.pipeline.options import AsJson, Data, StorageOption, app, examples, opened
+from distributary.cli.pipeline.options import (
+    AsJson,
+    Data,
+    StorageOption,
+    app,
+    check_there,
+    examples,
+    opened,
+)
 from distributary.errors import BadInput
 
 __all__ = ["vacuum"]
@@ -41,6 +49,7 @@ def vacuum(
         raise BadInput("--older-than", "must be at least 1h, or files of running jobs would go")
     from distributary.pipeline.schemas import TABLES
 
+    check_there(data)
     store = opened(data, storage_option)
     there = [name for name in TABLES if store.has(name)]
     removed = {name: len(store.vacuum(name, hours=hours, dry_run=dry_run)) for name in there}
