@@ -6,17 +6,21 @@ import os
 import random
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.contract.recorded_disk import recorded_disk
 
+from distributary.broker.encoding import journal_key
 from distributary.errors import BadInput, JournalDamaged
 from distributary.network.journal import Journal, SqliteJournal, is_full
 
@@ -262,4 +266,36 @@ def test_a_full_disk_is_told_from_a_broken_one(tmp_path: Path) -> None:
     journal._db.execute("PRAGMA max_page_count=1000000")
     journal.commit({"b": b"2"})
     assert journal.read() == {"a": b"1", "b": b"2"}
+    journal.close()
+
+
+def test_a_commit_writes_little_more_than_its_records(tmp_path: Path) -> None:
+    """Whatever their keys are: by digests, each would be on a page of its own."""
+    journal = SqliteJournal(tmp_path / "journal.db", BROKER)
+    keys = [f"part/{journal_key(str(number))}" for number in range(4_000)]
+    journal.commit({key: bytes(1_000) for key in keys[:-100]})
+    journal._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    journal.commit({key: bytes(1_000) for key in keys[-100:]})
+    assert (tmp_path / "journal.db-wal").stat().st_size < 200 * 1_000
+    journal.close()
+
+
+def test_a_journal_of_the_version_before_is_read_and_written(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(
+            f"CREATE TABLE owner(broker TEXT NOT NULL); INSERT INTO owner VALUES('{BROKER}');"
+            "CREATE TABLE record(key TEXT PRIMARY KEY, sum INTEGER NOT NULL, data BLOB NOT NULL)"
+            " WITHOUT ROWID;"
+            f"PRAGMA application_id={int.from_bytes(b'dstr', 'big')}; PRAGMA user_version=1;"
+        )
+        old = {"part/b": b"two", "part/a": b"one", "part/c": b"three"}
+        rows = [(key, crc32(data, crc32(key.encode())), data) for key, data in old.items()]
+        db.executemany("INSERT INTO record VALUES(?, ?, ?)", rows)
+        db.commit()
+    journal = SqliteJournal(path, BROKER)
+    journal.commit({"part/a": None, "part/b": b"2", "part/d": b"four"})
+    journal.close()
+    journal = SqliteJournal(path, BROKER)
+    assert journal.read() == {"part/b": b"2", "part/c": b"three", "part/d": b"four"}
     journal.close()
