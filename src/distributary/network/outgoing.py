@@ -326,7 +326,9 @@ class Outgoing:
             if not self._waiting[0].is_put:
                 return
             number = next(self._numbers)
-            self._under_way[number] = self._waiting.popleft()
+            one = self._under_way[number] = self._waiting.popleft()
+            # It may have stood in line for longer than an answer takes.
+            one.question.wait_s, one.question.again_at = REPEAT_S, now + REPEAT_S
             self._send_publication(number)
 
     def _send_publication(self, number: int) -> None:
@@ -417,8 +419,6 @@ class Outgoing:
         self._paused_until = 0.0
         self._heard()
         for publication in self._waiting:
-            now = self._loop.time()
-            publication.question.wait_s, publication.question.again_at = REPEAT_S, now + REPEAT_S
             if publication.content is not None:
                 self._put_soon(publication)
         self._send_more()
