@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -34,6 +35,8 @@ It has left the overlay, as it was told, or somebody has to look at it.
 # How long a process that is ending may still have the journal, and how often one looks.
 _ENDS_S = 20.0
 _LOOK_S = 0.1
+# So many objects more than before, and the young ones are looked through for garbage.
+_YOUNG_MAX = 10_000
 
 _log = logging.getLogger(__name__)
 
@@ -77,6 +80,10 @@ async def _run(config: Config, ready: Callable[[], None]) -> int:
     )
     try:
         await host.start()
+        # A broker keeps much and leaves no circles behind. To look through all that was imported
+        # and restored takes a tenth of a second, in the middle of a turn, and finds nothing.
+        gc.freeze()
+        gc.set_threshold(_YOUNG_MAX, *gc.get_threshold()[1:])
         told = asyncio.ensure_future(_tell(host, ready))
         stopping = asyncio.ensure_future(ending.wait())
         events: list[asyncio.Future[Any]] = [stopping, host.ended]
