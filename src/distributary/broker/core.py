@@ -289,10 +289,17 @@ class Core:
                 raise PeerMisbehaved(f"a {kind.__name__} with a bad text: {error}") from None
         handler(message, sender, turn)
 
+    def handle_own(self, message: object, turn: Turn) -> None:
+        """Hand a message of this broker to itself to the part that it is for.
+
+        It is not checked: what it says was when it came here.
+        """
+        self._handlers[type(message)](message, self.identity, turn)
+
     def tell(self, to: Address, message: object, turn: Turn) -> None:
         """Send a message that is asked for again if it gets lost; to ourselves, handle it."""
         if to == self.identity:
-            self.handle(message, to, turn)
+            self.handle_own(message, turn)
         else:
             turn.send(to, message)
 

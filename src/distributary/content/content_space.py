@@ -81,12 +81,12 @@ class ContentSpace:
         """Return the space as plain data; `parse` reads it back."""
         return {"dimensions": [dimension.document() for dimension in self.dimensions]}
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """How many bins each dimension has."""
         return tuple(dimension.bin_count for dimension in self.dimensions)
 
-    @property
+    @cached_property
     def cell_count(self) -> int:
         """How many cells there are."""
         return math.prod(self.shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -27,14 +27,24 @@ __all__ = [
 ]
 
 CELLS_MAX = 4096
+# Longer texts are not remembered, so that few of them cannot take much.
+_SHORT_CHARACTERS = 256
 
 
 def bucket_of(text: str, buckets: int) -> int:
     """Return the bucket of a text, the same on every machine and in every run."""
+    return (_known if len(text) <= _SHORT_CHARACTERS else _bucket)(text, buckets)
+
+
+def _bucket(text: str, buckets: int) -> int:
     from distributary.content._hash_kernels import text_hash
 
     data = np.frombuffer(text.encode(), dtype=np.uint8)
     return int(text_hash(data, 0, len(data))) % buckets
+
+
+# Most events have one of a few sources and types.
+_known = lru_cache(maxsize=4096)(_bucket)
 
 
 @dataclass(frozen=True)

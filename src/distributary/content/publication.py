@@ -51,6 +51,8 @@ PUBLISHER = "publisher"
 
 # What described the original alone, and not what it is converted to.
 _OF_ORIGINAL = frozenset(("dataschema", DATA_REFERENCE, DATA_SIZE))
+# Made once: `json.dumps` makes one for every event.
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ class Publication:
             return b""
         if isinstance(self.data, bytes):
             return self.data
-        return json.dumps(self.data, ensure_ascii=False, separators=(",", ":")).encode()
+        return _JSON.encode(self.data).encode()
 
     @property
     def content_bytes(self) -> int:

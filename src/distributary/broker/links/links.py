@@ -196,7 +196,7 @@ class Links(Part):
             How many brokers in a row store it, or hand it on, before it is acknowledged.
         """
         if peer == self.core.identity:
-            self.core.handle(message, peer, turn)
+            self.core.handle_own(message, turn)
         else:
             self._post(peer, self.core.encoded(message), turn, kept=kept, hops=hops, about=about)
 
@@ -212,7 +212,7 @@ class Links(Part):
     def tell_soon(self, peer: str, message: object, turn: Turn) -> None:
         """Send a message that is asked for again if it gets lost, together with others."""
         if peer == self.core.identity:
-            self.core.handle(message, peer, turn)
+            self.core.handle_own(message, turn)
         else:
             self._gathering.add(peer, message, turn)
 
@@ -226,7 +226,11 @@ class Links(Part):
         own = Step(self.core.identity, 0.0, self.core.membership.node_cost)
         hop = self.core.membership.next_hop(key)
         if hop is None:
-            self._dispatch(message, self.core.identity, (own,), turn)
+            before, self.path = self.path, (own,)
+            try:
+                self.core.handle_own(message, turn)
+            finally:
+                self.path = before
         else:
             routed = Routed(key, self.core.identity, self.core.encoded(message), (own,))
             hops = self._hops_to(key, hop)

@@ -311,14 +311,14 @@ class Intake:
         kept = None
         if known:
             self._use_up(session, turn)
-        elif (obstacle := self._publishing.obstacle(publication, turn)) is not None:
-            return obstacle
-        elif missing is not None:
-            return missing
         else:
+            cell = self._publishing.core.settings.space.cell_of(publication)
+            objection = self._publishing.obstacle(cell, turn) or missing
+            if objection is not None:
+                return objection
             if session is not None:
                 session.last = message.number
-            kept = self._publishing.store(message, publication, client, turn)
+            kept = self._publishing.store(message, publication, cell, client, turn)
         self._accept(message, client, publication, turn)
         if kept is not None:
             self._publishing.offer(kept, turn)

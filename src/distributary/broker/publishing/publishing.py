@@ -186,8 +186,8 @@ class Publishing(Part):
         """Refuse the source of another tenant by `BadInput`."""
         self._intake.admission.check_source(source, client)
 
-    def obstacle(self, publication: Publication | None, turn: Turn) -> Obstacle | None:
-        """Return why nothing more can be taken now, or not this publication, if that is so."""
+    def obstacle(self, cell: int | None, turn: Turn) -> Obstacle | None:
+        """Return why nothing more can be taken now, or not in this cell, if that is so."""
         now_ns, admission = turn.now_ns, self._intake.admission
         later_ns = now_ns + admission.unknown_ns
         if self.core.storage.low:
@@ -201,9 +201,8 @@ class Publishing(Part):
                 free_ns = self._forgetting.next_ns or (free_ns and free_ns + self._dedupe_ns)
             gap_ns = kept_ns // max(self.known_count, 1)
             return Obstacle("", "", free_ns or later_ns, gap_ns)
-        if publication is None:
+        if cell is None:
             return None
-        cell = self.core.settings.space.cell_of(publication)
         root = self._root_of(cell)
         hop = self.core.membership.next_hop(self.core.rendezvous.key_of(cell))
         full = self._offers.is_full(root) or self.core.links.is_full(hop)
@@ -213,10 +212,9 @@ class Publishing(Part):
         return Obstacle(root, _WAY_FULL, now_ns + gap_ns, gap_ns)
 
     def store(
-        self, message: Publish, publication: Publication, client: Address, turn: Turn
+        self, message: Publish, publication: Publication, cell: int, client: Address, turn: Turn
     ) -> Kept | None:
         """Keep a publication, or that there was one that nobody wants."""
-        cell = self.core.settings.space.cell_of(publication)
         if self.core.rendezvous.unwanted(cell, turn.now_ns):
             number = (message.session, message.number)
             record = Remembered(client, *publication.identity, *number)
