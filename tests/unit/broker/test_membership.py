@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.broker_overlays import MS, SECOND, Overlay, hops_max
+from tests.broker_overlays import BRISK, MS, SECOND, Overlay, hops_max
 from tests.reference import prefix_routing as reference
 
 from distributary.broker.core import Part
@@ -130,6 +130,38 @@ def test_brokers_that_crash_are_left_out_and_those_that_return_are_taken_in() ->
         overlay.restart(identity)
     overlay.run_s(3)
     assert_agreement(overlay, list(overlay.members))
+
+
+def suspected(overlay: Overlay, victim: str) -> str:
+    """Crash a broker; return the first other one that suspects it, as soon as it does."""
+    overlay.run_s(1)
+    overlay.world.crash(victim)
+    while True:
+        overlay.run_s(0.01)
+        for identity in overlay.up():
+            if overlay.membership(identity).status(victim) is Status.SUSPECT:
+                return identity
+
+
+def test_a_suspect_has_the_time_that_is_set_and_no_more() -> None:
+    """It is asked a last time before that is over: whoever waits for it waits no longer."""
+    overlay = Overlay(8)
+    victim = overlay.members[4]
+    first = overlay.membership(suspected(overlay, victim))
+    overlay.run_s(BRISK.membership.suspicion_s - 0.05)
+    assert first.status(victim) is Status.SUSPECT
+    overlay.run_s(0.1)
+    assert first.status(victim) is Status.DOWN
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_suspicion_leaves_nobody_out(seed: int) -> None:
+    """Each believes by its own clock that a broker is down, from when it has heard of it."""
+    overlay = Overlay(8, seed=seed)
+    victim = overlay.members[4]
+    suspected(overlay, victim)
+    overlay.run_s(3 * BRISK.membership.gossip_s + 0.1)
+    assert {overlay.membership(one).status(victim) for one in overlay.up()} == {Status.SUSPECT}
 
 
 def test_a_broker_that_does_not_return_is_lost() -> None:
