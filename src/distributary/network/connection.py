@@ -248,7 +248,7 @@ class Connection:
                 self.refused += 1
             _log.debug("%s: %s", self._name, error)
 
-        client = _SecretClient() if self._server.wants_tls else Client()
+        client = _SecretClient() if self._server.wants_tls else _DirectClient()
         try:
             await self._open(client, failed, closed)
         except BaseException:
@@ -270,7 +270,7 @@ class Connection:
 
     async def _open(
         self,
-        client: Client,
+        client: _DirectClient,
         failed: Callable[[Exception], Awaitable[None]],
         closed: Callable[[], Awaitable[None]],
     ) -> None:
@@ -289,12 +289,13 @@ class Connection:
             closed_cb=closed,
         )
         for subject, handler in self._handlers.items():
-            await client.subscribe(
+            subscription = await client.subscribe(
                 subject,
                 cb=_asynchronous(handler),
                 pending_msgs_limit=_MESSAGES_MAX,
                 pending_bytes_limit=_BYTES_MAX,
             )
+            client.handlers[subscription._id] = handler
         # Whoever hears that there is a connection can rely on hearing everything.
         await client.flush()
 
@@ -317,7 +318,31 @@ class Connection:
             _log.warning("%s: no connection to NATS: %s", self._name, problem)
 
 
-class _SecretClient(Client):
+class _DirectClient(Client):
+    """A client that hands messages over as it reads them.
+
+    The library puts each into a queue, for a task to take it out: as much work again as to read
+    it. Handlers here put messages aside themselves, or are done with them at once.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.handlers: dict[int, Handler] = {}
+
+    async def _process_msg(
+        self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes
+    ) -> None:
+        handler = self.handlers.get(sid)
+        if handler is None:
+            await super()._process_msg(sid, subject, reply, data, headers)
+            return
+        try:
+            handler(Msg(self, subject.decode(), reply.decode(), data))
+        except Exception as error:
+            await self._error_cb(error)
+
+
+class _SecretClient(_DirectClient):
     """A client that says nothing to a server that does not speak TLS, least of all its password.
 
     The library goes by what the server says of itself, in clear text, which anybody on the way

@@ -79,10 +79,11 @@ def test_a_server_that_resets_a_connection_leaves_no_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """As it does to somebody who does not read what it is sent."""
-    resets = 0
+    begun = resets = 0
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal resets
+        nonlocal begun, resets
+        begun += 1
         writer.write(b'INFO {"server_id":"x","version":"2.11.0","max_payload":1048576}\r\n')
         while (line := await reader.readline()) and not line.startswith(b"PUB"):
             if line.startswith(b"PING"):
@@ -105,8 +106,34 @@ def test_a_server_that_resets_a_connection_leaves_no_traceback(
 
         await eventually(sent)
         await one.close()
+        await eventually(lambda: resets == begun)
         server.close()
 
     asyncio.run(run())
     gc.collect()
     assert not [record for record in caplog.records if record.name == "asyncio"]
+
+
+def test_a_handler_that_fails_does_not_end_the_connection() -> None:
+    """It is called by what reads from the socket, which goes on with what comes next."""
+    server = Server((shared_server().url,), "test", "test")
+    subject = f"failing.{os.getpid()}"
+
+    async def run() -> list[bytes]:
+        heard: list[bytes] = []
+
+        def handle(message: Msg) -> None:
+            heard.append(message.data)
+            assert message.data != b"1"
+
+        one = Connection(server, name="me", inbox="_INBOX", handlers={subject: handle})
+        await one.wait()
+        client = one._client
+        for number in range(4):
+            one.send(subject, b"%d" % number)
+        await one.flush()
+        assert one._client is client
+        await one.close()
+        return heard
+
+    assert asyncio.run(run()) == [b"0", b"1", b"2", b"3"]
