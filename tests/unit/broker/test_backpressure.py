@@ -12,11 +12,13 @@ from tests.content_worlds import SETTINGS, ContentWorld
 from tests.publishing_homes import Home, numbered
 
 from distributary.broker.client import Accepted, Busy, Publish
-from distributary.broker.dissemination.messages import Deferred, Offer, Portion
+from distributary.broker.dissemination.messages import Deferred, Item, Offer, Portion
 from distributary.broker.encoding import decode
 from distributary.broker.links.messages import Hop, Routed
+from distributary.broker.publishing.offers import Offers
+from distributary.broker.publishing.publications import Kept
 from distributary.broker.settings import PublishingSettings, Settings, ns
-from distributary.broker.timers import Pacing
+from distributary.broker.timers import Backoff, Pacing
 
 EVENT = '{"specversion": "1.0", "id": "%s", "source": "%s", "type": "%s"}'
 
@@ -325,3 +327,24 @@ def test_estimates_follow_how_long_others_take() -> None:
     assert number == 100
     offers = [one.item.id for one in flood.sent(Offer, by=flood.home)]
     assert len(offers) <= 1.05 * 100
+
+
+def test_a_root_whose_answers_come_together_is_as_fast_as_it_is() -> None:
+    """Whoever is sent away comes back when there is room, and not seconds after that.
+
+    What a root says is gathered on the way: many together, then one, then none for a while. By
+    the times between them it would take one in fifty milliseconds, and not one in one.
+    """
+    offers = Offers(PublishingSettings(), Backoff(ns(1.0), ns(8.0)))
+    waiting = [
+        Kept("client", Item("/source", str(number), 0, 1, number, "0a", 0, "", "", 0, True), None)
+        for number in range(2_000)
+    ]
+    now_ns = 0
+    for kept in waiting:
+        offers.enter(kept, "0b", now_ns)
+    for count in (199, 1, 199, 1, 199, 1):
+        now_ns += ns(0.1)
+        for _ in range(count):
+            offers.taken(waiting.pop(), "0b", now_ns)
+    assert ns(0.0005) < offers.gap_ns("0b", now_ns + ns(0.09)) < ns(0.002)

@@ -18,6 +18,9 @@ __all__ = ["Count", "Offers", "Place", "series_of"]
 # against its clients, so that publishers are no faster than the slowest broker that their content
 # goes by, and whoever publishes by way of others does not notice.
 
+# Over about so many times at which a root has said something.
+_LATELY = 8
+
 
 class _Offered:
     """What one root has not taken, and how fast it is.
@@ -26,21 +29,24 @@ class _Offered:
     ----------
     items, bytes
         How much that is.
-    gap_ns, heard_ns, together
-        How long it is between two that it takes while more wait, when it took the last one or
-        began to have something to take, and how many it took then.
+    heard_ns
+        When it took the last one, or began to have something to take.
+    waited_ns, taken
+        For how long it was waited for lately, and how many it took meanwhile. What roots say is
+        gathered: a hundred come together, then one, then none for a while. The mean of the times
+        between two of them would be that of the few that come alone.
     trip
         How long it takes from an offer until it is taken.
     """
 
-    __slots__ = ("bytes", "gap_ns", "heard_ns", "items", "together", "trip")
+    __slots__ = ("bytes", "heard_ns", "items", "taken", "trip", "waited_ns")
 
     def __init__(self) -> None:
         self.items = 0
         self.bytes = 0
-        self.gap_ns = 0
         self.heard_ns = 0
-        self.together = 0
+        self.waited_ns = 0
+        self.taken = 0.0
         self.trip = RoundTrip()
 
 
@@ -61,7 +67,7 @@ class Offers:
         if offered is None:
             offered = self._by_root[root] = _Offered()
         if not offered.items:
-            offered.heard_ns, offered.together = now_ns, 0
+            offered.heard_ns = now_ns
         kept.offered_to = root
         offered.items += 1
         offered.bytes += kept.size_bytes
@@ -83,11 +89,12 @@ class Offers:
             self.leave(kept)
             return
         offered = self._by_root[root]
-        if offered.items > 1 and now_ns > offered.heard_ns:
-            # What roots say is gathered, so that many are taken together.
-            gap_ns = (now_ns - offered.heard_ns) // max(offered.together, 1)
-            offered.gap_ns += (gap_ns - offered.gap_ns) // 8 if offered.gap_ns else gap_ns
-        offered.together = 1 + (offered.together if now_ns == offered.heard_ns else 0)
+        if offered.items > 1:
+            if now_ns > offered.heard_ns:
+                waited_ns = now_ns - offered.heard_ns
+                offered.waited_ns += waited_ns - offered.waited_ns // _LATELY
+                offered.taken -= offered.taken / _LATELY
+            offered.taken += 1.0
         offered.heard_ns = now_ns
         if kept.repeats == 1:
             offered.trip.measure(now_ns - kept.offered_ns)
@@ -109,7 +116,9 @@ class Offers:
     def gap_ns(self, root: str, now_ns: int) -> int:
         """Return how long it should be until a root takes one more."""
         offered = self._by_root.get(root)
-        return 0 if offered is None else max(offered.gap_ns, now_ns - offered.heard_ns)
+        if offered is None:
+            return 0
+        return int((offered.waited_ns + now_ns - offered.heard_ns) / max(offered.taken, 1.0))
 
     def timeout_ns(self, root: str, repeats: int) -> int:
         """Return how long to wait for a root before it is offered something again."""
