@@ -17,7 +17,7 @@ from benchmarks.study import Claim, Column, Findings, Progress, Size, Study, Tab
 __all__ = ["STUDY"]
 
 _EVENT_BYTES = 1024
-_SHARE_MIN = 0.9
+_SHARE_MIN = 1.0
 _SLOWER_MAX = 1.5
 _TAIL_MAX = 5.0
 _QUARTER = 0.25
