@@ -9,6 +9,7 @@ import msgspec
 from litestar import Response, delete, get, post
 from litestar.datastructures import Cookie
 from litestar.params import Parameter
+from litestar.response import Redirect
 
 from distributary.network.gateway.authentication import PUBLIC, SESSION, Asked, Here
 from distributary.network.gateway.problems import ANSWERS, Problem, documented
@@ -105,5 +106,11 @@ async def log_out(request: Asked, gateway: Here) -> Response[None]:
     return Response(None, status_code=HTTPStatus.NO_CONTENT, cookies=[_cookie(request, "", 0)])
 
 
-LOGIN_ROUTES = [log_in, make_link, told, log_out]
+@get("/", opt={PUBLIC: True}, include_in_schema=False, status_code=HTTPStatus.TEMPORARY_REDIRECT)
+async def land(request: Asked) -> Redirect:
+    """Lead who has nothing but the address to where a person can look around."""
+    return Redirect(request.app.state.landing)
+
+
+LOGIN_ROUTES = [log_in, make_link, told, log_out, land]
 """All of these routes."""
