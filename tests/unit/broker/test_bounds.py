@@ -118,6 +118,7 @@ BOUNDS: dict[str, Bound] = {
     **dict.fromkeys(
         (
             "Core.gone", "Queues._queues", "Arrivals._by_client", "Departures._by_client",
+            "Departures._stayed",
             "PublishingRates._published", "PublishingRates._measured", "PublishingRates._watched",
             "Migration._prices", "Migration._full", "Departure.passed", "Departure.ghosts",
             "Departure.given_up", "Sessions._all", "Sessions._by_client",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from tests.migration_worlds import MoveWorld
 from tests.planted_bugs import forgets
 
 from distributary.broker.addresses import HOST
-from distributary.broker.client import Subscribe
+from distributary.broker.client import Ended, Subscribe, Subscribed, Unsubscribed
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.effects import Erase, Persist, Turn
 from distributary.broker.encoding import journal_key
@@ -23,6 +24,7 @@ from distributary.broker.migration.messages import (
     AcceptMove,
     Arrived,
     Connect,
+    Connected,
     MoveNow,
     Redirect,
     RedirectEnd,
@@ -34,9 +36,11 @@ from distributary.broker.migration.messages import (
 )
 from distributary.broker.migration.transfers import Arrival, HeldRecord
 from distributary.broker.subscriptions.ledger import WithdrawalRecord
+from distributary.broker.subscriptions.lifecycle import EXPIRED, NoticeRecord
 from distributary.broker.subscriptions.registrar import Withdraw
 from distributary.broker.subscriptions.subscription import scoped_id
 from distributary.broker.subscriptions.subscriptions import Subscriptions
+from distributary.content import Subscription
 from distributary.simulator.workload.subscriber import Subscriber
 
 STEPS = (
@@ -387,3 +391,128 @@ def test_a_client_that_repeats_what_it_said_before_it_began_anew_is_not_heard() 
     world.run_s(2)
     assert [name for name, _ in world.got("s")] == ["1"]
     assert device.received_numbers() == (("s", 1),)
+
+
+OTHER = {"protocol": "HTTP", "sink": "http://x", "types": [], "filters": [{"exact": {"type": "x"}}]}
+
+
+def ended_elsewhere() -> tuple[MoveWorld, Subscriber]:
+    """A client that has ended its subscription at a new home, which is lost before others know."""
+    world = MoveWorld(settings=SETTINGS)
+    device = world.subscribe("s", world.old)
+    world.run_s(3)
+    world.world.tell(world.old, OrderMove("@s", world.new), sender=HOST)
+    world.on_first(Connected, lambda: device.unsubscribe("s"))
+    world.on_first(Unsubscribed, lambda: world.lose(world.new))
+    return world, device
+
+
+@pytest.mark.parametrize("crashed", [False, True])
+def test_what_a_client_has_ended_at_a_home_that_is_lost_stays_ended(crashed: bool) -> None:
+    world, device = ended_elsewhere()
+    world.other = world.old
+    arrived = world.sent(Arrived)
+    if crashed:
+        world.run_s(10)
+        world.crash_for(world.old, 1)
+    world.run_s(35)
+    assert arrived == []
+    assert device.home == world.old
+    assert world.core(world.old).subscriptions.of_client("@s") == []
+    world.publish("1", world.far, media_type=None)
+    world.run_s(4)
+    assert world.got("s") == []
+    assert world.violations() == []
+
+
+def test_what_a_client_has_ended_stays_so_when_another_home_sends_it_back() -> None:
+    world, device = ended_elsewhere()
+    world.run_s(35)
+    assert device.home == world.other
+    device.subscribe(Subscription.parse({"id": "t", **OTHER}))
+    # While the one that was ended is withdrawn, the client cannot come.
+    for _ in range(2):
+        world.run_s(2)
+        world.world.tell(world.other, OrderMove("@s", world.old), sender=HOST)
+        world.run_s(13)
+    assert device.home == world.old
+    names = [local.id for local in world.core(world.old).subscriptions.of_client("@s")]
+    assert names == [scoped_id("@s", "t")]
+    world.publish("1", world.far, media_type=None)
+    world.run_s(4)
+    assert world.got("s") == []
+    assert world.violations() == []
+
+
+def test_a_home_does_not_serve_what_a_client_has_changed_elsewhere_as_it_was() -> None:
+    """It answers when the client has said again what it wants, which it may do later."""
+    world = MoveWorld(settings=SETTINGS)
+    world.subscribe("s", world.old)
+    world.run_s(3)
+    knock = Connect((), 1, wanted=(("s", 1),))
+    changed = Subscribe(json.dumps({"id": "s", **OTHER}), 1, epoch=1)
+    connected, subscribed = world.sent(Connected), world.sent(Subscribed)
+    for number, message in enumerate((knock, changed, knock)):
+        world.publish(f"{number}", world.far, media_type=None)
+        world.run_s(2)
+        world.world.tell(world.old, message, sender="@s")
+        world.run_s(2)
+    assert subscribed == [Subscribed("s", 1)]
+    # What has come before waits no more.
+    assert connected == [Connected((("s", 2),))]
+
+
+def test_a_home_does_not_tell_of_ends_that_a_client_has_put_off_elsewhere() -> None:
+    world = MoveWorld(settings=SETTINGS)
+    world.run_s(3)
+    subscriptions = world.core(world.old).subscriptions
+    told = world.sent(Ended)
+    for own, epoch in (("s", 0), ("t", 1)):
+        notice = NoticeRecord("@c", own, EXPIRED, 0, 0, 0, world.world.now_ns, epoch=epoch)
+        subscriptions._notices.add(notice, Turn(world.world.now_ns))
+    world.world.tell(world.old, Connect((), 1, wanted=(("s", 1),)), sender="@c")
+    world.run_s(5)
+    assert {message.id for message in told} == {"t"}
+
+
+@pytest.mark.parametrize("crashed", [False, True])
+@pytest.mark.parametrize("step", [Redirect, Arrived, RedirectEnd], ids=lambda step: step.__name__)
+def test_a_client_that_has_waited_for_its_home_is_served_when_that_is_back(
+    step: type, crashed: bool
+) -> None:
+    """Others have taken the home for lost; its old one has kept the client, or forgotten it."""
+    world = MoveWorld(settings=SETTINGS)
+    device = world.subscribe("s", world.old)
+    world.run_s(3)
+    world.world.tell(world.old, OrderMove("@s", world.new), sender=HOST)
+    world.on_first(step, lambda: world.crash_for(world.new, 30))
+    world.publish_for(5)
+    if crashed:
+        world.run_s(22)
+        world.crash_for(world.old, 1)
+    world.run_s(40)
+    assert device.home == world.new
+    assert world.core(world.old).subscriptions.of_client("@s") == []
+    before = len(world.got("s"))
+    world.publish_for(5)
+    world.run_s(5)
+    assert len(world.got("s")) == before + 20
+    assert world.leftovers() == []
+
+
+@pytest.mark.parametrize("step", [MoveNow, Connect], ids=lambda step: step.__name__)
+def test_a_client_that_has_stayed_does_not_go_to_a_home_that_is_back(step: type) -> None:
+    """That has what the client had when it was to come."""
+    world = MoveWorld(settings=SETTINGS)
+    device = world.subscribe("s", world.old)
+    world.run_s(3)
+    world.world.tell(world.old, OrderMove("@s", world.new), sender=HOST)
+    world.on_first(step, lambda: world.crash_for(world.new, 30))
+    world.run_s(28)
+    device.unsubscribe("s")
+    world.run_s(30)
+    assert device.home == world.old
+    world.publish("1", world.far, media_type=None)
+    world.run_s(4)
+    assert world.got("s") == []
+    assert world.violations() == []

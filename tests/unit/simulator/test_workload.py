@@ -299,7 +299,7 @@ def test_after_a_loss_a_client_asks_again_elsewhere_and_counts_from_the_beginnin
     device.receive(delivery(1, "1"), sender="aa", now_ns=0)
     device.reattach("bb")
     assert any(isinstance(message, messages.Subscribe) for message in sent)
-    assert migration.Connect((), epoch=1) in sent
+    assert migration.Connect((), epoch=1, wanted=(("s", 0),)) in sent
     device.receive(migration.Connected(()), sender="bb", now_ns=0)
     device.receive(delivery(1, "2"), sender="bb", now_ns=0)
     assert {identity for _, identity in ledger.got} == {

@@ -33,7 +33,6 @@ from distributary.broker.migration.transfers import (
 )
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.lifecycle import TOO_MANY_BYTES
-from distributary.broker.subscriptions.subscription import read, scoped_id
 from distributary.broker.telemetry import Migrated
 
 if TYPE_CHECKING:
@@ -155,7 +154,7 @@ class Arrivals:
         self.release(client, home)
 
     def replicate(self, message: Replicate, home: str, turn: Turn) -> bool:
-        """Take over all that was kept for a client; False while one of its ids is ending here."""
+        """Take over all that was kept for a client, if its subscriptions can be entered here."""
         core = self._core
         records = {name: decode(data) for name, data in message.parts}
         client, moved = message.client, records["subscriptions"]
@@ -167,11 +166,7 @@ class Arrivals:
             return True
         # The reservation may have run out; whoever has been promised a place gets one.
         arrival = self._by_client[client] = Arrival(client, home)
-        ids = [
-            scoped_id(client, read(record.text).subscription.id) for record in moved.subscriptions
-        ]
-        core.subscriptions.end_outdated(moved, turn)
-        if not core.subscriptions.can_adopt(ids):
+        if not core.subscriptions.make_way(moved, turn):
             self._step(arrival, Coming.REFUSED)
             del self._by_client[client]
             self._decline(records, home, turn)
@@ -276,10 +271,18 @@ class Arrivals:
     def ended(self, message: RedirectEnd, home: Address, turn: Turn) -> None:
         """Know how much the old home has redirected in all."""
         arrival = self._by_client.get(message.client)
-        if arrival is not None:
-            arrival.count = message.count
-            self._keep(arrival, turn)
-            self._settle(arrival, turn)
+        if arrival is None:
+            return
+        if arrival.moved_ns and message.moved_ns not in (0, arrival.moved_ns):
+            # It is said without a link too, and comes late. Which move it is may not be known, if
+            # somebody of the version before was there when it began.
+            return
+        if message.count < max((arrival.taken, *arrival.early)):
+            # It does not remember what it has redirected.
+            self._take_early(arrival, turn)
+        arrival.count = max(message.count, arrival.taken)
+        self._keep(arrival, turn)
+        self._settle(arrival, turn)
 
     def home_lost(self, broker: str, turn: Turn) -> None:
         """Wait no longer for a home that is lost for ever."""
@@ -290,9 +293,13 @@ class Arrivals:
             if arrival.state is Arriving.FORGOTTEN:
                 del self._by_client[client]
                 continue
-            for number in sorted(arrival.early):
-                self._take_redirected(arrival, number, turn)
+            self._take_early(arrival, turn)
             self._finish(arrival, turn)
+
+    def _take_early(self, arrival: Arrival, turn: Turn) -> None:
+        """Do without what should have come before."""
+        for number in sorted(arrival.early):
+            self._take_redirected(arrival, number, turn)
 
     def _hand(self, record: HeldRecord, turn: Turn) -> None:
         """Deliver something, unless the client has ended the subscription meanwhile, or changed it.
@@ -338,10 +345,17 @@ class Arrivals:
             if here and subscriptions.settled(client):
                 self._step(arrival, Coming.REGISTERED)
                 self._keep(arrival, turn)
-                self._core.links.send(arrival.home, Arrived(client), turn)
+                self._core.links.send(arrival.home, self._arrived(arrival), turn)
                 self._settle(arrival, turn)
                 return
-            self._look_later(client, turn)
+        elif arrival.state is Arriving.TAKING_OVER:
+            # After a restart. The old home may have taken this one for lost, and have kept the
+            # client; until it has heard that this one is back it can say nothing over a link.
+            turn.send(arrival.home, self._arrived(arrival))
+        self._look_later(client, turn)
+
+    def _arrived(self, arrival: Arrival) -> Arrived:
+        return Arrived(arrival.client, arrival.moved_ns, arrival.connected)
 
     def _keep(self, arrival: Arrival, turn: Turn) -> None:
         turn.persist(f"migration/arriving/{journal_key(arrival.client)}", arrival.record())

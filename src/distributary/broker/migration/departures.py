@@ -52,12 +52,16 @@ class Departures:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._by_client: dict[Address, Departure] = {}
+        # Those that have stayed because their new home was lost, and have not been heard since.
+        self._stayed: dict[Address, Departure] = {}
 
     # What is kept.
 
     def load(self, record: DepartureRecord) -> None:
         """Take back a client that was leaving."""
-        self._by_client[record.client] = Departure.from_record(record)
+        departure = Departure.from_record(record)
+        stayed = departure.state is Leaving.STAYING
+        (self._stayed if stayed else self._by_client)[record.client] = departure
 
     def start(self, turn: Turn) -> None:
         """Go on where a crash has stopped it."""
@@ -75,7 +79,7 @@ class Departures:
             self._look_later(client, turn)
 
     def _keep(self, departure: Departure, turn: Turn) -> None:
-        turn.persist(f"migration/leaving/{journal_key(departure.client)}", departure.record())
+        turn.persist(_key(departure.client), departure.record())
 
     def snapshot(self) -> list[dict[str, str]]:
         """Return who leaves, for where, and how far that is."""
@@ -278,11 +282,31 @@ class Departures:
 
     def arrived(self, message: Arrived, target: Address, turn: Turn) -> None:
         """Withdraw the subscriptions here, now that they are registered from there."""
-        departure = self._departing(message.client, target)
-        if departure is not None and departure.state is Leaving.REDIRECTING:
+        departure = self._by_client.get(message.client)
+        if departure is None:
+            self._give_way(message, target, turn)
+        elif (
+            departure.state is Leaving.REDIRECTING
+            and departure.target == target
+            # It is said without a link too, and may come twice and late.
+            and message.moved_ns in (0, departure.since_ns)
+        ):
             departure.arrived = True
             self._keep(departure, turn)
             self._drain(departure, turn)
+
+    def _give_way(self, message: Arrived, target: Address, turn: Turn) -> None:
+        """Leave a client to a home that was taken for lost, and is back with it.
+
+        The client has not come back here but waited there, and roots would go on serving this
+        home. What has come here meanwhile is lost, as for every client of a home that was away
+        for so long.
+        """
+        stayed = self._stayed.get(message.client)
+        if message.connected and stayed is not None and stayed.since_ns == message.moved_ns:
+            self._forget_stay(message.client, turn)
+            self._withdraw(message.client, turn)
+        turn.send(target, RedirectEnd(message.client, 0, message.moved_ns))
 
     def _drain(self, departure: Departure, turn: Turn) -> None:
         floor_ns = departure.since_ns + ns(self._core.settings.migration.redirect_s)
@@ -333,7 +357,7 @@ class Departures:
             if not self._core.subscriptions.withdrawing(ghosts):
                 self._step(departure, Going.DRAINED, turn)
                 departure.ghosts = []
-                end = RedirectEnd(client, departure.redirected)
+                end = RedirectEnd(client, departure.redirected, departure.since_ns)
                 self._core.links.send(departure.target, end, turn)
                 self._forget_later(departure, turn)
                 return
@@ -345,8 +369,13 @@ class Departures:
         self._core.timers.at(turn.now_ns + kept_ns, self._expire, departure)
 
     def _expire(self, turn: Turn, departure: Departure) -> None:
-        if self._by_client.get(departure.client) is departure:
+        if self._by_client.get(departure.client) is not departure:
+            return
+        if self._core.membership.is_alive(departure.target):
             self._step(departure, Going.EXPIRED, turn)
+        else:
+            # What was redirected waits for it, and counts when it is back.
+            self._forget_later(departure, turn)
 
     def came_back(self, client: Address, epoch: int, turn: Turn) -> None:
         """Forget that a client has left, as it comes back by itself: it begins anew then.
@@ -362,8 +391,24 @@ class Departures:
         if not known or epoch > max(known):
             self.returned(client, turn)
 
+    def heard(self, client: Address, turn: Turn) -> None:
+        """Learn that a client has stayed here whose new home is lost, and have it stay.
+
+        It may still look for the other one. When that is back, it has what the client had when
+        it was to come, and knows nothing of what it has ended since.
+        """
+        if self._forget_stay(client, turn):
+            turn.send(client, MoveNow(self._core.identity))
+
+    def _forget_stay(self, client: Address, turn: Turn) -> bool:
+        if self._stayed.pop(client, None) is None:
+            return False
+        turn.erase(_key(client))
+        return True
+
     def returned(self, client: Address, turn: Turn) -> None:
         """Forget that a client has left, as it comes back."""
+        self._forget_stay(client, turn)
         departure = self._by_client.get(client)
         if departure is not None:
             self._step(departure, Going.RETURNED, turn)
@@ -380,8 +425,11 @@ class Departures:
         departure.state = following
         if following in (Leaving.STAYING, Leaving.FORGOTTEN):
             del self._by_client[departure.client]
-            if durable:
-                turn.erase(f"migration/leaving/{journal_key(departure.client)}")
+            if event is Going.TARGET_LOST and kept:
+                self._stayed[departure.client] = departure
+                self._keep(departure, turn)
+            elif durable:
+                turn.erase(_key(departure.client))
             if kept:
                 self._core.deliveries.resume_client(departure.client, turn)
                 for name in sorted(departure.given_up):
@@ -391,3 +439,7 @@ class Departures:
         elif self.has_left(departure.client):
             self._keep(departure, turn)
         return True
+
+
+def _key(client: Address) -> str:
+    return f"migration/leaving/{journal_key(client)}"

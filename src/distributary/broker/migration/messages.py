@@ -201,11 +201,15 @@ class Connect:
         As in `Subscribe`.
     moved_ns
         As in `MoveNow`; 0 when nobody has told it to come.
+    wanted
+        All subscriptions that a client which begins anew still has, with their revisions. One
+        that does not say, or has never begun anew, has ended nothing that a home does not know.
     """
 
     received: tuple[tuple[str, int], ...]
     epoch: int = since(2, 0)
     moved_ns: int = since(2, 0)
+    wanted: tuple[tuple[str, int], ...] | None = since(2, None)
 
 
 @wire(171, Speaker.BROKER)
@@ -258,18 +262,35 @@ class Redirect:
 @wire(173, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """The subscriptions of a client are registered everywhere under its new home."""
+    """The subscriptions of a client are registered everywhere under its new home.
+
+    Attributes
+    ----------
+    moved_ns
+        By which move, as in `MoveNow`.
+    connected
+        Whether the client has come itself.
+    """
 
     client: str
+    moved_ns: int = since(2, 0)
+    connected: bool = since(2, False)
 
 
 @wire(174, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class RedirectEnd:
-    """Nothing more is redirected for a client than this many."""
+    """Nothing more is redirected for a client than this many.
+
+    Attributes
+    ----------
+    moved_ns
+        In which move, as in `MoveNow`.
+    """
 
     client: str
     count: int
+    moved_ns: int = since(2, 0)
 
 
 _RECORDS: dict[str, type] = {
@@ -323,16 +344,23 @@ def _check_redirect(message: Redirect, rules: Rules) -> None:
     rules.times((message.series, message.published_ns))
 
 
+def _check_arrived(message: Arrived, rules: Rules) -> None:
+    """Refuse a time that is none."""
+    check_client(message, rules)
+    rules.times((message.moved_ns,))
+
+
 def _check_redirect_end(message: RedirectEnd, rules: Rules) -> None:
     """Refuse that a number of parcels is none."""
     check_client(message, rules)
     rules.numbers((message.count,))
+    rules.times((message.moved_ns,))
 
 
 def _check_connect(message: Connect, rules: Rules) -> None:
     """Refuse that more was received than anybody can send."""
     rules.numbers((number for _, number in message.received), _RECEIVED_MAX)
-    rules.numbers((message.epoch,))
+    rules.numbers((message.epoch, *(revision for _, revision in message.wanted or ())))
 
 
 def _check_replicate(message: Replicate, rules: Rules) -> None:
@@ -399,7 +427,7 @@ def _check_subscriptions(record: ClientSubscriptions, rules: Rules) -> None:
         rules.times((kept.since_ns, kept.until_ns, kept.claim))
     _check_owners((notice.client for notice in record.notices), record.client)
     for notice in record.notices:
-        rules.numbers((notice.count, notice.first, notice.last))
+        rules.numbers((notice.count, notice.first, notice.last, notice.epoch))
         rules.times((notice.ended_ns,))
 
 
@@ -440,7 +468,7 @@ CHECKS: Mapping[type, Check] = {
     Replicated: check_client,
     Redirect: _check_redirect,
     RedirectEnd: _check_redirect_end,
-    Arrived: check_client,
+    Arrived: _check_arrived,
     Connect: _check_connect,
 }
 """What must hold of messages beyond the types of their fields."""

@@ -146,6 +146,7 @@ class Migration(Part):
 
     def turns_away(self, message: object, client: Address, turn: Turn) -> bool:
         """Whether a client's message is for its new home; if so it is told where that is."""
+        self.departures.heard(client, turn)
         if isinstance(message, Connect):
             self.departures.came_back(client, message.epoch, turn)
         if not self.departures.has_left(client):
@@ -294,7 +295,12 @@ class Migration(Part):
 
     def _connect(self, message: Connect, sender: Address, turn: Turn) -> None:
         deliveries = self.core.deliveries
-        anew = self.core.subscriptions.begin_anew(sender, message.epoch, turn)
+        wanted = None if message.wanted is None else dict(message.wanted)
+        anew = self.core.subscriptions.begin_anew(sender, message.epoch, wanted, turn)
+        if anew is None:
+            # What is here would be delivered as it was before. The client goes on saying both,
+            # and does not listen until it has an answer to this.
+            return
         told = {scoped_id(sender, own): number for own, number in message.received}
         received = deliveries.received_by(sender, told)
         self.arrivals.connected(sender, message.moved_ns, turn, anew=anew)

@@ -58,7 +58,10 @@ MISSED = "missed"
 @wire(664)
 @dataclass(frozen=True, slots=True)
 class NoticeRecord:
-    """A notice that its client has not taken, as it is kept; the fields are those of `Ended`."""
+    """A notice that its client has not taken, as it is kept.
+
+    The fields are those of `Ended`, and the epoch that of the subscription.
+    """
 
     client: str
     id: str
@@ -68,6 +71,7 @@ class NoticeRecord:
     last: int
     ended_ns: int
     missed: int = since(2, 0)
+    epoch: int = since(2, 0)
 
     @property
     def name(self) -> str:
@@ -122,6 +126,12 @@ class Notices:
             if not self._counts[notice.client]:
                 del self._counts[notice.client]
             turn.erase(_key(name))
+
+    def forget_before(self, client: Address, epoch: int, turn: Turn) -> None:
+        """Forget what has ended in an earlier epoch: its client has asked for it elsewhere."""
+        for notice in self.of_client(client) if self.knows(client) else ():
+            if notice.epoch < epoch:
+                self.take(notice.name, turn)
 
     def _enter(self, notice: NoticeRecord) -> None:
         if notice.name not in self._by_name:

@@ -243,19 +243,42 @@ class Subscriptions(Part):
         self._lifecycle.begin_anew(self._made(message, known.client, known, turn), turn)
         self.core.deliveries.skip(known.id, turn)
 
-    def begin_anew(self, client: Address, epoch: int, turn: Turn) -> bool:
+    def begin_anew(
+        self, client: Address, epoch: int, wanted: Mapping[str, int] | None, turn: Turn
+    ) -> bool | None:
         """Begin anew with all that a client had here in an earlier epoch, which it may repeat.
 
-        Returns whether there was something.
+        A client is to move from A to B. At B it ends one subscription, puts off the end of
+        another and changes a third. B is lost before A has heard that the client had arrived, so
+        A keeps the client with all it had, and the client comes back. Here alone the first is
+        still there, the second may have expired, and what comes for the third is not what the
+        client wants.
+
+        Parameters
+        ----------
+        wanted
+            What the client still has, by its own ids, with the revisions; None if it does not say.
+
+        Returns
+        -------
+        bool or None
+            Whether there was something; None while it has yet to say again what it has changed.
         """
-        found = False
-        for name in {local.id: None for local in self.of_client(client)}:
-            known = self.get(name)
-            if known is not None and known.epoch < epoch:
-                message = Subscribe(known.text, known.revision, epoch)
-                self._begin_anew(known, message, turn)
-                found = True
-        return found
+        self._notices.forget_before(client, epoch, turn)
+        last = {local.id: local for local in self.of_client(client)}
+        earlier = [local for local in last.values() if local.epoch < epoch]
+        outdated = False
+        for known in earlier:
+            revision = known.revision
+            if wanted is not None:
+                revision = wanted.get(known.subscription.id, -1)
+            if revision < 0:
+                self._end(known.id, turn)
+            elif revision > known.revision:
+                outdated = True
+            else:
+                self._begin_anew(known, Subscribe(known.text, known.revision, epoch), turn)
+        return None if outdated else bool(earlier)
 
     def _subscribe_again(
         self, known: LocalSubscription, message: Subscribe, reading: Reading, turn: Turn
@@ -305,7 +328,7 @@ class Subscriptions(Part):
         """End a subscription that its client has not ended, and tell it why."""
         left = self.core.deliveries.left(local.id)
         own = local.subscription.id
-        notice = NoticeRecord(local.client, own, reason, *left, turn.now_ns, missed)
+        notice = NoticeRecord(local.client, own, reason, *left, turn.now_ns, missed, local.epoch)
         self._notices.add(notice, turn)
         self._end(local.id, turn)
 
@@ -320,12 +343,20 @@ class Subscriptions(Part):
         own = tuple(one.record() for one in self.of_client(client))
         return ClientSubscriptions(client, own, self._notices.of_client(client))
 
-    def end_outdated(self, moved: ClientSubscriptions, turn: Turn) -> None:
-        """End what a client had here in an earlier epoch than that in which it comes back."""
-        for record in moved.subscriptions:
-            known = self.get(scoped_id(moved.client, read(record.text).subscription.id))
-            if known is not None and known.epoch < record.epoch:
-                self._end(known.id, turn)
+    def make_way(self, moved: ClientSubscriptions, turn: Turn) -> bool:
+        """End what a client had here before; say whether what it has now can be entered.
+
+        What is still here it may have ended or changed since, where it was. If it has begun anew
+        here, whoever brings it is late.
+        """
+        newest = max((record.epoch for record in moved.subscriptions), default=0)
+        here = {local.id: local for local in self.of_client(moved.client)}
+        if any(local.epoch > newest for local in here.values()):
+            return False
+        for name in here:
+            self._end(name, turn)
+        ids = (read(record.text).subscription.id for record in moved.subscriptions)
+        return self.can_adopt(scoped_id(moved.client, own) for own in ids)
 
     def can_adopt(self, ids: Iterable[str]) -> bool:
         """Whether subscriptions can be entered here: not while one of the same id is ending."""
@@ -334,13 +365,11 @@ class Subscriptions(Part):
     def adopt_client(self, moved: ClientSubscriptions, turn: Turn) -> None:
         """Take over the subscriptions of a client, and register them from here.
 
-        Those that are here already, as when the request is repeated, stay as they are. Roots
-        serve the old home until it withdraws.
+        Roots serve the old home until it withdraws.
         """
         for record in moved.subscriptions:
             local = LocalSubscription.moved(record, self._ledger.next_version(turn))
-            if self._ledger.registered(local.registration) is None:
-                self._lifecycle.begin(local, turn)
+            self._lifecycle.begin(local, turn)
         for notice in moved.notices:
             self._notices.add(notice, turn)
 

@@ -126,6 +126,10 @@ class Device:
         """Return the number of the last delivery of each subscription."""
         return ()
 
+    def wanted(self) -> tuple[tuple[str, int], ...] | None:
+        """Return all subscriptions that it has, with their revisions, if it has begun anew."""
+        return None
+
     def _repeat(self, send: Callable[[], bool], wait_s: float = _REPEAT_S) -> None:
         """Send something again and again, with exponential backoff, until it is not sent."""
         if send():
@@ -165,7 +169,7 @@ class Device:
         self._repeat(knock)
 
     def _say_connect(self, target: str, moved_ns: int) -> None:
-        message = migration.Connect(self.received_numbers(), self._epoch, moved_ns)
+        message = migration.Connect(self.received_numbers(), self._epoch, moved_ns, self.wanted())
         self._send_to(target, message)
 
     def _connected(self, message: migration.Connected) -> None:

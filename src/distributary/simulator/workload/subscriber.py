@@ -118,6 +118,12 @@ class Subscriber(Device):
         """Return the number of the last delivery of each subscription."""
         return tuple(sorted(self._received.items()))
 
+    def wanted(self) -> tuple[tuple[str, int], ...] | None:
+        """Return all subscriptions that it has, with their revisions, if it has begun anew."""
+        if not self._epoch or self._stuck:
+            return None
+        return tuple((own, self._revisions.get(own, 0)) for own in sorted(self._wanted))
+
     def _connected(self, message: Connected) -> None:
         if self.home == self._next:
             self._received = dict(message.received)
@@ -154,6 +160,9 @@ class Subscriber(Device):
 
     def _ended(self, message: messages.Ended) -> None:
         """Learn that a subscription is over, and say so."""
+        if self.home == self._next:
+            # It may have been put off elsewhere, which this home does not know yet.
+            return
         name = self._named(message.id)
         if self._wanted.pop(message.id, None) is not None:
             self.answered("subscribe", message.id)
