@@ -70,8 +70,13 @@ class Objects:
     async def tell(self, owner: Owner, version: Changed) -> None:
         """Have the home of a publisher know of an object of which it publishes a version."""
         held = await self.find(owner.tenant, version.source, version.subject)
-        if held is not None:
-            await self._tell(owner, version.source, version.subject, held)
+        if held is None:
+            # Its tenant was erased meanwhile; whoever asks again publishes an ordinary event.
+            raise Problem(
+                HTTPStatus.CONFLICT,
+                f"subject: {version.subject} of {version.source} is not announced any more",
+            )
+        await self._tell(owner, version.source, version.subject, held)
 
     async def _tell(self, owner: Owner, source: str, subject: str, held: Held) -> None:
         text = json.dumps(held.document, ensure_ascii=False, separators=(",", ":"))
