@@ -457,8 +457,12 @@ def sent(outbox: Outbox, at_ms: int) -> Envelope:
     return envelope
 
 
-def arrives(outbox: Outbox, envelope: Envelope, *, sent_ms: int, at_ms: int) -> None:
-    assert outbox.pop(envelope.number, sent_ns=sent_ms * MS, now_ns=at_ms * MS) is envelope
+def arrives(
+    outbox: Outbox, envelope: Envelope, *, sent_ms: int, at_ms: int, held_ms: int = 0
+) -> None:
+    now_ns, held_ns = at_ms * MS, held_ms * MS
+    arrived = outbox.pop(envelope.number, sent_ns=sent_ms * MS, held_ns=held_ns, now_ns=now_ns)
+    assert arrived is envelope
 
 
 def test_an_outbox_learns_how_long_acknowledgements_take() -> None:
@@ -475,6 +479,18 @@ def test_an_outbox_learns_how_long_acknowledgements_take() -> None:
     envelope.sent_ns = 32_500 * MS
     arrives(outbox, envelope, sent_ms=30_000, at_ms=32_600)
     assert 2_000 * MS < outbox.timeout_ns < 3_500 * MS
+
+
+def test_what_a_peer_waits_for_others_does_not_count_as_time_on_the_link() -> None:
+    """With 40 % loss a chain of passages waited for minutes: `interest.toml`, seed 800000."""
+    outbox = Outbox(LinkState.OPEN, first_number=1, timeout_ns=100 * MS)
+    for start_ms in range(0, 300_000, 30_000):
+        envelope = sent(outbox, start_ms)
+        arrives(outbox, envelope, sent_ms=start_ms, at_ms=start_ms + 30_000, held_ms=29_960)
+    assert 40 * MS < outbox.timeout_ns < 60 * MS
+    # More than there was is not believed.
+    arrives(outbox, sent(outbox, 300_000), sent_ms=300_000, at_ms=300_040, held_ms=10**9)
+    assert 40 * MS < outbox.timeout_ns < 60 * MS
 
 
 def test_an_outbox_waits_in_vain_no_shorter_than_acknowledgements_take() -> None:

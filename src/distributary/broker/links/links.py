@@ -444,7 +444,7 @@ class Links(Part):
         outbox = self._outboxes.get(sender)
         if outbox is None:
             return
-        envelope = outbox.pop(number, sent_ns=sent_ns, now_ns=turn.now_ns)
+        envelope = outbox.pop(number, sent_ns=sent_ns, held_ns=held_ns, now_ns=turn.now_ns)
         if envelope is None:
             return
         if envelope.attempts == 1:
