@@ -31,6 +31,7 @@ __all__ = [
     "checked",
     "checked_fields",
     "kind_of",
+    "nearest_name",
     "no_such_name",
 ]
 
@@ -232,10 +233,15 @@ def amount_fault(
     return f"{rule}, not " + ("an integer of hundreds of digits" if huge else f"{value:g}")
 
 
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the name that somebody who wrote `name` may have meant, if there is one."""
+    return next(iter(difflib.get_close_matches(name, list(known)[:1000], n=1)), None)
+
+
 def no_such_name(place: str, name: str, known: Iterable[str], kind: str) -> BadInput:
     """Return the error for a name that means nothing, with the nearest that does."""
-    near = difflib.get_close_matches(name, list(known)[:1000], n=1)
-    hint = f"did you mean {quoted(near[0])}?" if near else None
+    near = nearest_name(name, known)
+    hint = None if near is None else f"did you mean {quoted(near)}?"
     return BadInput(place, f"{quoted(name)} is not {kind}", hint=hint)
 
 

@@ -32,6 +32,9 @@ def test_the_gateway_is_there_when_the_line_is(http: Http) -> None:
     assert http.get("/health", token="").json() == {"status": "ok"}
     assert http.get("/ready", token="").json() == {"status": "ready"}
     assert http.get("/openapi.json", token="").json()["openapi"].startswith("3.")
+    for path in ("/health", "/ready"):
+        looked = http.request("HEAD", path, token="")
+        assert (looked.status_code, looked.content) == (200, b"")
 
 
 def test_events_of_all_modes_are_delivered_in_order(http: Http) -> None:
@@ -110,6 +113,22 @@ def test_problems_name_what_is_wrong(http: Http) -> None:
     assert "UTF-8" in problem(http.post("/tokens", content=b'{"name": "\xbe"}'), 400)
     xml = {"content-type": "application/cloudevents+xml"}
     assert "xml" in problem(http.post("/events", content=b"<a/>", headers=xml), 415)
+
+
+def test_a_field_that_means_nothing_is_refused_with_the_one_that_was_meant(http: Http) -> None:
+    slip = http.post("/subscriptions", json={"types": ["slip"], "filter": []})
+    assert (
+        problem(slip, 400)
+        == "filter: is not a field of a subscription; hint: did you mean filters?"
+    )
+    name = http.subscribe({"types": ["slip"]})
+    told = http.get(f"/subscriptions/{name}").json()
+    assert http.put(f"/subscriptions/{name}", json=told).status_code == 200
+    past = http.patch(
+        f"/subscriptions/{name}", json={"config": {"expires": "2020-01-01T00:00:00Z"}}
+    )
+    assert "config.expires" in problem(past, 400)
+    assert http.get(f"/subscriptions/{name}").json()["state"] == "registered"
 
 
 def test_the_interface_describes_itself(http: Http) -> None:

@@ -411,6 +411,8 @@ def test_what_is_malformed_is_refused_and_never_an_error_of_ours(
         b'{"filters": [], "profile": {"accept": ["nonsense"]}}',
         b'{"filters": [], "tolerance": {}}',
         b'{"filters": [], "source": 1}',
+        b'{"types": ["t"], "filter": []}',
+        b'{"types": ["t"], "config": {"expire": 1}}',
         b'{"filters": [{"sql": "a ="}]}',
     ):
         answer = http.post("/subscriptions", content=document)

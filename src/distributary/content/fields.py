@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TypeGuard
 
-from distributary.arguments import amount_fault, no_such_name
+from distributary.arguments import amount_fault, nearest_name, no_such_name
 from distributary.content.documents import place_of
 from distributary.errors import BadInput, quoted
 
@@ -58,7 +58,9 @@ class Record:
         """Refuse a key that is not in `known`."""
         for key in self.keys:
             if key not in known:
-                raise BadInput(self.place(key), f"is not a field of {kind}")
+                near = nearest_name(key, known)
+                hint = None if near is None else f"did you mean {near}?"
+                raise BadInput(self.place(key), f"is not a field of {kind}", hint=hint)
 
     def place(self, key: str | None = None) -> str:
         """Return where this record, or its field `key`, is in the document."""

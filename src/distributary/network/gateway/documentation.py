@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 from typing import Any
 
+from distributary.network.gateway.subscribing import IGNORED_FIELDS
+
 __all__ = ["completed", "page"]
 
 _SECURITY = {"token": {"type": "http", "scheme": "bearer"}}
@@ -44,6 +46,12 @@ _SUBSCRIPTION = {
         "config": {
             "type": "object",
             "description": "`expires`, `queue_bytes`, `queue_s`.",
+            "properties": {
+                "expires": {"type": ["string", "number"]},
+                "queue_bytes": {"type": "integer", "exclusiveMinimum": 0},
+                "queue_s": {"type": "number", "exclusiveMinimum": 0},
+            },
+            "additionalProperties": False,
         },
         "profile": {
             "type": "object",
@@ -53,7 +61,9 @@ _SUBSCRIPTION = {
             "type": "object",
             "description": "How far a copy may be off: `value`, `divergence`, `amount`.",
         },
+        **{name: {"description": "Is not looked at."} for name in IGNORED_FIELDS},
     },
+    "additionalProperties": False,
 }
 _JSON = "application/json"
 _SUBSCRIPTION_BODY = {_JSON: {"schema": _SUBSCRIPTION}}

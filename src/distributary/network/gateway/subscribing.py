@@ -7,6 +7,7 @@ import base64
 import hashlib
 import json
 import secrets
+import time
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -18,6 +19,7 @@ from litestar.params import Parameter
 from distributary.broker.client import Ended
 from distributary.content import Subscription
 from distributary.content.documents import parse_document
+from distributary.content.fields import Record
 from distributary.errors import BadInput
 from distributary.network.buckets import WasChanged
 from distributary.network.client import WasRefused
@@ -28,7 +30,7 @@ from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.problems import ANSWERS, Problem
 from distributary.network.gateway.spool import spooled
 
-__all__ = ["SUBSCRIPTION_ROUTES", "Name", "checked", "document_of", "held_of"]
+__all__ = ["IGNORED_FIELDS", "SUBSCRIPTION_ROUTES", "Name", "checked", "document_of", "held_of"]
 
 _ID_BYTES = 15
 _KEY_CHARACTERS_MAX = 255
@@ -37,6 +39,7 @@ _CONFIRMED_S = 20.0
 # Says of a subscription that could not be made that it is being ended.
 _GIVEN_UP = "it could not be made"
 _FIELDS = ("filters", "types", "source", "config", "profile", "tolerance")
+_CONFIG = ("expires", "queue_bytes", "queue_s")
 
 Name = Annotated[str, Parameter(max_length=64, description="Of a subscription.")]
 Key = Annotated[
@@ -83,6 +86,15 @@ class SubscriptionTold(msgspec.Struct, frozen=True, omit_defaults=True):
     oldest_s: float | None = None
 
 
+# What else may be there: what `GET` tells, so that it can be changed and put back, and what the
+# Subscriptions API has for those who push. All else is a slip of the pen, and the subscription
+# would be for more than was meant.
+IGNORED_FIELDS = (
+    *(field for field in SubscriptionTold.__struct_fields__ if field not in _FIELDS),
+    *("protocol", "protocolsettings", "sink", "sinkcredential"),
+)
+
+
 async def document_of(request: Asked, gateway: Gateway) -> dict[str, Any]:
     """Return the object in the body of a request."""
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
@@ -113,6 +125,10 @@ def checked(document: dict[str, Any], name: str) -> tuple[dict[str, Any], dict[s
     BadInput
         When a field breaks the rules.
     """
+    record = Record(document)
+    record.check_keys((*_FIELDS, *IGNORED_FIELDS), "a subscription")
+    if record.given("config"):
+        record.record("config").check_keys(_CONFIG, "config")
     kept = {field: document[field] for field in _FIELDS if document.get(field) is not None}
     filters = kept.get("filters", [])
     if not isinstance(filters, list):
@@ -336,6 +352,10 @@ async def _change(
     reason = held.ended or await _ended(gateway, owner, name, held)
     if reason:
         raise Problem(HTTPStatus.CONFLICT, f"subscription {name} has ended: {reason}")
+    config = Subscription.parse(told).config
+    if config is not None and config.expires_s is not None and config.expires_s <= time.time():
+        hint = "DELETE ends a subscription"
+        raise BadInput("config.expires", "is a time that has passed", hint=hint)
     changed = msgspec.structs.replace(held, document=kept, version=held.version + 1)
     changed = await gateway.directory.keep_subscription(owner, name, changed)
     try:

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
-from litestar import MediaType, Request, Response, get
+from litestar import HttpMethod, MediaType, Request, Response, get, route
 
 from distributary.network.gateway.authentication import PUBLIC, Asked, Here, check_operator, needs
 from distributary.network.gateway.documentation import completed, page
@@ -23,14 +23,21 @@ class Health(msgspec.Struct, frozen=True):
     status: str
 
 
-@get("/health", opt={PUBLIC: True}, summary="Whether the gateway runs")
+# Balancers of load look with HEAD.
+@route(
+    "/health",
+    http_method=[HttpMethod.GET, HttpMethod.HEAD],
+    opt={PUBLIC: True},
+    summary="Whether the gateway runs",
+)
 async def health() -> Health:
     """Say that the gateway runs."""
     return Health("ok")
 
 
-@get(
+@route(
     "/ready",
+    http_method=[HttpMethod.GET, HttpMethod.HEAD],
     opt={PUBLIC: True},
     responses=documented(400, 403, 431, 503),
     summary="Whether the gateway can take and deliver events",
