@@ -97,7 +97,7 @@ def publisher_of(client: Address) -> int:
 
 def is_client(address: Address) -> bool:
     """Whether an address is a client's."""
-    return address.startswith(CLIENT_SIGN)
+    return address[:1] == CLIENT_SIGN
 
 
 def is_broker(address: Address, digits: int) -> bool:
@@ -113,6 +113,6 @@ def _has_digits(address: Address) -> bool:
 
 def speaker_at(address: Address) -> Speaker:
     """Return what kind of speaker has an address."""
-    if address.startswith(CLIENT_SIGN):
+    if address[:1] == CLIENT_SIGN:
         return Speaker.CLIENT
     return Speaker.HOST if address == HOST else Speaker.BROKER
