@@ -84,6 +84,7 @@ def is_tenant(tenant: str) -> bool:
     return len(tenant) <= _TENANT_CHARACTERS_MAX and _TENANT_CHARACTERS.issuperset(tenant)
 
 
+@lru_cache(maxsize=16_384)
 def tenant_of(client: Address) -> str:
     """Return whose client has an address; "" where nobody tells tenants apart."""
     tenant, sign, _ = client.removeprefix(CLIENT_SIGN).partition(CLIENT_SIGN)

@@ -214,7 +214,7 @@ class Broker:
 
     def wake(self, *, now_ns: int) -> list[Effect]:
         """Do what is due; a wake-up that comes too early or too late does no harm."""
-        turn = self._turn(now_ns)
+        turn = Turn(self.core.clock.read(now_ns))
         if not self.core.timers.run(turn):
             # As often as not: what the host was to wake it for has been cancelled since.
             return turn.effects

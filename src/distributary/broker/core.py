@@ -111,7 +111,7 @@ class Tickets:
         question = _Question(call, arguments)
         ticket = self._enter(question)
         question.effect = effect(ticket)
-        self._again(turn, ticket)
+        self._say(ticket, question, turn)
         return ticket
 
     def withdraw(self, ticket: int) -> None:
@@ -147,7 +147,9 @@ class Tickets:
         return ticket
 
     def _again(self, turn: Turn, ticket: int) -> None:
-        question = self._questions[ticket]
+        self._say(ticket, self._questions[ticket], turn)
+
+    def _say(self, ticket: int, question: _Question, turn: Turn) -> None:
         assert question.effect is not None
         turn.effects.append(question.effect)
         self._set_timer(ticket, question, self._asking.after(question.asked), turn)

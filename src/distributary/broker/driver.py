@@ -366,7 +366,8 @@ class Driver:
             host.spend(works)
 
     def _send(self, effect: Send) -> None:
-        version = VERSION if self.broker is None else self.broker.version
+        broker = self.broker
+        version = VERSION if broker is None else broker.core.membership.version
         # Somebody who does not know such messages may have come while this turn was committed.
         # Then it is lost: whoever waits for it asks again.
         if version == VERSION or is_client(effect.to) or is_spoken(effect.message, version):

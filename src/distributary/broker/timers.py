@@ -132,7 +132,7 @@ class Backoff:
 
     def after(self, attempts: int) -> int:
         """Return how long to wait when so many attempts before this one were in vain."""
-        doubled = self.first_ns << min(attempts, 32)
+        doubled = self.first_ns << (attempts if attempts < 32 else 32)
         return doubled if doubled < self.longest_ns else self.longest_ns
 
 

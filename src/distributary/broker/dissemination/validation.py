@@ -7,6 +7,7 @@ plan hangs together, and makes what it sends.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import chain
 
 from distributary.broker.blob import Blob
@@ -105,7 +106,7 @@ def _check_portion(portion: Portion, rules: Rules) -> None:
         for k in first.wants:
             if part.formats[k] != portion.original:
                 # It stands in what clients get.
-                MediaType.parse(part.formats[k])
+                _check_media_type(part.formats[k])
     if first.broker != rules.identity:
         raise PeerMisbehaved(f"a portion for {first.broker}")
     if len(portion.blobs) != len(first.receives):
@@ -115,6 +116,12 @@ def _check_portion(portion: Portion, rules: Rules) -> None:
             check_blob(blob)
         elif not item.inline or part.formats[k] != portion.original:
             raise PeerMisbehaved("a portion without its content")
+
+
+@lru_cache(maxsize=1024)
+def _check_media_type(name: str) -> None:
+    """Refuse the name of a format that is no media type; there are few, and all are short."""
+    MediaType.parse(name)
 
 
 def _check_probe(probe: Probe, rules: Rules) -> None:
