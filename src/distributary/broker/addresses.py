@@ -84,6 +84,7 @@ def is_tenant(tenant: str) -> bool:
     return len(tenant) <= _TENANT_CHARACTERS_MAX and _TENANT_CHARACTERS.issuperset(tenant)
 
 
+@lru_cache(maxsize=16_384)
 def tenant_of(client: Address) -> str:
     """Return whose client has an address; "" where nobody tells tenants apart."""
     tenant, sign, _ = client.removeprefix(CLIENT_SIGN).partition(CLIENT_SIGN)
@@ -97,7 +98,7 @@ def publisher_of(client: Address) -> int:
 
 def is_client(address: Address) -> bool:
     """Whether an address is a client's."""
-    return address.startswith(CLIENT_SIGN)
+    return address[:1] == CLIENT_SIGN
 
 
 def is_broker(address: Address, digits: int) -> bool:
@@ -113,6 +114,6 @@ def _has_digits(address: Address) -> bool:
 
 def speaker_at(address: Address) -> Speaker:
     """Return what kind of speaker has an address."""
-    if address.startswith(CLIENT_SIGN):
+    if address[:1] == CLIENT_SIGN:
         return Speaker.CLIENT
     return Speaker.HOST if address == HOST else Speaker.BROKER

@@ -56,7 +56,7 @@ PARTS: Mapping[str, type[Part]] = {
 """The parts of a broker by name, in the order in which they start and hear of changes."""
 
 
-_ANSWERS = (PlanMade, Converted, ConversionRefused)
+_ANSWERS = frozenset((PlanMade, Converted, ConversionRefused))
 
 
 class Broker:
@@ -188,12 +188,12 @@ class Broker:
         """Take a message from a broker or a client, or an event from the host."""
         core = self.core
         turn = Turn(core.clock.read(now_ns))
-        if isinstance(message, _ANSWERS):
+        if type(message) in _ANSWERS:
             if sender != HOST:
                 raise PeerMisbehaved("only a host answers what its broker has asked for")
             if isinstance(message, PlanMade):
                 core.plan_made(message, turn)
-            else:
+            elif isinstance(message, Converted | ConversionRefused):
                 core.converted(message, turn)
         elif is_client(sender):
             if not core.migration.turns_away(message, sender, turn):
@@ -202,7 +202,7 @@ class Broker:
             core.client_back(sender, turn)
         else:
             core.handle(message, sender, turn)
-            if isinstance(message, Leave):
+            if type(message) is Leave:
                 self._leaving = True
         return self._effects(turn)
 
@@ -214,7 +214,7 @@ class Broker:
 
     def wake(self, *, now_ns: int) -> list[Effect]:
         """Do what is due; a wake-up that comes too early or too late does no harm."""
-        turn = self._turn(now_ns)
+        turn = Turn(self.core.clock.read(now_ns))
         if not self.core.timers.run(turn):
             # As often as not: what the host was to wake it for has been cancelled since.
             return turn.effects
@@ -255,8 +255,10 @@ class Broker:
 
     def wake_at_ns(self) -> int | None:
         """Return when the broker wants to be woken next, by its host's clock."""
-        at_ns = self.core.timers.next_ns()
-        return None if at_ns is None else self.core.clock.wall_ns_at(at_ns)
+        at_ns, clock = self.core.timers.next_ns(), self.core.clock
+        if at_ns is None or clock.slewed_since_ns is None:
+            return at_ns
+        return clock.wall_ns_at(at_ns)
 
     def _turn(self, now_ns: int) -> Turn:
         return Turn(self.core.clock.read(now_ns))
@@ -265,7 +267,8 @@ class Broker:
         """Return what a turn asks for, and at the end of a broker that it has left."""
         core = self.core
         if turn.effects:
-            core.clock.keep(turn)
+            if turn.now_ns >= core.clock.due_ns:
+                core.clock.keep(turn)
             if core.gone:
                 # Whatever part has said it: answers come too late, and the rest is said again.
                 turn.effects[:] = [

@@ -111,7 +111,7 @@ class Tickets:
         question = _Question(call, arguments)
         ticket = self._enter(question)
         question.effect = effect(ticket)
-        self._again(turn, ticket)
+        self._say(ticket, question, turn)
         return ticket
 
     def withdraw(self, ticket: int) -> None:
@@ -147,7 +147,9 @@ class Tickets:
         return ticket
 
     def _again(self, turn: Turn, ticket: int) -> None:
-        question = self._questions[ticket]
+        self._say(ticket, self._questions[ticket], turn)
+
+    def _say(self, ticket: int, question: _Question, turn: Turn) -> None:
         assert question.effect is not None
         turn.effects.append(question.effect)
         self._set_timer(ticket, question, self._asking.after(question.asked), turn)
@@ -247,9 +249,10 @@ class Core:
         self.parts: dict[str, Part] = {}
         """Every part by name, in the order in which they hear of changes."""
         self._handlers: dict[type, Handler] = {}
-        self._said_by: dict[type, Speaker | None] = {}
         self._part_of: dict[type, Part] = {}
         self._checks: dict[type, Check] = {}
+        # Who handles a kind of message, who may say it, and what must hold of it.
+        self._receptions: dict[type, tuple[Handler, Speaker | None, Check | None]] = {}
         self._rules = Rules(identity, settings)
         self.tickets = Tickets(self.timers, settings.content)
         self.gone: set[Address] = set()
@@ -262,9 +265,11 @@ class Core:
         for kind, handler in part.handlers().items():
             assert kind not in self._handlers, f"{kind.__name__} has two handlers"
             self._handlers[kind] = handler
-            self._said_by[kind] = speaker_of(kind)
             self._part_of[kind] = part
         self._checks.update(part.checks)
+        # A part may check what another one handles.
+        for kind, handler in self._handlers.items():
+            self._receptions[kind] = (handler, speaker_of(kind), self._checks.get(kind))
 
     def handle(self, message: object, sender: Address, turn: Turn) -> None:
         """Hand a message to the part that it is for.
@@ -275,13 +280,12 @@ class Core:
             When nobody sends such a message; then nothing has changed.
         """
         kind = type(message)
-        handler = self._handlers.get(kind)
-        if handler is None:
+        reception = self._receptions.get(kind)
+        if reception is None:
             raise PeerMisbehaved(f"nobody sends a {kind.__name__}")
-        said_by = self._said_by[kind]
+        handler, said_by, check = reception
         if said_by is not None and said_by is not speaker_at(sender):
             raise PeerMisbehaved(f"a {kind.__name__} from {sender}; only {said_by.value} say that")
-        check = self._checks.get(kind)
         if check is not None:
             try:
                 check(message, self._rules)

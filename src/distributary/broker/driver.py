@@ -251,6 +251,16 @@ class Driver:
 
     def _finish(self, effects: list[Effect], message: object | None, sender: Address) -> None:
         """Have what came of a turn made durable and carried out."""
+        if effects or self._turns:
+            self._settle(effects, message, sender)
+        broker = self.broker
+        if broker is not None:
+            at_ns = broker.wake_at_ns()
+            if at_ns is not None and (self._wake_ns is None or at_ns < self._wake_ns):
+                self._wake_ns = at_ns
+                self._host.wake_at(at_ns)
+
+    def _settle(self, effects: list[Effect], message: object | None, sender: Address) -> None:
         assert self.broker is not None
         version = self.broker.core.version
         writes: dict[str, bytes | None] = {}
@@ -266,23 +276,17 @@ class Driver:
                 writes[effect.key] = None
             else:
                 others.append(effect)
-        if writes or self._turns:
-            if life is not None:
-                self._raised += 1
-            turn = _Turn(writes, others, message, sender, life)
-            self._turns.append(turn)
-            if not self._committing:
-                self._commit()
-            if self._turns and self._turns[-1] is turn and not self._raised:
-                turn.effects = self._without_lane(others)
-        elif others:
+        if not writes and not self._turns:
             self._carry_out(others)
-        broker = self.broker
-        if broker is not None:
-            at_ns = broker.wake_at_ns()
-            if at_ns is not None and (self._wake_ns is None or at_ns < self._wake_ns):
-                self._wake_ns = at_ns
-                self._host.wake_at(at_ns)
+            return
+        if life is not None:
+            self._raised += 1
+        turn = _Turn(writes, others, message, sender, life)
+        self._turns.append(turn)
+        if not self._committing:
+            self._commit()
+        if self._turns and self._turns[-1] is turn and not self._raised:
+            turn.effects = self._without_lane(others)
 
     def _without_lane(self, effects: list[Effect]) -> list[Effect]:
         """Send what need not wait for a commit; return the rest."""
@@ -324,7 +328,8 @@ class Driver:
             if turn.life is not None:
                 self._life = turn.life
                 self._raised -= 1
-            self._carry_out(turn.effects)
+            if turn.effects:
+                self._carry_out(turn.effects)
         if self._failed is not None and not self._turns:
             self._recover(*self._failed)
 
@@ -361,7 +366,8 @@ class Driver:
             host.spend(works)
 
     def _send(self, effect: Send) -> None:
-        version = VERSION if self.broker is None else self.broker.version
+        broker = self.broker
+        version = VERSION if broker is None else broker.core.membership.version
         # Somebody who does not know such messages may have come while this turn was committed.
         # Then it is lost: whoever waits for it asks again.
         if version == VERSION or is_client(effect.to) or is_spoken(effect.message, version):

@@ -77,7 +77,7 @@ class Timers:
         the rest that is done with it.
         """
         self._cancelled += 1
-        if self._cancelled > max(len(self._heap) // 2, _CANCELLED_MIN):
+        if self._cancelled > _CANCELLED_MIN and self._cancelled > len(self._heap) // 2:
             self._heap[:] = [entry for entry in self._heap if entry[2].call is not None]
             heapq.heapify(self._heap)
             self._cancelled = 0
@@ -132,7 +132,7 @@ class Backoff:
 
     def after(self, attempts: int) -> int:
         """Return how long to wait when so many attempts before this one were in vain."""
-        doubled = self.first_ns << min(attempts, 32)
+        doubled = self.first_ns << (attempts if attempts < 32 else 32)
         return doubled if doubled < self.longest_ns else self.longest_ns
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 from pathlib import Path
@@ -125,6 +126,8 @@ def simulate(
             keep=keep,
         )
         reports = [report for _, report, _ in runs]
+    # The last run is a net of cycles. To take it apart before the process ends takes long.
+    gc.freeze()
     _print_summary(scenario, reports)
     document: dict[str, object] = reports[0] if seeds is None else {"runs": reports}
     write_document(document, output)

@@ -106,11 +106,14 @@ def run_seeds(
     """
     asked = ((path, seed) for path in paths for seed in seeds)
     if jobs == 1:
-        for path, seed in asked:
-            yield path, *_run(path, seed, compare, observe, keep)
+        from distributary.simulator.garbage import resting_collector
+
+        with resting_collector():
+            for path, seed in asked:
+                yield path, *_run(path, seed, compare, observe, keep)
         return
     # Processes that start afresh: a fork of this one would bring its locks along.
-    with ProcessPoolExecutor(jobs, get_context("spawn"), _leave_interrupts) as pool:
+    with ProcessPoolExecutor(jobs, get_context("spawn"), _begin_process) as pool:
         waiting: deque[tuple[Path, Future[tuple[dict[str, Any], float]]]] = deque()
         try:
             for path, seed in asked:
@@ -140,8 +143,9 @@ def _run(
     from distributary.simulator import Simulation, compared_report, report_of
 
     # The run before this one is a net of cycles that nobody looks for while runs go on: those of
-    # a night would take all memory.
+    # a night would take all memory. What is left after that stays, and is not looked through again.
     gc.collect()
+    gc.freeze()
     began = time.perf_counter()
     if compare:
         report = compared_report(_scenario(path), seed=seed, observe=observe, keep=keep)
@@ -160,9 +164,13 @@ def _scenario(path: Path) -> Scenario:
     return read_scenario(path)
 
 
-def _leave_interrupts() -> None:
-    """Have the process that waits for this one decide what an interrupt means."""
+def _begin_process() -> None:
+    """Have the process that waits for this one decide what an interrupt means.
+
+    What is to be collected between runs is, by `_run`.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.disable()
 
 
 def _observed(

@@ -16,8 +16,10 @@ __all__ = ["resting_collector"]
 
 @contextmanager
 def resting_collector() -> Iterator[None]:
-    """Have nothing collected."""
-    was_enabled = gc.isenabled()
+    """Have nothing collected, until the outermost of those that ask for it is done."""
+    if not gc.isenabled():
+        yield
+        return
     gc.disable()
     try:
         yield
@@ -25,5 +27,4 @@ def resting_collector() -> Iterator[None]:
         # What is left is old by now, and is looked through as seldom as all that is.
         gc.freeze()
         gc.unfreeze()
-        if was_enabled:
-            gc.enable()
+        gc.enable()

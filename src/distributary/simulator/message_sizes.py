@@ -8,10 +8,10 @@ counts as that one; what carries bytes that are no message counts as itself.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, cast, get_type_hints
 
 from distributary.broker.client import Delivery
-from distributary.broker.encoding import decode, kind_name, kind_of
+from distributary.broker.encoding import decode, kind_of
 from distributary.errors import PeerMisbehaved
 
 __all__ = ["weigh"]
@@ -24,17 +24,19 @@ _LAYERS = 2
 
 def weigh(message: object) -> tuple[str, int]:
     """Return what a message is about, and the bytes of content that go to a client with it."""
-    if isinstance(message, Delivery):
-        return kind_name(message), 0 if message.blob is None else message.blob.size_bytes
-    return _about(message, _LAYERS), 0
+    kind: Any = type(message)
+    if kind is Delivery:
+        blob = cast(Delivery, message).blob
+        return kind.__name__, 0 if blob is None else blob.size_bytes
+    return _about(message, _LAYERS) if _carries(kind) else kind.__name__, 0
 
 
 def _about(message: object, layers: int) -> str:
-    cls: Any = type(message)
+    kind: Any = type(message)
     carried = None
-    if layers and _carries(cls):
+    if layers and _carries(kind):
         carried = _about_bytes(getattr(message, _CARRIED), layers - 1)
-    return kind_name(message) if carried is None else carried
+    return kind.__name__ if carried is None else carried
 
 
 def _about_bytes(encoded: bytes, layers: int) -> str | None:

@@ -105,20 +105,12 @@ class SimulatedNetwork:
         self._access[client] = (delays_ns.tolist(), byte_ns.tolist())
 
     def arrivals(
-        self, sender: Address, to: Address, size_bytes: int, now_ns: int
+        self, sender: Address, to: Address, size_bytes: int, now_ns: int, *, ahead: bool = False
     ) -> tuple[int, ...]:
-        """Return when a message arrives: nothing when it is lost, twice when it is repeated."""
-        return self._arrivals(sender, to, size_bytes, now_ns, ahead=False)
+        """Return when a message arrives: nothing when it is lost, twice when it is repeated.
 
-    def arrivals_ahead(
-        self, sender: Address, to: Address, size_bytes: int, now_ns: int
-    ) -> tuple[int, ...]:
-        """Return when a message arrives that does not stand in line."""
-        return self._arrivals(sender, to, size_bytes, now_ns, ahead=True)
-
-    def _arrivals(
-        self, sender: Address, to: Address, size_bytes: int, now_ns: int, *, ahead: bool
-    ) -> tuple[int, ...]:
+        One that goes ahead does not stand in line.
+        """
         link = self._links.get((sender, to))
         if link is None:
             link = self._links[sender, to] = self._link(sender, to)
@@ -137,6 +129,12 @@ class SimulatedNetwork:
         if not self.disturbances:
             return (sent_ns + delay_ns,)
         return self._disturbed(sender, to, sent_ns + delay_ns)
+
+    def arrivals_ahead(
+        self, sender: Address, to: Address, size_bytes: int, now_ns: int
+    ) -> tuple[int, ...]:
+        """Return when a message arrives that does not stand in line."""
+        return self.arrivals(sender, to, size_bytes, now_ns, ahead=True)
 
     def _link(self, sender: Address, to: Address) -> _Link:
         one, other = self._index.get(sender), self._index.get(to)

@@ -277,7 +277,9 @@ class Node(Processor):
 
     def wake_at(self, at_ns: int) -> None:
         """Wake the broker at a time of the host's clock."""
-        at_ns = max(at_ns - self.skew_ns, self.world.now_ns)
+        at_ns -= self.skew_ns
+        if at_ns < self.world.now_ns:
+            at_ns = self.world.now_ns
         self._wake_ns = at_ns
         self.world.at(at_ns, self._wake, self.life, at_ns)
 

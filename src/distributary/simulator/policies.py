@@ -6,6 +6,7 @@ brokers keep to it for a whole run.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -90,6 +91,8 @@ def _report(
     observe: Observe | None,
     keep: Callable[[Simulation], None] | None = None,
 ) -> dict[str, Any]:
+    # Or else all runs would be in memory at once.
+    gc.collect()
     simulation = Simulation(scenario, seed=seed)
     simulation.run(observe)
     if keep is not None:

@@ -156,7 +156,7 @@ def _content(simulation: Simulation) -> dict[str, float]:
     fetched = simulation.world.transfers.fetched_bytes
     cost = sum(
         size_bytes * float(places.link_costs[index[holder], index[broker]])
-        for (holder, broker, _), size_bytes in sorted(fetched.items())
+        for (holder, broker, _), size_bytes in fetched.items()
     )
     return {
         "fetches": len(fetched),

@@ -432,11 +432,12 @@ class Simulation:
 
     def _refused_formats(self, published: PublishedEvent) -> frozenset[str]:
         """Return the formats that something could not be converted into."""
+        refused = self.faults.refused | self._refused
+        if not refused:
+            return frozenset()
         original_of = self.world.original_of
         return frozenset(
-            target
-            for digest, target in self.faults.refused | self._refused
-            if original_of(digest) == published.digest
+            target for digest, target in refused if original_of(digest) == published.digest
         )
 
     def _upgrade_some(self) -> None:

@@ -226,14 +226,16 @@ class World:
 
     def send(self, sender: Address, to: Address, message: object) -> None:
         """Put a message on its way."""
-        version = self._version_of(sender, to)
+        node = self.nodes.get(sender)
+        broker = None if node is None else node.broker
+        version = VERSION if broker is None or is_client(to) else broker.core.membership.version
         if version != VERSION and not is_spoken(message, version):
             # It has waited for the processor, and somebody has come who does not know it.
             return
         ahead = type(message) in LANE
         size = self._record(sender, to, message, version) if self._recorded else 0
-        if type(message) is Delivery and message.blob is not None and sender in self.nodes:
-            self.nodes[sender].needs(message.blob, "for a client")
+        if type(message) is Delivery and message.blob is not None and node is not None:
+            node.needs(message.blob, "for a client")
         for listen in self.listeners:
             listen(sender, to, message, self.now_ns)
         if version != VERSION:
@@ -241,25 +243,18 @@ class World:
             message = encode(message, version)
         arrivals = self._arrivals_ahead if ahead else self.network.arrivals
         for at_ns in arrivals(sender, to, size, self.now_ns):
-            self.at(at_ns, self._arrive, sender, to, message)
-
-    def _version_of(self, sender: Address, to: Address) -> int:
-        """Return the version in which a message is to be encoded."""
-        node = self.nodes.get(sender)
-        if node is None or node.broker is None or is_client(to):
-            return VERSION
-        return node.broker.version
+            self._agenda.add(at_ns, self._arrive, (sender, to, message))
 
     def _record(self, sender: Address, to: Address, message: object, version: int) -> int:
         """Enter a message into the log; return its size."""
         encoded = encode(message, version)
-        if len(encoded) > MESSAGE_BYTES_MAX and version == VERSION:
+        encoded_bytes = len(encoded)
+        if encoded_bytes > MESSAGE_BYTES_MAX and version == VERSION:
             within = sender in self.nodes and to in self.nodes
             assert not within, f"{kind_name(message)} is too large"
         kind, content_bytes = weigh(message)
-        size = len(encoded) + content_bytes
-        self._log.update(f"{self.now_ns} {sender} {to} ".encode())
-        self._log.update(encoded)
+        size = encoded_bytes + content_bytes
+        self._log.update(f"{self.now_ns} {sender} {to} ".encode() + encoded)
         self.message_counts[kind] += 1
         self.message_bytes[kind] += size
         self.link_bytes[sender, to] += size

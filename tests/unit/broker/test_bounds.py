@@ -36,6 +36,7 @@ from distributary.broker.dissemination import (
 )
 from distributary.broker.dissemination.messages import Item, Offer
 from distributary.broker.encoding import encode
+from distributary.broker.links import inbox
 from distributary.broker.links.messages import Hop, Routed, Step
 from distributary.broker.membership import routing
 from distributary.broker.settings import (
@@ -85,7 +86,7 @@ BOUNDS: dict[str, Bound] = {
     **dict.fromkeys(
         (
             "Core.parts", "Core._handlers", "Core._checks", "Roster._patience_ns",
-            "Core._said_by", "Core._part_of", "Transitions._table", "Admission._owners",
+            "Core._receptions", "Core._part_of", "Transitions._table", "Admission._owners",
         ),
         CODE,
     ),
@@ -102,7 +103,7 @@ BOUNDS: dict[str, Bound] = {
             "Downlinks.delays_ns", "Downlinks._measured_ns", "Registrar._renewals",
             "Pending.above", "_Probing.routes", "_Shaping.refused", "TreeOrders._shaping",
             "Forgone._by_home", "Debts._by_home", "Debts._owed_bytes",
-            "Gathering._acknowledgements", "Gathering._bytes", "Gathering._messages",
+            "Gathering._waiting",
         ),
         BROKERS,
     ),
@@ -208,6 +209,8 @@ BOUNDS: dict[str, Bound] = {
     "Together._waiting": "each entry is in a queue",
     "Together._named": "each entry is of a record of which something is in a queue",
     "Outbox.flight": in_each(lambda s: 256),
+    "_Waiting.acknowledgements": in_each(lambda s: inbox._ACKNOWLEDGEMENTS_MAX),
+    "_Waiting.messages": in_each(lambda s: inbox._MESSAGES_MAX),
     "Parcel.left": in_each(lambda s: 2**10),
     "Reassembly._parts": in_each(lambda s: 2**10),
     "KnownPlans._plans": in_each(lambda s: plans._PLANS_MAX),

@@ -226,7 +226,8 @@ class Deliveries(Part):
     def _store(self, arrival: Arrival, turn: Turn) -> None:
         """Put an item into the queues that the root has named, and say which these are."""
         item = arrival.item
-        known = self._items.get(item.identity)
+        identity = item.identity
+        known = self._items.get(identity)
         got = set() if known is None else set(known.subscriptions)
         served = set() if known is None else set(known.served)
         unknown: set[str] = set()
@@ -245,14 +246,14 @@ class Deliveries(Part):
                     got.add(one.id)
         self._queues.keep(kept, turn)
         if known is None:
-            self._forgetting.keep(item.identity, turn.now_ns + self._kept_ns)
+            self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
         attempt = arrival.attempt
         if known is not None and known.root == arrival.root:
             # An attempt that was overtaken by a later one takes nothing back.
             attempt = max(attempt, known.attempt)
             unknown.update(known.unknown)
         finished = Finished(
-            item.identity,
+            identity,
             item.cell,
             item.publisher,
             item.series,
@@ -266,7 +267,7 @@ class Deliveries(Part):
         )
         self._items.put(finished)
         # After the entries: a crash between them and this finds the entries again.
-        turn.persist(_item_key(item), finished)
+        turn.persist(_item_key(finished), finished)
         self._queues.transmit(entries, turn)
         self.core.links.tell_soon(arrival.root, _served(finished), turn)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from distributary.broker.deliveries.queue import (
     Together,
 )
 from distributary.broker.effects import Turn
-from distributary.broker.encoding import journal_key
+from distributary.broker.encoding import journal_key, replaced
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.lifecycle import TOO_MANY_BYTES, TOO_OLD
 from distributary.broker.subscriptions.subscription import LocalSubscription, own_id, scoped_id
@@ -93,7 +92,7 @@ class Queues:
     def put(self, subscription: str, parcel: Queued, turn: Turn) -> Queued:
         """Give something its number; return it as it is to be kept in this turn, by `keep`."""
         queue = self._queue(subscription, parcel.client)
-        entry = replace(parcel, number=queue.last + 1, queued_ns=turn.now_ns)
+        entry = replaced(parcel, number=queue.last + 1, queued_ns=turn.now_ns)
         self._enter(subscription, queue, entry, turn)
         return entry
 
@@ -321,7 +320,7 @@ class Queues:
         for entry in [*queue.waiting.values()] if failure else ():
             if entry.blob is not None and entry.blob.digest == digest:
                 reason = f"its content could not be fetched: {failure}"
-                told = replace(entry, event="", blob=None, media_type="", reason=reason)
+                told = replaced(entry, event="", blob=None, media_type="", reason=reason)
                 queue.replace(told)
                 self._together.release(subscription, told.number, turn)
                 turn.persist(_entry_key(subscription, told.number), told)

@@ -6,7 +6,8 @@ plan hangs together, and makes what it sends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import chain
 
 from distributary.broker.blob import Blob
@@ -43,6 +44,11 @@ __all__ = [
 def check_item(item: Item, rules: Rules) -> None:
     """Refuse an item that is not one event in one cell with a number."""
     _check_label(item, rules)
+    _check_event(item)
+
+
+def _check_event(item: Item) -> None:
+    """Refuse an item with the event of another."""
     publication = publication_of(item.event)
     if publication.identity != (item.source, item.id):
         raise PeerMisbehaved(f"an item {quoted(item.id)} with the event {quoted(publication.id)}")
@@ -94,22 +100,28 @@ def _check_portion(portion: Portion, rules: Rules) -> None:
     rules.brokers((portion.root,))
     _check_tree(part, rules)
     _check_formats(part, rules)
-    if part.first.after != RELAY:
-        check_item(item, rules)
-        for name in {part.formats[k] for k in part.first.wants} - {portion.original}:
-            # It stands in what clients get.
-            MediaType.parse(name)
-    if part.first.broker != rules.identity:
-        raise PeerMisbehaved(f"a portion for {part.first.broker}")
-    if len(portion.blobs) != len(part.first.receives):
-        raise PeerMisbehaved(
-            f"{len(portion.blobs)} contents for {len(part.first.receives)} formats"
-        )
-    for k, blob in zip(part.first.receives, portion.blobs, strict=True):
+    first = part.first
+    if first.after != RELAY:
+        _check_event(item)
+        for k in first.wants:
+            if part.formats[k] != portion.original:
+                # It stands in what clients get.
+                _check_media_type(part.formats[k])
+    if first.broker != rules.identity:
+        raise PeerMisbehaved(f"a portion for {first.broker}")
+    if len(portion.blobs) != len(first.receives):
+        raise PeerMisbehaved(f"{len(portion.blobs)} contents for {len(first.receives)} formats")
+    for k, blob in zip(first.receives, portion.blobs, strict=True):
         if blob is not None:
             check_blob(blob)
         elif not item.inline or part.formats[k] != portion.original:
             raise PeerMisbehaved("a portion without its content")
+
+
+@lru_cache(maxsize=1024)
+def _check_media_type(name: str) -> None:
+    """Refuse the name of a format that is no media type; there are few, and all are short."""
+    MediaType.parse(name)
 
 
 def _check_probe(probe: Probe, rules: Rules) -> None:
@@ -166,21 +178,26 @@ def _check_tree(part: PlanPart, rules: Rules) -> None:
     nodes = part.nodes
     if not nodes:
         raise PeerMisbehaved("a plan for nobody")
-    rules.brokers(node.broker for node in nodes)
-    if len({node.broker for node in nodes}) < len(nodes):
+    brokers = [node.broker for node in nodes]
+    rules.brokers(brokers)
+    if len(set(brokers)) < len(nodes):
         raise PeerMisbehaved("a plan in which a broker stands twice")
     top = depth = nodes[0].depth
     for node in nodes[1:]:
         if not top < node.depth <= depth + 1:
             raise PeerMisbehaved("a plan whose nodes are not in order")
         depth = node.depth
+    serves = False
     for node in nodes:
         rules.amounts((node.link_cost, node.node_cost, node.wait_s))
-        if min(node.after) < 0 and node.after != RELAY:
-            raise PeerMisbehaved(f"an item after number {node.after[1]} of series {node.after[0]}")
-        if node.grants and node.after == RELAY:
+        if node.after != RELAY:
+            serves = True
+            if min(node.after) < 0:
+                series, number, _ = node.after
+                raise PeerMisbehaved(f"an item after number {number} of series {series}")
+        elif node.grants:
             raise PeerMisbehaved("a relay with registrations")
-    if all(node.after == RELAY for node in nodes):
+    if not serves:
         raise PeerMisbehaved("a plan that serves nobody")
 
 
@@ -194,15 +211,18 @@ def _check_formats(part: PlanPart, rules: Rules) -> None:
     if len(set(part.formats)) < count or len(part.sizes) != count:
         raise PeerMisbehaved("a plan with formats that are not told apart, or without sizes")
     rules.amounts(part.sizes, _WORK_MAX)
-    rules.amounts((seconds for _, _, seconds in part.conversions), _WORK_MAX)
     indices = frozenset(range(count))
-    conversions = {(origin, target) for origin, target, _ in part.conversions}
-    if not indices.issuperset(chain(*conversions)) or any(a == b for a, b in conversions):
-        raise PeerMisbehaved("a plan with conversions of formats that it does not name")
+    conversions: set[tuple[int, int]] = set()
+    if part.conversions:
+        rules.amounts([seconds for _, _, seconds in part.conversions], _WORK_MAX)
+        conversions.update([(origin, target) for origin, target, _ in part.conversions])
+        if not indices.issuperset(chain(*conversions)) or any(a == b for a, b in conversions):
+            raise PeerMisbehaved("a plan with conversions of formats that it does not name")
     above: list[frozenset[int]] = []
     top = part.first.depth
     for node in part.nodes:
-        if not indices.issuperset(_named(node)):
+        wants = node.wants
+        if not indices.issuperset(chain(wants, node.receives, *node.made)):
             raise PeerMisbehaved("a plan with formats that it does not name")
         if not conversions.issuperset(node.made):
             raise PeerMisbehaved("a plan with a conversion that there is not")
@@ -210,17 +230,15 @@ def _check_formats(part: PlanPart, rules: Rules) -> None:
         if above and not above[-1].issuperset(node.receives):
             raise PeerMisbehaved("a plan that sends what it does not make")
         there = _available(node)
-        if not there.issuperset(node.wants):
+        if not there.issuperset(wants):
             raise PeerMisbehaved("a plan that does not make what is wanted")
         above.append(there)
 
 
-def _named(node: PlanNode) -> Iterator[int]:
-    return chain(node.wants, node.receives, *node.made)
-
-
 def _available(node: PlanNode) -> frozenset[int]:
     """Return what a node has once it has made everything."""
+    if not node.made:
+        return frozenset(node.receives)
     there = set(node.receives)
     waiting = list(node.made)
     while waiting:

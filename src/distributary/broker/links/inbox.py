@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -55,9 +54,9 @@ class Deduplication:
 
     def add(self, number: int, *, lowest: int) -> None:
         """Note that a message has been handled, and that nothing below `lowest` will come."""
-        floor = max(self._floor, lowest - 1)
+        floor = lowest - 1 if lowest > self._floor else self._floor
         if not self._above and number <= floor + 1:
-            self._floor = max(floor, number)
+            self._floor = number if number > floor else floor
             return
         above = {*self._above, number}
         while floor + 1 in above:
@@ -152,6 +151,17 @@ _BYTES_MAX = 64 * 2**10
 _MESSAGES_MAX = 128
 
 
+class _Waiting:
+    """What waits for one peer."""
+
+    __slots__ = ("acknowledgements", "messages", "size_bytes")
+
+    def __init__(self) -> None:
+        self.acknowledgements: list[tuple[int, int, int]] = []
+        self.messages: list[tuple[object, bytes]] = []
+        self.size_bytes = 0
+
+
 class Gathering:
     """What waits at one broker, by peer.
 
@@ -165,25 +175,21 @@ class Gathering:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._wait_ns = ns(core.settings.links.gather_s)
-        self._acknowledgements: dict[str, list[tuple[int, int, int]]] = {}
-        self._messages: dict[str, list[tuple[object, bytes]]] = {}
-        self._bytes: Counter[str] = Counter()
+        self._waiting: dict[str, _Waiting] = {}
         self._leaving = Retention(core.timers, self._leave, tick_ns=1)
 
     def __len__(self) -> int:
-        return len(self._acknowledgements) + len(self._messages)
+        return len(self._waiting)
 
     def acknowledge(self, peer: str, number: int, sent_ns: int, came_ns: int, turn: Turn) -> None:
         """Tell a peer soon that a message has arrived."""
         if not self._waits():
             turn.send(peer, HopAck(number, sent_ns))
             return
-        waiting = self._acknowledgements.setdefault(peer, [])
-        waiting.append((number, sent_ns, came_ns))
-        if len(waiting) >= _ACKNOWLEDGEMENTS_MAX:
+        waiting = self._waiting_for(peer, turn)
+        waiting.acknowledgements.append((number, sent_ns, came_ns))
+        if len(waiting.acknowledgements) >= _ACKNOWLEDGEMENTS_MAX:
             self.flush(peer, turn)
-        elif len(waiting) == 1 and peer not in self._messages:
-            self._leaving.keep(peer, turn.now_ns + self._wait_ns)
 
     def add(self, peer: str, message: object, turn: Turn) -> None:
         """Tell a peer something soon, which is asked for again if it gets lost.
@@ -197,26 +203,34 @@ class Gathering:
         if not self._waits():
             turn.send(peer, message)
             return
-        waiting = self._messages.setdefault(peer, [])
-        waiting.append((message, encoded))
-        self._bytes[peer] += len(encoded)
-        if self._bytes[peer] >= _BYTES_MAX or len(waiting) >= _MESSAGES_MAX:
+        waiting = self._waiting_for(peer, turn)
+        waiting.messages.append((message, encoded))
+        waiting.size_bytes += len(encoded)
+        if waiting.size_bytes >= _BYTES_MAX or len(waiting.messages) >= _MESSAGES_MAX:
             self.flush(peer, turn)
-        elif len(waiting) == 1 and peer not in self._acknowledgements:
+
+    def _waiting_for(self, peer: str, turn: Turn) -> _Waiting:
+        waiting = self._waiting.get(peer)
+        if waiting is None:
+            waiting = self._waiting[peer] = _Waiting()
             self._leaving.keep(peer, turn.now_ns + self._wait_ns)
+        return waiting
 
     def flush(self, peer: str, turn: Turn) -> None:
         """Wait no longer with what is for a peer."""
-        arrived = self._acknowledgements.pop(peer, [])
-        messages = self._messages.pop(peer, [])
-        self._bytes.pop(peer, None)
+        waiting = self._waiting.pop(peer, None)
+        if waiting is None:
+            return
+        arrived, messages = waiting.acknowledgements, waiting.messages
         # Somebody who knows less may have come meanwhile.
         if self._waits() and (arrived or len(messages) > 1):
-            acknowledgements = tuple(
-                Acknowledgement(number, sent_ns, turn.now_ns - came_ns)
+            now_ns = turn.now_ns
+            acknowledgements = [
+                Acknowledgement(number, sent_ns, now_ns - came_ns)
                 for number, sent_ns, came_ns in arrived
-            )
-            turn.send(peer, Gathered(acknowledgements, tuple(data for _, data in messages)))
+            ]
+            encoded = tuple([data for _, data in messages])
+            turn.send(peer, Gathered(tuple(acknowledgements), encoded))
             return
         for number, sent_ns, _ in arrived:
             turn.send(peer, HopAck(number, sent_ns))

@@ -233,7 +233,8 @@ class Outbox:
 
     def put(self, envelope: Envelope) -> bool:
         """Add a message that is younger than all others; return whether it may leave already."""
-        self._next = max(self._next, envelope.number + 1)
+        if envelope.number >= self._next:
+            self._next = envelope.number + 1
         self.size_bytes += len(envelope.message)
         for about in envelope.about:
             self.abouts[about] = self.abouts.get(about, 0) + 1
@@ -257,7 +258,8 @@ class Outbox:
         if envelope is not None:
             # The peer may say anything, and before a crash it may have been sent earlier.
             sent_ns = max(envelope.posted_ns, min(sent_ns, envelope.sent_ns))
-            self._arrived_sent_ns = max(self._arrived_sent_ns, sent_ns)
+            if sent_ns > self._arrived_sent_ns:
+                self._arrived_sent_ns = sent_ns
             self._measure(now_ns - sent_ns - held_ns)
             self._removed(envelope)
         return envelope

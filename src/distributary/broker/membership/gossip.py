@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
@@ -229,8 +228,10 @@ class GossipExchange:
 
     def check(self, news: Iterable[News]) -> None:
         """Refuse news that nobody can have."""
+        digits = len(self._core.identity)
         for one in news:
-            self.check_identity(one.identity)
+            if not is_broker(one.identity, digits):
+                self.check_identity(one.identity)
             if one.status in (Status.UNKNOWN, Status.LOST) or not (
                 0 <= one.incarnation < _INCARNATION_MAX and 0 < one.version < _VERSION_MAX
             ):
@@ -270,7 +271,8 @@ class GossipExchange:
         """Deny what is said about this broker, unless it is true."""
         own = self.own_news()
         # Whoever has heard it from a broker of the version before does not know the own one.
-        if news.incarnation < self.incarnation or replace(news, version=own.version) == own:
+        same = (news.incarnation, news.status) == (own.incarnation, own.status)
+        if news.incarnation < self.incarnation or same:
             return
         if not self.leaving:
             self.incarnation = news.incarnation + 1

@@ -154,6 +154,8 @@ class Job:
 
     def startable(self) -> list[tuple[str, str]]:
         """Return the conversions that can begin, (from, to), which count as begun."""
+        if not self.waiting:
+            return []
         ready = [(origin, target) for origin, target in self.waiting if origin in self.in_hand]
         self.waiting = [conversion for conversion in self.waiting if conversion not in ready]
         self.making.update(target for _, target in ready)
@@ -166,6 +168,8 @@ class Job:
 
     def ready_children(self) -> list[PlanPart]:
         """Return the parts that can be passed on, which count as passed on."""
+        if not self.children:
+            return []
         names = self.part.formats
         ready: list[PlanPart] = []
         rest: list[PlanPart] = []

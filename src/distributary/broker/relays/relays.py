@@ -10,7 +10,6 @@ after a crash it begins anew.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -68,7 +67,7 @@ class Relays(Part):
         # Those of which there is a record: others were passed on at once.
         self._recorded: set[Attempt] = set()
         self._forgetting = Retention(core.timers, self._forget)
-        self._under_way: Counter[Attempt] = Counter()
+        self._under_way: dict[Attempt, int] = {}
         self._loaded: list[JobRecord] = []
         # Who waits for a conversion under way: by tenant, content and target. What one tenant
         # has does not make anything quicker for another, who could tell by that.
@@ -107,7 +106,8 @@ class Relays(Part):
     def snapshot(self) -> dict[str, Any]:
         """Return what is being converted, and for how long that should take."""
         making = sorted(target for _, _, target in self._making)
-        return {"under_way": self._under_way.total(), "converting": making, "left_s": self.left_s}
+        under_way = sum(self._under_way.values())
+        return {"under_way": under_way, "converting": making, "left_s": self.left_s}
 
     # Portions.
 
@@ -147,7 +147,7 @@ class Relays(Part):
             self._pass_on(portion, part, turn)
             return
         job = Job(portion, part)
-        self._under_way[job.attempt] += 1
+        self._under_way[job.attempt] = self._under_way.get(job.attempt, 0) + 1
         for blob in portion.blobs:
             self._refer(job, blob)
         turn.persist(f"relays/job/{job.key}", JobRecord(portion, sender))
@@ -279,9 +279,9 @@ class Relays(Part):
             kind, lost = (ConversionLost, job.lost) if job.lost else (ContentLost, job.unfetched)
             message = kind(job.attempt[0], portion.attempt, tuple(lost), homes)
             self.core.links.send(portion.root, message, turn)
-        self._under_way[job.attempt] -= 1
-        if not self._under_way[job.attempt]:
-            del self._under_way[job.attempt]
+        left = self._under_way.pop(job.attempt) - 1
+        if left:
+            self._under_way[job.attempt] = left
         for blob in job.referred:
             self.core.content.release(portion.item.tenant, blob, turn)
         # Last: a crash before this repeats what was done, and others tell it from new.
