@@ -714,7 +714,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("split-late", ONCE, TakesWhatIsForOthers, rare=True),
     Bug("split-late", ONCE, IgnoresLateRegistrations),
     Bug("reboot", ONCE, forgets(Rendezvous, EntryRecord)),
-    Bug("lost-root", ONCE, ConfirmsAlone, rare=True),
+    Bug("lost-unsafe", ONCE, ConfirmsAlone, seed=3),
     Bug("interest", ONCE, ConfirmsUnannounced, rare=True, seed=2),
     Bug("lost-replica", ONCE, CountsHomes, seed=2),
     Bug("lost-root", ONCE, StoresNoCopies, seed=1),
