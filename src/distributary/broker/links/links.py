@@ -444,7 +444,11 @@ class Links(Part):
         outbox = self._outboxes.get(sender)
         if outbox is None:
             return
-        envelope = outbox.pop(number, sent_ns=sent_ns, now_ns=turn.now_ns)
+        # What passes may get stuck further on, for as long as a broker is away. Whoever took that
+        # for what acknowledgements take would wait as long for whatever is lost here. The first
+        # that is measured counts three times.
+        late_ns = max(0, held_ns - self._retry_ns_max // 3)
+        envelope = outbox.pop(number, sent_ns=sent_ns, now_ns=turn.now_ns, late_ns=late_ns)
         if envelope is None:
             return
         if envelope.attempts == 1:

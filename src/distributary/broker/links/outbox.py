@@ -245,15 +245,18 @@ class Outbox:
         self.flight[envelope.number] = envelope
         return True
 
-    def pop(self, number: int, *, sent_ns: int, now_ns: int) -> Envelope | None:
-        """Remove a message that has arrived as it was sent at a time; None if there is none."""
+    def pop(self, number: int, *, sent_ns: int, now_ns: int, late_ns: int = 0) -> Envelope | None:
+        """Remove a message that has arrived as it was sent at a time; None if there is none.
+
+        `late_ns` says by how much it was acknowledged later than this link has to answer for.
+        """
         envelope = self.flight.pop(number, None)
         self._heard_ns = now_ns
         if envelope is not None:
             # The peer may say anything, and before a crash it may have been sent earlier.
             sent_ns = max(envelope.posted_ns, min(sent_ns, envelope.sent_ns))
             self._arrived_sent_ns = max(self._arrived_sent_ns, sent_ns)
-            self._measure(now_ns - sent_ns)
+            self._measure(now_ns - sent_ns - late_ns)
             self._removed(envelope)
         return envelope
 
