@@ -458,10 +458,10 @@ def sent(outbox: Outbox, at_ms: int) -> Envelope:
 
 
 def arrives(
-    outbox: Outbox, envelope: Envelope, *, sent_ms: int, at_ms: int, held_ms: int = 0
+    outbox: Outbox, envelope: Envelope, *, sent_ms: int, at_ms: int, late_ms: int = 0
 ) -> None:
-    now_ns, held_ns = at_ms * MS, held_ms * MS
-    arrived = outbox.pop(envelope.number, sent_ns=sent_ms * MS, held_ns=held_ns, now_ns=now_ns)
+    now_ns, late_ns = at_ms * MS, late_ms * MS
+    arrived = outbox.pop(envelope.number, sent_ns=sent_ms * MS, late_ns=late_ns, now_ns=now_ns)
     assert arrived is envelope
 
 
@@ -486,10 +486,10 @@ def test_what_a_peer_waits_for_others_does_not_count_as_time_on_the_link() -> No
     outbox = Outbox(LinkState.OPEN, first_number=1, timeout_ns=100 * MS)
     for start_ms in range(0, 300_000, 30_000):
         envelope = sent(outbox, start_ms)
-        arrives(outbox, envelope, sent_ms=start_ms, at_ms=start_ms + 30_000, held_ms=29_960)
+        arrives(outbox, envelope, sent_ms=start_ms, at_ms=start_ms + 30_000, late_ms=29_960)
     assert 40 * MS < outbox.timeout_ns < 60 * MS
     # More than there was is not believed.
-    arrives(outbox, sent(outbox, 300_000), sent_ms=300_000, at_ms=300_040, held_ms=10**9)
+    arrives(outbox, sent(outbox, 300_000), sent_ms=300_000, at_ms=300_040, late_ms=10**9)
     assert 40 * MS < outbox.timeout_ns < 60 * MS
 
 

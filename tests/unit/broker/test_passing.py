@@ -13,7 +13,14 @@ from tests.letters_part import Letters, Note, Post
 from distributary.broker.effects import Turn
 from distributary.broker.encoding import encode
 from distributary.broker.links.inbox import Passage
-from distributary.broker.links.messages import Gathered, Hop, HopAck, Routed, Step
+from distributary.broker.links.messages import (
+    Acknowledgement,
+    Gathered,
+    Hop,
+    HopAck,
+    Routed,
+    Step,
+)
 from distributary.broker.links.outbox import LinkState
 
 KEYS = [f"{digit:x}777" for digit in range(16)]
@@ -318,6 +325,20 @@ def test_a_sender_learns_how_long_the_way_is_and_sends_nothing_twice() -> None:
     assert len(way.arrived) == 40
     hops = [hop for hop in way.hops if hop == (way.start, way.relay)]
     assert len(hops) <= 42
+
+
+def test_what_was_stuck_further_on_does_not_make_its_sender_wait_as_long_for_what_is_lost() -> None:
+    overlay = Overlay(2, parts={"letters": Letters})
+    one, other = overlay.members
+    links = overlay.broker(one).core.links
+    overlay.run_s(60)
+    overlay.network.apart = frozenset({other})
+    overlay.in_turn(one, lambda turn: links.send(other, Note("first"), turn))
+    (envelope,) = links._outboxes[other].flight.values()
+    envelope.sent_ns = envelope.posted_ns = overlay.world.now_ns - 60_000 * MS
+    told = Acknowledgement(envelope.number, envelope.sent_ns, 59_900 * MS)
+    overlay.world.tell(one, Gathered((told,), ()), sender=other)
+    assert links._outboxes[other].timeout_ns <= 1.1 * links._retry_ns_max
 
 
 @pytest.mark.parametrize("inner", [Gathered((), ()), Hop(1, 1, b""), HopAck(1)])

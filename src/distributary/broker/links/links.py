@@ -444,7 +444,10 @@ class Links(Part):
         outbox = self._outboxes.get(sender)
         if outbox is None:
             return
-        envelope = outbox.pop(number, sent_ns=sent_ns, held_ns=held_ns, now_ns=turn.now_ns)
+        # What passes may get stuck further on, for as long as a broker is away. Whoever took that
+        # for what acknowledgements take would wait as long for whatever is lost here.
+        late_ns = max(0, held_ns - self._retry_ns)
+        envelope = outbox.pop(number, sent_ns=sent_ns, now_ns=turn.now_ns, late_ns=late_ns)
         if envelope is None:
             return
         if envelope.attempts == 1:

@@ -246,12 +246,12 @@ class Outbox:
         self.flight[envelope.number] = envelope
         return True
 
-    def pop(self, number: int, *, sent_ns: int, now_ns: int, held_ns: int = 0) -> Envelope | None:
+    def pop(self, number: int, *, sent_ns: int, now_ns: int, late_ns: int = 0) -> Envelope | None:
         """Remove a message that has arrived as it was sent at a time; None if there is none.
 
-        For how long the peer has held the acknowledgement, until others had what passed it, says
-        nothing about this link. Else one lost message further on had all links before it wait
-        for longer and longer, and what got lost on those was sent again after minutes.
+        `late_ns` says by how much it was acknowledged later than this link has to answer for. Else
+        one lost message further on had all links before it wait for longer and longer, and what
+        got lost on those was sent again after minutes.
         """
         envelope = self.flight.pop(number, None)
         self._heard_ns = now_ns
@@ -260,7 +260,7 @@ class Outbox:
             sent_ns = max(envelope.posted_ns, min(sent_ns, envelope.sent_ns))
             if sent_ns > self._arrived_sent_ns:
                 self._arrived_sent_ns = sent_ns
-            self._measure(now_ns - sent_ns - held_ns)
+            self._measure(now_ns - sent_ns - late_ns)
             self._removed(envelope)
         return envelope
 

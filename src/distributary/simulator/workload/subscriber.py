@@ -44,6 +44,8 @@ class Subscriber(Device):
         self._received: dict[str, int] = {}
         self._early: dict[str, dict[int, messages.Delivery | messages.Undeliverable]] = {}
         self._revisions: dict[str, int] = {}
+        # Until when subscriptions are wanted that expire, also when they have.
+        self._expires_s: dict[str, float] = {}
         self._stuck = False
         self.handle(messages.Subscribed, self._subscribed)
         self.handle(messages.Unsubscribed, self._unsubscribed)
@@ -62,6 +64,7 @@ class Subscriber(Device):
         config = subscription.config
         if config is not None and config.expires_s is not None:
             name, skew_s = self._named(subscription.id), self._skew_s
+            self._expires_s[subscription.id] = config.expires_s
             # From when on it may be over by the clock of its home, and from when on it is.
             at_ns = ns(config.expires_s - skew_s)
             self.world.at(at_ns, lambda: self.ledger.ending(name, self.world.now_ns))
@@ -172,22 +175,20 @@ class Subscriber(Device):
         self.send(messages.Unsubscribe(message.id))
 
     def _refused(self, message: messages.Refused) -> None:
-        wanted = self._wanted.get(message.id)
-        if wanted is not None and self._may_be_over(wanted):
-            # It was said again, and the notice that it is over is still on its way.
-            del self._wanted[message.id]
+        if self._may_be_over(message.id):
+            # It was said again, or was to be changed, and has ended meanwhile. The notice that it
+            # has may be still on its way, or be here already.
+            self._wanted.pop(message.id, None)
             self.answered("subscribe", message.id)
             return
         self.ledger.refusals.append(
             (self.world.now_ns, f"{self.address} was refused {message.id}: {message.reason}")
         )
 
-    def _may_be_over(self, subscription: Subscription) -> bool:
+    def _may_be_over(self, subscription_id: str) -> bool:
         """Whether a subscription may have ended by the clock of its home."""
-        config = subscription.config
-        if config is None or config.expires_s is None:
-            return False
-        return self.world.now_ns >= ns(config.expires_s - self._skew_s)
+        expires_s = self._expires_s.get(subscription_id)
+        return expires_s is not None and self.world.now_ns >= ns(expires_s - self._skew_s)
 
     def _numbered(self, message: messages.Delivery | messages.Undeliverable) -> None:
         """Take deliveries in the order of their numbers, and say how far it has got."""
