@@ -187,6 +187,7 @@ BOUNDS: dict[str, Bound] = {
     "Unsettled._owed": ROOT_ITEMS,
     "Room._untold": ROOT_ITEMS,
     "Sequence._early": EARLY,
+    "Sequence._gaps": EARLY,
     "EarlyOffers._sizes": EARLY,
     "Debts._sizes": ABSENT,
     "SettledItems._known": IDENTITIES,

@@ -15,6 +15,8 @@ from distributary.broker.dissemination.items import Unsettled
 from distributary.broker.dissemination.messages import Item, ItemId, Offer, Served
 from distributary.broker.dissemination.task import Pending, Sequence, Task
 from distributary.broker.plan_part import NOTHING_BEFORE, Grant
+from distributary.broker.publishing.offers import Count
+from distributary.broker.publishing.publications import Kept
 from distributary.broker.rendezvous.messages import Copy, HandedOver, Held, Registration
 from distributary.broker.settings import Settings
 from distributary.broker.subscriptions.subscription import scoped_id
@@ -58,6 +60,33 @@ def test_a_root_does_not_wait_for_what_is_not_offered_any_more() -> None:
     assert taken(sequence, Offer(item(4), None, ROOT, 1, ())) == []
     assert taken(sequence, Offer(item(5), None, ROOT, 4, ())) == [4, 5]
     assert taken(sequence, Offer(item(3), None, ROOT, 3, ())) == []
+
+
+def test_a_root_does_not_wait_for_what_others_have_settled_between_two_items() -> None:
+    """3 is open for long, as a home is away. 4 and 5 were settled by another root, and are gone."""
+    sequence = Sequence()
+    assert taken(sequence, Offer(item(7), None, ROOT, 3, ())) == []
+    assert taken(sequence, Offer(item(6), None, ROOT, 3, (), settled=2)) == []
+    assert taken(sequence, Offer(item(3), None, ROOT, 3, ())) == [3, 6, 7]
+    assert taken(sequence, Offer(item(10), None, ROOT, 3, (), settled=1)) == []
+    assert taken(sequence, Offer(item(8), None, ROOT, 3, ())) == [8, 10]
+
+
+@given(st.sets(st.integers(1, 12), min_size=1), st.randoms(use_true_random=False))
+def test_a_root_takes_what_is_left_of_a_series_in_order(left: set[int], rng: object) -> None:
+    """The property: whatever a home keeps no longer, a new root takes the rest, as it comes."""
+    count = Count(1)
+    for number in sorted(left):
+        count.enter(Kept("@p", item(number), None))
+    numbers = sorted(left) * 2
+    rng.shuffle(numbers)  # type: ignore[attr-defined]
+    sequence = Sequence()
+    offers = [
+        Offer(item(n), None, ROOT, min(left), (), count.settled_before(n) if n > min(left) else 0)
+        for n in numbers
+    ]
+    assert [number for offer in offers for number in taken(sequence, offer)] == sorted(left)
+    assert sequence.tasks.keys() == left
 
 
 def test_an_item_follows_the_last_one_that_its_home_has_not_confirmed() -> None:

@@ -195,7 +195,7 @@ class Dissemination(Part):
             known = self._sequences.get(item.sequence)
             if known is None or known.following is None:
                 return
-            offer = replace(offer, first=min(offer.first, known.following))
+            offer = replace(offer, first=min(offer.first, known.following), settled=0)
         full = self._room.is_full(len(self._settled_items)) and self._is_unknown(item)
         if full and self.core.membership.version >= PRESSURE_SINCE:
             wait_ns = self._room.wait_ns(turn.now_ns, self._forgetting.next_ns)
@@ -603,7 +603,7 @@ class Dissemination(Part):
         self._room.leave(task)
         sequence = self._sequences[item.sequence]
         sequence.remove(task)
-        if not sequence.tasks:
+        if sequence.is_idle:
             del self._sequences[item.sequence]
         self._settled_items.add(identity, turn)
         turn.erase(_key("content", task))

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from distributary.broker.addresses import Speaker
 from distributary.broker.blob import Blob
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import since, wire
 from distributary.broker.plan_part import After, PlanPart
 
 __all__ = [
@@ -163,6 +163,9 @@ class Offer:
         on is offered to it.
     served
         The registrations, (home, id), that another root is known to have served.
+    settled
+        How many of the numbers right before it are not offered any more: another root has
+        settled them, and they are not kept. What is before these may be open for much longer.
     """
 
     item: Item
@@ -170,6 +173,7 @@ class Offer:
     root: str
     first: int
     served: tuple[tuple[str, str], ...]
+    settled: int = since(2, 0)
 
     @property
     def about(self) -> tuple[object, ...]:

@@ -339,12 +339,14 @@ class Sequence:
         By number, what has been taken and is not forgotten.
     """
 
-    __slots__ = ("_early", "following", "tasks")
+    __slots__ = ("_early", "_gaps", "following", "tasks")
 
     def __init__(self) -> None:
         self.following: int | None = None
         self.tasks: dict[int, Task] = {}
         self._early: dict[int, Offer] = {}
+        # Of those that have nothing right before them any more, the first number that is missing.
+        self._gaps: dict[int, int] = {}
 
     @property
     def is_idle(self) -> bool:
@@ -355,16 +357,24 @@ class Sequence:
         """Whether an item has not been taken yet; if so it will be `ready` in its turn."""
         # What the publisher's home does not offer any more was settled by another root.
         if self.following is None or self.following < offer.first:
-            self.following = offer.first
-            self._early = {n: early for n, early in self._early.items() if n >= offer.first}
-        if offer.item.number < self.following:
+            self._skip_to(offer.first)
+        number = offer.item.number
+        if number < (self.following or 0):
             return False
-        self._early[offer.item.number] = offer
+        self._early[number] = offer
+        if offer.settled:
+            self._gaps[number] = number - offer.settled
         return True
+
+    def _skip_to(self, number: int) -> None:
+        self.following = number
+        self._early = {n: early for n, early in self._early.items() if n >= number}
+        self._gaps = {n: first for n, first in self._gaps.items() if n >= number}
 
     def drop(self, number: int) -> None:
         """Forget an item that waits for its turn; it is offered again."""
         self._early.pop(number, None)
+        self._gaps.pop(number, None)
 
     def waits(self, number: int) -> bool:
         """Whether an item waits for its turn."""
@@ -374,8 +384,14 @@ class Sequence:
         """Return the next item, if it is there, which counts as taken."""
         if self.following is None:
             return None
-        offer = self._early.pop(self.following, None)
+        if self.following not in self._early:
+            for number, first in self._gaps.items():
+                if first <= self.following < number:
+                    self._skip_to(number)
+                    break
+        offer = self._early.get(self.following)
         if offer is not None:
+            self.drop(self.following)
             self.following += 1
         return offer
 

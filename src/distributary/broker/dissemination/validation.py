@@ -90,6 +90,8 @@ def _check_offer(offer: Offer, rules: Rules) -> None:
     formats_of(rules.settings, item, size_bytes=0)
     if not 1 <= offer.first <= item.number:
         raise PeerMisbehaved(f"item {item.number} of a series offered from {offer.first} on")
+    if not 0 <= offer.settled <= item.number - offer.first:
+        raise PeerMisbehaved(f"{offer.settled} items settled before item {item.number}")
     rules.brokers((offer.root, *(home for home, _ in offer.served)))
 
 

@@ -198,6 +198,13 @@ class Count:
         """Keep a publication no longer."""
         del self.kept[kept.item.number]
 
+    def settled_before(self, number: int) -> int:
+        """Return how many of the numbers right before one are not kept any more."""
+        before = number - 1
+        while before > 0 and before not in self.kept:
+            before -= 1
+        return number - 1 - before
+
     def first(self, kept: Kept, root: str) -> int:
         """Return the lowest number that the root must have heard of before what follows.
 

@@ -255,7 +255,11 @@ class Publishing(Part):
         self._wait_for(kept, root, turn)
         kept.repeats += 1
         kept.offered_ns = turn.now_ns
-        offer = Offer(item, kept.blob, root, self._count_of(kept).first(kept, root), kept.served)
+        count = self._count_of(kept)
+        first = count.first(kept, root)
+        # Before the first one all of them may be.
+        settled = count.settled_before(item.number) if item.number > first else 0
+        offer = Offer(item, kept.blob, root, first, kept.served, settled)
         # It is kept here, and offered again after a crash.
         self.core.links.route(self.core.rendezvous.key_of(item.cell), offer, turn, kept=False)
 
