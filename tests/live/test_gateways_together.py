@@ -36,11 +36,8 @@ def first(overlay: RunningOverlay) -> Iterator[Http]:
         yield http
 
 
-@pytest.fixture(scope="module")
-def second(overlay: RunningOverlay, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
-    """A gateway by the command, which soon takes what it has written for arrived."""
-    folder: Path = tmp_path_factory.mktemp("second")
-    port = free_port()
+def started(overlay: RunningOverlay, folder: Path, port: int) -> subprocess.Popen[str]:
+    """Start a gateway by the command, which soon takes what it has written for arrived."""
     password = (overlay.state / "gateway" / "password").read_text()
     (folder / "gateway.toml").write_text(
         f'[gateway]\nbrokers = {json.dumps(overlay.brokers)}\noverlay = "up"\nport = {port}\n'
@@ -48,12 +45,18 @@ def second(overlay: RunningOverlay, tmp_path_factory: pytest.TempPathFactory) ->
         f'[nats]\nurls = ["{overlay.line["nats"]}"]\nuser = "gateway"\n'
     )
     command = [sys.executable, "-m", "distributary", "gateway", "--config"]
-    process = subprocess.Popen(
+    return subprocess.Popen(
         [*command, str(folder / "gateway.toml")],
         env={**os.environ, "DISTRIBUTARY_NATS_PASSWORD": password},
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+@pytest.fixture(scope="module")
+def second(overlay: RunningOverlay, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
+    port = free_port()
+    process = started(overlay, tmp_path_factory.mktemp("second"), port)
 
     def is_ready() -> bool:
         try:
@@ -67,6 +70,18 @@ def second(overlay: RunningOverlay, tmp_path_factory: pytest.TempPathFactory) ->
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
+    assert "Traceback" not in said
+
+
+def test_a_gateway_says_in_one_line_that_somebody_has_its_port(
+    overlay: RunningOverlay, tmp_path: Path
+) -> None:
+    port = urlsplit(overlay.line["gateway"]).port
+    assert port is not None
+    process = started(overlay, tmp_path, port)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == os.EX_UNAVAILABLE, said
+    assert "in use" in said
     assert "Traceback" not in said
 
 

@@ -132,6 +132,8 @@ class FaultInjector:
         What a broker that comes back is told first.
     on_lost
         Called with each broker that is lost for ever, when it has gone down.
+    on_down
+        Called with each broker that crashes, when it has gone down.
 
     Attributes
     ----------
@@ -158,9 +160,11 @@ class FaultInjector:
         *,
         first: Callable[[str], tuple[object, ...]],
         on_lost: Callable[[str], None],
+        on_down: Callable[[str], None],
     ) -> None:
         self._first = first
         self._on_lost = on_lost
+        self._on_down = on_down
         self._world = world
         self._network = network
         self.planned = planned
@@ -282,6 +286,7 @@ class FaultInjector:
         self._crashes[broker] = self._crashes.get(broker, 0) + 1
         if self._world.nodes[broker].broker is not None:
             self._world.crash(broker)
+            self._on_down(broker)
 
     def _restart(self, broker: str) -> None:
         self._crashes[broker] -= 1

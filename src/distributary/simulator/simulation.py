@@ -143,6 +143,7 @@ class Simulation:
             self._chance,
             first=self._first,
             on_lost=self._lost,
+            on_down=self._down,
         )
         self.exactly_once = ExactlyOnceCheck(self.ledger)
         self.selection = SelectionCheck(
@@ -358,12 +359,26 @@ class Simulation:
             broker,
             {client.address for client in self._clients_of(broker)},
             is_kept_elsewhere=self._kept_elsewhere(broker),
-            had=self._found_in(
-                record
-                for key, record in self.world.nodes[broker].journal.items()
-                if key.startswith("publishing/kept/")
-            ),
+            had=self._had(broker),
         )
+        self._put_out_of_reach(broker)
+
+    def _had(self, broker: str) -> Callable[[ItemId], bool]:
+        """Return what was published at a broker."""
+        return self._found_in(
+            record
+            for key, record in self.world.nodes[broker].journal.items()
+            if key.startswith("publishing/kept/")
+        )
+
+    def _put_out_of_reach(self, lost: str) -> None:
+        is_at_hand = self._kept_elsewhere(lost, up=True)
+        self.ledger.out_of_reach(lost, is_at_hand=is_at_hand, had=self._had(lost))
+
+    def _down(self, broker: str) -> None:
+        """Note what nobody has who is up, of that whose publisher's home is lost."""
+        for lost in sorted(self.faults.lost.keys() - {broker}):
+            self._put_out_of_reach(lost)
 
     def _look_at_stores(self) -> None:
         self.stores.look(self.world.now_ns)
@@ -402,13 +417,17 @@ class Simulation:
         for client in self._clients_of(broker):
             client.reattach(self._chance.choice(up))
 
-    def _kept_elsewhere(self, broker: str) -> Callable[[ItemId], bool]:
-        """Return whether another broker has a publication from which all can be served.
+    def _kept_elsewhere(self, broker: str, *, up: bool = False) -> Callable[[ItemId], bool]:
+        """Return whether another broker, or one that is up, can serve all with a publication.
 
         Homes that have got it know that they have, and relays may have some formats for some
         homes on their way: neither can serve the rest.
         """
-        others = {name: node for name, node in self.world.nodes.items() if name != broker}
+        others = {
+            name: node
+            for name, node in self.world.nodes.items()
+            if name != broker and (node.broker is not None or not up)
+        }
         stored = {digest for node in others.values() for digest in node.store}
         return self._found_in(
             record

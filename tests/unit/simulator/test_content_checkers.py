@@ -279,6 +279,24 @@ def test_what_two_clients_publish_has_no_place_in_the_order() -> None:
     assert len(checker.violations) == 1
 
 
+@pytest.mark.parametrize(
+    ("home", "at_hand", "late"),
+    [("lost", False, True), ("lost", True, False), ("other", False, False)],
+)
+def test_what_only_brokers_that_are_down_have_of_a_lost_one_has_no_place_in_the_order(
+    home: str, at_hand: bool, late: bool
+) -> None:
+    book = Book()
+    checker = OrderCheck(book.ledger)
+    book.subscribe("s")
+    book.publish("1", home=home)
+    book.ledger.out_of_reach("lost", is_at_hand=lambda _: at_hand, had=lambda _: False)
+    book.publish("2")
+    book.deliver("s", "2")
+    book.deliver("s", "1")
+    assert (checker.violations == []) == late
+
+
 def test_events_of_different_cells_may_overtake_each_other() -> None:
     book = Book()
     checker = OrderCheck(book.ledger)

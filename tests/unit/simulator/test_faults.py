@@ -46,6 +46,7 @@ def world_with(*faults: Fault, lost: list[str] | None = None) -> tuple[World, Fa
         random.Random(2),
         first=lambda _: (),
         on_lost=gone.append,
+        on_down=lambda _: None,
     )
     made.schedule()
     return world, made

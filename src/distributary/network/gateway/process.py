@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -134,8 +135,6 @@ async def _run(
                     origins=table.origins,
                     audit=gateway.audit,
                 ),
-                host=table.host,
-                port=table.port,
                 log_config=None,
                 # What strangers send is answered, and fills no log.
                 log_level="error",
@@ -152,6 +151,9 @@ async def _run(
             ),
             ready,
         )
-        await server.serve()
+        # Else the library says by a traceback that somebody has taken the port meanwhile.
+        family = socket.AF_INET6 if ":" in table.host else socket.AF_INET
+        with socket.create_server((table.host, table.port), family=family) as listening:
+            await server.serve([listening])
     finally:
         await gateway.close()

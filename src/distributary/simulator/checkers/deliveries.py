@@ -100,7 +100,9 @@ class OrderCheck(Checker):
 
     Of those that one session publishes in one cell, that is.
 
-    What two clients publish as the same event comes when the first of the two gets through.
+    What two clients publish as the same event comes when the first of the two gets through. What
+    its publisher has brought to a broker that is lost, and only brokers have that are down, comes
+    when these are back.
     """
 
     name = "order"
@@ -112,7 +114,7 @@ class OrderCheck(Checker):
 
     def _read(self, receipt: Receipt) -> None:
         published = receipt.published
-        if published.twin:
+        if published.twin or published.late:
             return
         key = (receipt.wish.name, published.session, published.cell)
         latest = self._latest.get(key, 0)

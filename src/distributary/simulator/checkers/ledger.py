@@ -122,6 +122,8 @@ class PublishedEvent:
         Its publisher's.
     twin
         Whether it is published in another session as well; then it has no place in an order.
+    late
+        Whether it has no place in an order as those who have it were out of reach.
     lost
         Whether it was lost with the only broker that had it, or had its content.
     """
@@ -137,6 +139,7 @@ class PublishedEvent:
     accepted_ns: int | None = None
     owed: set[str] = field(default_factory=set)
     twin: bool = False
+    late: bool = False
     tenant: str = ""
     lost: bool = False
 
@@ -414,6 +417,25 @@ class Ledger:
             }
             self.excused += len(gone)
             entry.owed -= gone
+
+    def out_of_reach(
+        self, broker: str, *, is_at_hand: Callable[[ItemId], bool], had: Callable[[ItemId], bool]
+    ) -> None:
+        """Whoever has the publications of a broker that is lost may be down.
+
+        Then they come when that one is back, behind what their publishers have published
+        elsewhere meanwhile, where nobody can know of them.
+
+        Parameters
+        ----------
+        is_at_hand
+            Whether somebody has a publication who is up.
+        had
+            Whether its publisher has brought it to the broker that is lost.
+        """
+        for identity, entry in self.published.items():
+            if not entry.late and (entry.home == broker or had(identity)):
+                entry.late = not is_at_hand(identity)
 
     @staticmethod
     def _is_registered(wish: Wish, publication: Publication) -> bool:
