@@ -95,6 +95,24 @@ class _Server(uvicorn.Server):
         yield
 
 
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens, or say why not; the library does so by a traceback.
+
+    It says that it is for TCP, which `socket.create_server` leaves open: asyncio then has what is
+    written leave at once, and not when what was written before has been acknowledged.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen()
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
 async def _run(
     config: GatewayConfig,
     ready: Callable[[], None],
@@ -151,9 +169,7 @@ async def _run(
             ),
             ready,
         )
-        # Else the library says by a traceback that somebody has taken the port meanwhile.
-        family = socket.AF_INET6 if ":" in table.host else socket.AF_INET
-        with socket.create_server((table.host, table.port), family=family) as listening:
+        with _listening(table.host, table.port) as listening:
             await server.serve([listening])
     finally:
         await gateway.close()
