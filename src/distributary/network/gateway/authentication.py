@@ -10,13 +10,14 @@ import hmac
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
-from typing import Annotated, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from litestar import Request, WebSocket
 from litestar.connection import ASGIConnection
+from litestar.di import NamedDependency
 from litestar.handlers import BaseRouteHandler
 from litestar.middleware import AbstractAuthenticationMiddleware, AuthenticationResult
-from litestar.params import Dependency
+from litestar.params import SkipValidation
 
 from distributary.network.gateway.directory import Owner
 from distributary.network.gateway.gateway import Gateway
@@ -43,7 +44,7 @@ Asked: TypeAlias = Request[Access, str, Any]
 Socket: TypeAlias = WebSocket[Access, str, Any]
 """A WebSocket, with what its token permits."""
 
-Here: TypeAlias = Annotated[Gateway, Dependency(skip_validation=True)]
+Here: TypeAlias = NamedDependency[SkipValidation[Gateway]]
 """The gateway, as routes are given it."""
 
 PUBLIC = "public"

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Annotated, Any
 
 from litestar import get, post
-from litestar.params import Parameter
+from litestar.params import Parameter, QueryParameter
 from litestar.response import Stream
 
 from distributary.network.gateway.authentication import Asked, Here, check_operator, needs
@@ -67,7 +67,7 @@ async def get_plans(
     request: Asked,
     gateway: Here,
     source: _Text = None,
-    event: Annotated[str | None, Parameter(query="id", max_length=65_536)] = None,
+    event: Annotated[str | None, QueryParameter(name="id", max_length=65_536)] = None,
     tenant: Annotated[str | None, Parameter(max_length=64)] = None,
 ) -> dict[str, Any]:
     """Return the plan of a publication, or the latest plans."""

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Response, delete, get, patch, post, put
-from litestar.params import Parameter
+from litestar.params import HeaderParameter, Parameter
 
 from distributary.broker.client import Ended
 from distributary.content import Subscription
@@ -44,8 +44,8 @@ _CONFIG = ("expires", "queue_bytes", "queue_s")
 Name = Annotated[str, Parameter(max_length=64, description="Of a subscription.")]
 Key = Annotated[
     str | None,
-    Parameter(
-        header="Idempotency-Key",
+    HeaderParameter(
+        name="Idempotency-Key",
         description=(
             "1 to 255 characters. Whoever comes again with the same ones gets the subscription "
             "that was made before."
