@@ -701,7 +701,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("migration-torn", ONCE, node=SendsFirst),
     Bug("migration-torn", ONCE, node=KeepsHalf),
     Bug("map-small", ONCE, SendsAstray),
-    Bug("relays", ONCE, AcknowledgesEarly, seed=2),
+    Bug("relays", ONCE, AcknowledgesEarly, seed=4),
     Bug("converters", "selection", AnswersAnotherLife, seed=9),
     Bug("crash-restart", ONCE, forgets(Membership, Known), rare=True),
     Bug("pipeline-crash", ONCE, CountsFromOne),

@@ -209,7 +209,10 @@ class PlanPart:
     @property
     def height(self) -> int:
         """How many brokers one after the other carry it out, at most."""
-        return 1 + max(node.depth for node in self.nodes) - self.nodes[0].depth
+        nodes = self.nodes
+        if len(nodes) == 1:
+            return 1
+        return 1 + max([node.depth for node in nodes]) - nodes[0].depth
 
     def children(self) -> list[PlanPart]:
         """Return the parts of the first node's children."""
@@ -228,12 +231,13 @@ class PlanPart:
 
     def following(self, after: Mapping[str, After]) -> PlanPart:
         """Return the same for an item before which, by home, other items must be done."""
-        nodes = self.nodes
-        if all(node.after == RELAY or node.after == after[node.broker] for node in nodes):
-            return self
         following = tuple(
-            node if node.after == RELAY else node._replace(after=after[node.broker])
-            for node in nodes
+            [
+                node
+                if node.after == RELAY or node.after == after[node.broker]
+                else node._replace(after=after[node.broker])
+                for node in self.nodes
+            ]
         )
         return PlanPart(self.formats, self.sizes, self.conversions, following)
 

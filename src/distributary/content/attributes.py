@@ -142,13 +142,13 @@ def checked_attributes(items: Iterable[tuple[object, object]]) -> dict[str, Attr
 
 def _checked_value(name: str, value: object) -> AttributeValue:
     rule = _RULES.get(name)
-    if isinstance(value, bool):
+    if isinstance(value, str):
+        _check_text(name, value)
+    elif isinstance(value, bool):
         pass
     elif isinstance(value, int):
         if not _INTEGER_MIN <= value <= _INTEGER_MAX:
             raise BadInput(name, "is an integer beyond 32 bits", hint="send it as a string")
-    elif isinstance(value, str):
-        _check_text(name, value)
     elif isinstance(value, float):
         raise BadInput(
             name,

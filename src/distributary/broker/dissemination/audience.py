@@ -65,7 +65,7 @@ class Audience:
             Whether clients may have subscribed anew, as their homes are lost. What is older than
             their claim is not owed then, and would come behind what is newer.
         """
-        item = task.item
+        item, rendezvous = task.item, self._core.rendezvous
         owed_ns = item.published_ns + self._skew_ns
         homes: set[str] = set()
         forgone = self._forgone
@@ -76,18 +76,19 @@ class Audience:
         for home, waiting in task.pending.items():
             taken.update(dict.fromkeys(waiting.registrations, home))
         if only is None:
-            matches = self._core.rendezvous.matches(item.cell, publication, item.tenant)
+            matches = rendezvous.matches(item.cell, publication, item.tenant)
         else:
             # One may come late to many items, among many others.
             meant = only.tenant == item.tenant and filter_of(only.filters).matches(publication)
             matches = [only] if meant else []
         # The higher claim counts. One that has subscribed anew elsewhere, as its home is
         # lost, is served there.
+        has_rivals = rendezvous.has_rivals
         for registration in sorted(matches, key=_CLAIM, reverse=True):
             name = registration.id
             if anew and registration.claim > item.published_ns:
                 continue
-            rivals = self._core.rendezvous.rivals(item.cell, registration)
+            rivals = rendezvous.rivals(item.cell, registration) if has_rivals else None
             if rivals is None:
                 home, route = registration.home, self._way_to(registration)
             elif rivals[0] and rivals[0][0].claim - registration.claim >= MOVES_MAX:
@@ -98,7 +99,8 @@ class Audience:
                 home, route = self._server(task, registration, *rivals)
             if taken.get(name, home) != home or registration.since_ns > owed_ns:
                 continue
-            if (home, name) in task.served or (home, name) in task.unknown:
+            place = (home, name)
+            if place in task.served or place in task.unknown:
                 continue
             if forgone and forgone.skips(home, name, registration.since_ns):
                 task.unknown.add((home, name))

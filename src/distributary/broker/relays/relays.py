@@ -256,7 +256,8 @@ class Relays(Part):
         links, hops = self.core.links, child.height
         if portion.root == self.core.identity:
             # The root begins with an item anew after a crash, and when a child goes down.
-            about = tuple((portion.item.identity, home) for home in child.home_names())
+            identity = portion.item.identity
+            about = tuple([(identity, home) for home in child.home_names()])
             links.send(first.broker, message, turn, kept=False, hops=hops, about=about)
         elif passes:
             links.pass_on(first.broker, message, turn, hops=hops)

@@ -122,6 +122,11 @@ class Rendezvous(Part):
         """Return the registrations to content that a tenant's publication is for, in order."""
         return self._table.matches(cell, publication, tenant, tolerance=False)
 
+    @property
+    def has_rivals(self) -> bool:
+        """Whether some subscriptions are registered more than once, which is rare."""
+        return self._table.has_rivals
+
     def rivals(
         self, cell: int, registration: Registration
     ) -> tuple[list[Registration], list[str]] | None:

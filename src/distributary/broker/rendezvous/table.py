@@ -123,6 +123,11 @@ class Table:
             found.append(registration)
         return found
 
+    @property
+    def has_rivals(self) -> bool:
+        """Whether anybody may have registered a subscription that somebody else has too."""
+        return len(self._entries) != len(self._by_subscription)
+
     def rivals(
         self, cell: int, registration: Registration
     ) -> tuple[list[Registration], list[str]] | None:
@@ -133,9 +138,6 @@ class Table:
             Their registrations, the highest claim first, and other homes that have withdrawn
             theirs; None when nobody has registered it but its home, once.
         """
-        if len(self._entries) == len(self._by_subscription):
-            # Each is registered once, as most of the time all are.
-            return None
         entries = self._by_subscription.get(subscription_of(registration.id), {})
         if len(entries) < 2:
             return None
