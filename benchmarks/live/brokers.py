@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import psutil
+
 from benchmarks.live.measured import Run, paced
 from distributary.broker.client import Delivery
 from distributary.broker.settings import Settings
@@ -81,10 +83,13 @@ class Chain:
         By which they, and others, speak.
     """
 
-    def __init__(self, gate: ClientGate, way: Sequence[str], server: Server) -> None:
+    def __init__(
+        self, gate: ClientGate, way: Sequence[str], server: Server, pids: Sequence[int]
+    ) -> None:
         self.gate = gate
         self._way = way
         self._server = server
+        self._pids = pids
         self._got: list[tuple[int, float]] = []
         self._enough = asyncio.Event()
         self._wanted = 0
@@ -124,6 +129,10 @@ class Chain:
         assert [number for number, _ in self._got] == list(range(first, first + count))
         return Run(count / seconds, [delay for _, delay in self._got])
 
+    def private_bytes(self) -> list[int]:
+        """Return the memory that each broker shares with nobody, in order of the way."""
+        return [psutil.Process(pid).memory_full_info().uss for pid in self._pids]
+
     async def told(self, name: str) -> list[float]:
         """Return what each broker says of itself under a name, in order of the way."""
         told = await ask(_SUBJECTS, self._server, "asking", self._way)
@@ -159,7 +168,7 @@ async def running_chain(
             while counts != [len(way)] * len(way):
                 told = await ask(_SUBJECTS, server, "waiting", way)
                 counts = [one.get("members_up", 0) if one else 0 for one in told.values()]
-            chain = Chain(gate, way, server)
+            chain = Chain(gate, way, server, [process.pid for process in processes])
             await chain.subscribe()
         yield chain
     finally:

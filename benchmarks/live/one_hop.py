@@ -18,6 +18,8 @@ __all__ = ["STUDY"]
 
 _EVENT_BYTES = 1024
 _SHARE_MIN = 0.6
+# In order of the way.
+_ROLES = ("publisher's home and root", "subscriber's home")
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,11 @@ class _Parameters:
 
 
 _SIZES: Mapping[Size, _Parameters] = {"small": _Parameters(200, 1), "large": _Parameters(3_000, 5)}
+
+
+def _journal_bytes(folder: Path) -> list[int]:
+    states = [folder / "brokers" / name for name in one_hop()]
+    return [sum(one.stat().st_size for one in state.glob("journal*")) for state in states]
 
 
 async def _compare(size: Size, progress: Progress, folder: Path) -> Findings:
@@ -45,11 +52,19 @@ async def _compare(size: Size, progress: Progress, folder: Path) -> Findings:
             # What is compiled or opened at first is no part of it.
             await chain.run(parameters.events // 4, _EVENT_BYTES)
             await streams.run(parameters.events // 4, _EVENT_BYTES)
+            memory, disk = chain.private_bytes(), _journal_bytes(folder)
             for run in range(1, parameters.runs + 1):
                 progress(f"run {run} of {parameters.runs}")
                 plain = (await streams.run(parameters.events, _EVENT_BYTES)).rate
                 brokers = (await chain.run(parameters.events, _EVENT_BYTES)).rate
                 rows.append((run, brokers, plain, brokers / plain))
+            events = parameters.events * parameters.runs
+            grown = [
+                ((after - before) / events, (size - size_before) / events)
+                for after, before, size, size_before in zip(
+                    chain.private_bytes(), memory, _journal_bytes(folder), disk, strict=True
+                )
+            ]
     share = statistics.median(row[3] for row in rows)
     table = Table(
         "One hop, against one stream of plain NATS",
@@ -67,10 +82,21 @@ async def _compare(size: Size, progress: Progress, folder: Path) -> Findings:
             "publisher, and a subscriber that pulls and acknowledges."
         ),
     )
+    kept = Table(
+        "What an event takes while it is kept",
+        "speed",
+        (Column("broker"), Column("bytes of memory"), Column("bytes of the journal")),
+        tuple((name, *bytes_each) for name, bytes_each in zip(_ROLES, grown, strict=True)),
+        notes=(
+            f"Of 1 KB each, after {events:,} of them: what each process has more than before, and "
+            "what its journal is longer by. They are forgotten after `retention_s`, and what is "
+            "known of them after `dedupe_s`."
+        ),
+    )
     claim = Claim(
         "share of plain NATS over one hop, median", share, ">=", _SHARE_MIN, "times the rate"
     )
-    return Findings((table,), (claim,), result_hash([parameters.events, parameters.runs]))
+    return Findings((table, kept), (claim,), result_hash([parameters.events, parameters.runs]))
 
 
 def _run(size: Size, progress: Progress) -> Findings:

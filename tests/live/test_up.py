@@ -19,6 +19,8 @@ import pytest
 from tests.live.overlays import RunningOverlay, is_there, processes_of, running_overlay, wait_until
 from tests.live.traffic import Traffic
 
+from distributary.network.server import listening_at
+
 pytestmark = pytest.mark.slow
 
 
@@ -199,3 +201,20 @@ def test_overlays_that_start_at_once_do_not_get_in_each_others_way(tmp_path: Pat
             assert answer.status_code == 200
             told = distributary("token", "list", "--state", str(overlay.state))
             assert told.returncode == 0, told.stderr
+
+
+def test_nobody_else_gets_the_port_of_a_gateway_that_is_killed(tmp_path: Path) -> None:
+    """Else its clients show somebody else their tokens. Whoever connects meanwhile waits."""
+    with running_overlay(tmp_path / "state", brokers=1) as overlay:
+        url = httpx.URL(overlay.line["gateway"])
+        pid = overlay.pids()["gateway"]
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not is_there(pid))
+        with pytest.raises(OSError, match="in use"):
+            listening_at(url.host, url.port or 0)
+        answer = httpx.get(
+            f"{url}/session",
+            headers={"authorization": f"Bearer {overlay.line['token']}"},
+            timeout=60,
+        )
+        assert answer.status_code == 200

@@ -144,6 +144,24 @@ def free_port(wanted: int = 0) -> int:
         return port
 
 
+def listening_at(host: str, port: int) -> socket.socket:
+    """Return a socket that takes connections, or raise `OSError`.
+
+    It says that it is for TCP, which `socket.create_server` leaves open: asyncio then has what is
+    written leave at once, and not when what was written before has been acknowledged.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen()
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
 def is_listening(port: int, name: str) -> bool:
     """Whether a NATS server of a name takes connections at a port of this machine."""
     try:

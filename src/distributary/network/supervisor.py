@@ -13,6 +13,7 @@ import json
 import os
 import secrets
 import shutil
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,6 +38,7 @@ from distributary.network.rehearsal import rehearse
 from distributary.network.server import (
     free_port,
     is_listening,
+    listening_at,
     server_config,
     server_program,
     users_of,
@@ -202,15 +204,16 @@ def supervise(
         if fresh:
             forget(state)
         overlay = _overlay(places, brokers, say)
-        _choose_ports(overlay, port, given=port_given)
+        listening = _choose_ports(overlay, port, given=port_given)
         rehearse()
         gc.collect()
         gc.freeze()
         places.logs.mkdir(exist_ok=True)
         children = Children(places.logs, final=STOPPED, say=say)
         try:
-            _run(places, overlay, program, children, ready, say, pages, settings, beside)
+            _run(places, overlay, listening, program, children, ready, say, pages, settings, beside)
         finally:
+            listening.close()
             for names in ([_BESIDE], [GATEWAY], overlay.brokers, [_BUCKETS, _SERVER]):
                 children.stop(names, _STOPS_S)
             places.operator.unlink(missing_ok=True)
@@ -219,6 +222,7 @@ def supervise(
 def _run(
     places: _Places,
     overlay: Overlay,
+    listening: socket.socket,
     program: Path,
     children: Children,
     ready: Callable[[dict[str, object]], None],
@@ -234,7 +238,8 @@ def _run(
     login = new_secret()
     making = children.add(_BUCKETS, _buckets(places.state), again=False)
     for name in overlay.brokers:
-        children.add(name, _broker(places.broker(name) / "broker.toml", name))
+        broker = _broker(places.broker(name) / "broker.toml", name)
+        children.add(name, _without(listening, broker))
     waiting = [_BUCKETS, *overlay.brokers, GATEWAY]
     while waiting and not children.stop_wanted:
         children.step(1.0)
@@ -243,13 +248,8 @@ def _run(
                 f"what gateways share cannot be made; hint: see {places.logs / _BUCKETS}.log"
             )
         if making.code == 0 and waiting[0] == _BUCKETS:
-            children.add(GATEWAY, _gateway(places, login, pages), again=False)
+            children.add(GATEWAY, _gateway(places, listening, login, pages))
             waiting.pop(0)
-        if GATEWAY in children and children[GATEWAY].pid is None:
-            if free_port(overlay.gateway_port) != overlay.gateway_port:
-                # Somebody else was faster at this port.
-                _move_gateway(places, overlay)
-            children[GATEWAY].again = True
         waiting = [name for name in waiting if name == _BUCKETS or not _is_ready(children, name)]
         _check(end, waiting, places)
         over = [name for name in waiting if name in children and children[name].over]
@@ -258,7 +258,6 @@ def _run(
                 f"{over[0]} cannot start; hint: see {places.logs / over[0]}.log"
             )
     if not children.stop_wanted:
-        children[GATEWAY].again = True
         ready(
             {
                 "gateway": _address(overlay),
@@ -272,7 +271,7 @@ def _run(
             }
         )
         if beside is not None:
-            children.add(_BESIDE, _aside(places.state, beside))
+            children.add(_BESIDE, _without(listening, _aside(places.state, beside)))
     while not children.stop_wanted:
         children.step(_LOOK_S)
         if children.copy_wanted:
@@ -331,8 +330,23 @@ def _buckets(state: Path) -> Callable[[Callable[[], None]], int]:
     return run
 
 
+def _without(
+    listening: socket.socket, run: Callable[[Callable[[], None]], int]
+) -> Callable[[Callable[[], None]], int]:
+    """Have a process let go of the gateway's port, which else stays taken until it ends."""
+
+    def alone(ready: Callable[[], None]) -> int:
+        listening.close()
+        return run(ready)
+
+    return alone
+
+
 def _gateway(
-    places: _Places, login: str, pages: Callable[[], Pages] | None
+    places: _Places,
+    listening: socket.socket,
+    login: str,
+    pages: Callable[[], Pages] | None,
 ) -> Callable[[Callable[[], None]], int]:
     def run(ready: Callable[[], None]) -> int:
         # Here, so that brokers need not have in memory what only a gateway does.
@@ -343,7 +357,9 @@ def _gateway(
         log_to_stderr(GATEWAY)
         config = read_gateway_config(places.gateway / "gateway.toml", {})
         served = NO_PAGES if pages is None else pages()
-        return run_gateway(config, ready, token=_token(places), login=login, pages=served)
+        return run_gateway(
+            config, ready, token=_token(places), login=login, pages=served, listening=listening
+        )
 
     return run
 
@@ -430,14 +446,25 @@ def _overlay(places: _Places, count: int, say: Callable[[str], None]) -> Overlay
     return overlay
 
 
-def _choose_ports(overlay: Overlay, port: int, *, given: bool) -> None:
-    """Have an overlay listen where it did before, or where it is told to, if nobody else does."""
+def _choose_ports(overlay: Overlay, port: int, *, given: bool) -> socket.socket:
+    """Have an overlay listen where it did before, or where it is told to, if nobody else does.
+
+    Returns
+    -------
+    socket.socket
+        The gateway's. This process has it as long as the overlay runs: while a gateway that
+        has died is started again nobody else gets its port, and with it the tokens of its
+        clients, and whoever connects meanwhile waits.
+    """
     if given or not overlay.gateway_port:
         overlay.gateway_port, overlay.port = port, port + 1 if port else 0
-    overlay.gateway_port = free_port(overlay.gateway_port)
+    try:
+        listening = listening_at("127.0.0.1", overlay.gateway_port)
+    except OSError:
+        listening = listening_at("127.0.0.1", 0)
+    overlay.gateway_port = listening.getsockname()[1]
     overlay.port = free_port(overlay.port)
-    while overlay.port == overlay.gateway_port:
-        overlay.port = free_port()
+    return listening
 
 
 def _write_all(places: _Places, overlay: Overlay, server: str, settings: str) -> None:
@@ -467,7 +494,13 @@ def _write_all(places: _Places, overlay: Overlay, server: str, settings: str) ->
             f"{settings}",
         )
     write_private(places.gateway / "password", users[GATEWAY].password)
-    _write_gateway(places, overlay, url)
+    write_private(
+        places.gateway / "gateway.toml",
+        f"# Written by `distributary up` at every start.\n"
+        f'[gateway]\nbrokers = {json.dumps(overlay.brokers)}\noverlay = "{overlay.overlay}"\n'
+        f"port = {overlay.gateway_port}\n\n"
+        f'[nats]\nurls = ["{url}"]\nuser = "{GATEWAY}"\npassword_file = "password"\n',
+    )
     operator = Operator(
         overlay.overlay,
         overlay.brokers,
@@ -479,26 +512,6 @@ def _write_all(places: _Places, overlay: Overlay, server: str, settings: str) ->
         _token(places),
     )
     write_private(places.operator, msgspec.json.encode(operator).decode())
-
-
-def _write_gateway(places: _Places, overlay: Overlay, url: str) -> None:
-    write_private(
-        places.gateway / "gateway.toml",
-        f"# Written by `distributary up` at every start.\n"
-        f'[gateway]\nbrokers = {json.dumps(overlay.brokers)}\noverlay = "{overlay.overlay}"\n'
-        f"port = {overlay.gateway_port}\n\n"
-        f'[nats]\nurls = ["{url}"]\nuser = "{GATEWAY}"\npassword_file = "password"\n',
-    )
-
-
-def _move_gateway(places: _Places, overlay: Overlay) -> None:
-    """Have the gateway listen at another port when it is started next."""
-    overlay.gateway_port = free_port()
-    write_private(places.overlay, msgspec.json.encode(overlay).decode())
-    operator = read_operator(places.state)
-    _write_gateway(places, overlay, operator.url)
-    moved = msgspec.structs.replace(operator, gateway=_address(overlay))
-    write_private(places.operator, msgspec.json.encode(moved).decode())
 
 
 def write_private(path: Path, text: str) -> None:

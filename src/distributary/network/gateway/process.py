@@ -23,6 +23,7 @@ from distributary.network.gateway.patience import PatientHttp, PatientWebSocket
 from distributary.network.gateway.protection import Protection, hosts_of
 from distributary.network.gateway.tokens import SCOPES
 from distributary.network.process import STOPPED
+from distributary.network.server import listening_at
 from distributary.network.subjects import Subjects
 
 __all__ = ["run_gateway"]
@@ -43,6 +44,7 @@ def run_gateway(
     token: str | None = None,
     login: str | None = None,
     pages: Pages = NO_PAGES,
+    listening: socket.socket | None = None,
 ) -> int:
     """Run a gateway until it is told to stop; return its exit code.
 
@@ -56,9 +58,11 @@ def run_gateway(
         The secret of a link by which a browser gets the same, once.
     pages
         What it serves to people.
+    listening
+        Where it takes connections, if somebody has it for when this process is gone.
     """
     try:
-        asyncio.run(_run(config, ready, token, login, pages))
+        asyncio.run(_run(config, ready, token, login, pages, listening))
     except DistributaryError as error:
         _log.error("%s", error)
         return STOPPED
@@ -95,30 +99,13 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens, or say why not; the library does so by a traceback.
-
-    It says that it is for TCP, which `socket.create_server` leaves open: asyncio then has what is
-    written leave at once, and not when what was written before has been acknowledged.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen()
-    except OSError:
-        listening.close()
-        raise
-    return listening
-
-
 async def _run(
     config: GatewayConfig,
     ready: Callable[[], None],
     token: str | None,
     login: str | None,
     pages: Pages,
+    listening: socket.socket | None,
 ) -> None:
     table = config.gateway
     config.folder.mkdir(parents=True, exist_ok=True)
@@ -169,7 +156,7 @@ async def _run(
             ),
             ready,
         )
-        with _listening(table.host, table.port) as listening:
-            await server.serve([listening])
+        with listening or listening_at(table.host, table.port) as one:
+            await server.serve([one])
     finally:
         await gateway.close()

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from distributary.network.gateway.process import _listening
+from distributary.network.server import listening_at
 
 
 def test_what_a_gateway_writes_leaves_at_once() -> None:
@@ -21,7 +21,7 @@ def test_what_a_gateway_writes_leaves_at_once() -> None:
             delays.set_result(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
             writer.close()
 
-        with _listening("127.0.0.1", 0) as listening:
+        with listening_at("127.0.0.1", 0) as listening:
             port = listening.getsockname()[1]
             async with await asyncio.start_server(connected, sock=listening):
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -33,5 +33,5 @@ def test_what_a_gateway_writes_leaves_at_once() -> None:
 
 
 def test_a_port_that_somebody_has_is_an_error_of_the_system() -> None:
-    with _listening("127.0.0.1", 0) as listening, pytest.raises(OSError, match="in use"):
-        _listening("127.0.0.1", listening.getsockname()[1])
+    with listening_at("127.0.0.1", 0) as listening, pytest.raises(OSError, match="in use"):
+        listening_at("127.0.0.1", listening.getsockname()[1])
