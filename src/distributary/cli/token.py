@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import typer
 
+from distributary.arguments import check_choice
 from distributary.cli.gateway_options import State, Url
 from distributary.errors import BadInput, quoted
 
@@ -26,6 +27,8 @@ Examples:
   distributary token login
 """
 
+# As `SCOPES` of the gateway, which a client does without.
+_SCOPES = ("publish", "subscribe", "admin")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _DURATION = re.compile(r"([1-9][0-9]{0,8})([smhdw])")
 _PATIENCE_S = 10.0
@@ -70,9 +73,12 @@ def create(
     state: State = None,
 ) -> None:
     """Make a token for somebody, and print it. Nobody can see it again."""
+    scopes = [part.strip() for text in scope for part in text.split(",")]
+    for one in scopes:
+        check_choice("--scope", one, _SCOPES)
     asked: dict[str, Any] = {
         "name": name,
-        "scopes": [part.strip() for text in scope for part in text.split(",")],
+        "scopes": scopes,
         "sources": source or None,
         "tenant": tenant,
         "expires": None if expires is None else expiry(expires, datetime.now(UTC)).isoformat(),
