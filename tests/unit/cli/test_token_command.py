@@ -51,3 +51,10 @@ def test_a_scope_that_there_is_not_is_refused_before_anybody_is_asked(
     code = main(["token", "create", "camera", "--scope", "publish,fly"])
     told = "--scope: 'fly' is not one of publish, subscribe, admin"
     check_one_line(code, *capsys.readouterr(), told)
+
+
+def test_what_cannot_be_undone_is_not_done_when_nobody_can_be_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code = main(["tenant", "erase", "north"])
+    check_one_line(code, *capsys.readouterr(), "--yes: is missing")
