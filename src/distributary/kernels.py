@@ -7,18 +7,63 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
+import threading
+import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 from numba.core.caching import IndexDataCacheFile
 
-__all__ = ["inner_kernel", "kernel"]
+__all__ = ["clock", "inner_kernel", "kernel"]
 
 _F = TypeVar("_F", bound=Callable[..., object])
 _log = logging.getLogger(__name__)
+
+
+class _Clock:
+    """A clock that stands still while any thread compiles or loads a hot loop."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._compiling = 0
+        # When it was stopped, while it is; and for how long it was before.
+        self._stopped = 0.0
+        self._lost = 0.0
+
+    def __call__(self) -> float:
+        with self._lock:
+            return (self._stopped if self._compiling else time.perf_counter()) - self._lost
+
+    def stopping(self, function: _F) -> _F:
+        """Return the function as one that stops the clock while it runs."""
+
+        @wraps(function)
+        def run(*args: object) -> object:
+            with self._lock:
+                if not self._compiling:
+                    self._stopped = time.perf_counter()
+                # A loop that calls another has that compiled too, within its own time.
+                self._compiling += 1
+            try:
+                return function(*args)
+            finally:
+                with self._lock:
+                    self._compiling -= 1
+                    if not self._compiling:
+                        self._lost += time.perf_counter() - self._stopped
+
+        return cast(_F, run)
+
+
+clock = _Clock()
+"""Seconds for planners and their limits: what a method takes, and not what its compiler does.
+
+The first plan on a machine compiles for some dozen seconds. As part of its own it would say
+nothing about the method, and would use up most limits before the search begins.
+"""
 
 
 def kernel(function: _F) -> _F:
@@ -65,6 +110,7 @@ def _dispatcher(function: Callable[..., object], *, no_cpython_wrapper: bool) ->
     cache._cache_file = _FilePerSignature(
         cache.cache_path, cache._impl.filename_base, _stamp(function, cache)
     )
+    dispatcher.compile = clock.stopping(dispatcher.compile)
     type_call, unliteral = dispatcher.get_call_template, cast(Any, numba.types).unliteral
 
     # When a kernel calls another with a constant, Numba compiles the other for just that

@@ -82,7 +82,7 @@ def test_publications_are_pipelined_and_answered_in_order(http: Http) -> None:
         async with connect(http, "/publish") as socket:
             for number in range(500):
                 await socket.send(json.dumps(event("/pipe", number, "pipelined")))
-            await socket.send("{}")
+            await socket.send('{"id": "no event"}')
             await socket.send(json.dumps(event("/pipe", 500, "pipelined")))
             return [json.loads(await socket.recv()) for _ in range(502)]
 
@@ -92,6 +92,7 @@ def test_publications_are_pipelined_and_answered_in_order(http: Http) -> None:
     assert accepted == [str(number) for number in range(501)]
     assert accepted_total(http) == counted + 501
     assert answers[500]["problem"]["status"] == 400
+    assert answers[500]["problem"]["id"] == "no event"
     assert "specversion" in answers[500]["problem"]["detail"]
     with http.events(name) as stream:
         assert [one.event["id"] for one in stream.take(501)] == accepted

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +15,7 @@ import pytest
 from tests.commands import forked
 
 from distributary.arrays import IntArray
-from distributary.kernels import inner_kernel, kernel
+from distributary.kernels import clock, inner_kernel, kernel
 
 INNER = """\
 from distributary.kernels import kernel
@@ -39,6 +42,18 @@ from outer import outer
 with event.install_recorder("numba:compile") as compiled:
     print(outer({argument}), end=" ")
 print(sum(happened.is_start for _, happened in compiled.buffer), "compiled")
+"""
+TIMES = """\
+import sys, time
+sys.dont_write_bytecode = True
+from distributary.kernels import clock
+from outer import outer
+began, passed = clock(), time.perf_counter()
+outer(20)
+told, passed = clock() - began, time.perf_counter() - passed
+began = clock()
+time.sleep(0.05)
+print(0.0 <= told < passed / 5, clock() - began >= 0.04)
 """
 
 
@@ -79,6 +94,35 @@ def test_a_command_says_that_it_compiles_and_only_when_it_does(tmp_path: Path) -
         ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
         assert ran.stdout == "42\n"
         assert ran.stderr.splitlines() == told
+
+
+def test_the_clock_of_planners_stands_still_while_loops_are_compiled(tmp_path: Path) -> None:
+    write(tmp_path, factor=2, added=1)
+    command = [*forked(), "python", "-c", TIMES]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ran.stdout == "True True\n"
+
+
+def test_the_clock_goes_on_when_the_last_has_compiled() -> None:
+    """Threads compile at once, and a loop has those compiled that it calls."""
+    inside, go_on = threading.Event(), threading.Event()
+
+    def compile_something() -> None:
+        inside.set()
+        assert go_on.wait(60)
+
+    began = clock()
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(clock.stopping(compile_something))
+        assert inside.wait(60)
+        clock.stopping(clock.stopping(time.sleep))(0.01)
+        stopped = clock()
+        time.sleep(0.01)
+        assert began <= stopped == clock()
+        go_on.set()
+        waiting.result()
+    time.sleep(0.01)
+    assert stopped + 0.005 < clock()
 
 
 def test_code_is_compiled_anew_when_what_it_calls_has_changed(tmp_path: Path) -> None:

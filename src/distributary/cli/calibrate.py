@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from distributary.cli.options import Seed
-from distributary.cli.output import check_output, shown_path, write_document
+from distributary.cli.output import check_output, output_name, shown_path, write_document
 from distributary.cli.progress import progress
 from distributary.errors import BadInput, counted
 
@@ -73,7 +73,11 @@ def calibrate(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="GRAPH.json", help="Write the graph here, for place --graph."
+            "-o",
+            "--output",
+            metavar="GRAPH.json",
+            parser=lambda given: Path(output_name(given) or "-"),
+            help="Write the graph here, for place --graph; - prints it, and no tables.",
         ),
     ] = None,
 ) -> None:
@@ -82,9 +86,10 @@ def calibrate(
     Each runs on every sample, one at a time, in a worker process of its own. The graph
     has a fixed part and a part per MB of the sample, in MB and in seconds of a processor.
     """
+    printed = str(output) == "-"
     if samples and family is not None:
         raise BadInput("--family", "is for sample content, and other samples are given")
-    check_output(output, "-o")
+    check_output(None if printed else output, "-o")
     from distributary.media.calibration import calibrate as measure
     from distributary.media.calibration_file import calibration_document
     from distributary.media.machine import machine_document
@@ -118,14 +123,15 @@ def calibrate(
             command=_command(samples or [], family, check or [], repeat, seed),
             made=_today(),
         )
-        write_document(document, output)
-    _print_formats(calibration.formats, every)
-    _print_conversions(calibration.conversions, every)
-    sys.stdout.flush()
+        write_document(document, None if printed else output)
+    if not printed:
+        _print_formats(calibration.formats, every)
+        _print_conversions(calibration.conversions, every)
+        sys.stdout.flush()
     _print_warnings(calibration)
     _print_check(calibration)
-    kept = "-o GRAPH.json saves it" if output is None else f"written to {output}"
-    print(f"{_summary(calibration)}; {kept}", file=sys.stderr)
+    kept = "; -o GRAPH.json saves it" if output is None else f"; written to {output}"
+    print(f"{_summary(calibration)}{'' if printed else kept}", file=sys.stderr)
 
 
 def _read(path: Path) -> tuple[str, bytes]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from distributary.cli.options import Seed, check_drawing, drawing_option, output_option
+from distributary.cli.options import Seed, check_drawing, drawing_option, output_option, was_given
 from distributary.cli.output import check_output, write_document
 from distributary.cli.progress import progress
 from distributary.cli.sweep import replay_line, run_seeds, sweep
@@ -40,6 +40,7 @@ _SEEDS = re.compile(r"([0-9]{1,18})\.\.([0-9]{1,18})")
 
 
 def simulate(
+    context: typer.Context,
     scenario: Annotated[
         Path,
         typer.Argument(
@@ -81,6 +82,8 @@ def simulate(
     """
     check_output(output, "-o")
     check_drawing(draw, output)
+    if seeds is not None and was_given(context, "seed"):
+        raise BadInput("--seed", "cannot be combined with --seeds")
     wanted = range(seed, seed + 1) if seeds is None else _parsed(seeds)
     of_one_run = [
         option

@@ -5,27 +5,50 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
 
+from distributary.arguments import check_choice
 from distributary.cli.gateway_options import State, Url
 from distributary.errors import BadInput, quoted
 
 __all__ = ["app", "tenants"]
 
-_EXAMPLES = """\
+_CREATE_EXAMPLES = """\
 \b
 Examples:
   distributary token create camera --scope publish --source /site/7
   distributary token create reader --scope subscribe --tenant north --expires 30d
+"""
+_LIST_EXAMPLES = """\
+\b
+Examples:
+  distributary token list
+  distributary token list --url https://gateway.example --json
+"""
+_REVOKE_EXAMPLES = """\
+\b
+Examples:
+  distributary token revoke camera
+  distributary token revoke reader --tenant north
+"""
+_LOGIN_EXAMPLES = "\b\nExamples:\n  distributary token login\n"
+_ERASE_EXAMPLES = "\b\nExamples:\n  distributary tenant erase north --yes\n"
+_EXAMPLES = """\
+\b
+Examples:
+  distributary token create camera --scope publish --source /site/7
   distributary token list
   distributary token revoke camera
   distributary token login
 """
 
+# As `SCOPES` of the gateway, which a client does without.
+_SCOPES = ("publish", "subscribe", "admin")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _DURATION = re.compile(r"([1-9][0-9]{0,8})([smhdw])")
 _PATIENCE_S = 10.0
@@ -38,7 +61,7 @@ app = typer.Typer(
 )
 tenants = typer.Typer(
     help="Erase what there is of a tenant.",
-    epilog="\b\nExamples:\n  distributary tenant erase north --yes\n",
+    epilog=_ERASE_EXAMPLES,
     no_args_is_help=True,
     short_help="Erase a tenant.",
 )
@@ -48,7 +71,7 @@ Tenant = Annotated[
 ]
 
 
-@app.command(short_help="Make a token; the last word that is printed.")
+@app.command(short_help="Make a token; the last word that is printed.", epilog=_CREATE_EXAMPLES)
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.")],
     scope: Annotated[
@@ -70,9 +93,12 @@ def create(
     state: State = None,
 ) -> None:
     """Make a token for somebody, and print it. Nobody can see it again."""
+    scopes = [part.strip() for text in scope for part in text.split(",")]
+    for one in scopes:
+        check_choice("--scope", one, _SCOPES)
     asked: dict[str, Any] = {
         "name": name,
-        "scopes": [part.strip() for text in scope for part in text.split(",")],
+        "scopes": scopes,
         "sources": source or None,
         "tenant": tenant,
         "expires": None if expires is None else expiry(expires, datetime.now(UTC)).isoformat(),
@@ -81,7 +107,7 @@ def create(
     print(made["token"])
 
 
-@app.command("list", short_help="List tokens.")
+@app.command("list", short_help="List tokens.", epilog=_LIST_EXAMPLES)
 def list_(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     url: Url = None,
@@ -103,7 +129,7 @@ def list_(
         print("  ".join(cells).rstrip())
 
 
-@app.command(short_help="Revoke a token.")
+@app.command(short_help="Revoke a token.", epilog=_REVOKE_EXAMPLES)
 def revoke(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.")],
     tenant: Tenant = None,
@@ -115,7 +141,7 @@ def revoke(
     _ask(url, state, "DELETE", f"/tokens/{quote(name, safe='')}{query}")
 
 
-@app.command(short_help="Print a link by which a browser logs in once.")
+@app.command(short_help="Print a link by which a browser logs in once.", epilog=_LOGIN_EXAMPLES)
 def login(url: Url = None, state: State = None) -> None:
     """Print a link that works once, and lets a browser do what your token permits."""
     from distributary.client.here import find_gateway
@@ -124,7 +150,7 @@ def login(url: Url = None, state: State = None) -> None:
     print(find_gateway(url, state=state).url + path)
 
 
-@tenants.command(short_help="Erase a tenant.")
+@tenants.command(short_help="Erase a tenant.", epilog=_ERASE_EXAMPLES)
 def erase(
     name: Annotated[str, typer.Argument(metavar="TENANT", help="What it is called.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -133,6 +159,8 @@ def erase(
 ) -> None:
     """End the subscriptions and tokens of a tenant, and forget what it has published."""
     if not yes:
+        if sys.stdin is None or not sys.stdin.isatty():
+            raise BadInput("--yes", "is missing, and there is nobody to ask")
         typer.confirm(f"Erase all that is of tenant {name}?", abort=True, err=True)
     told = _ask(url, state, "DELETE", f"/tenants/{quote(name, safe='')}")
     print(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from http import HTTPStatus
 
 from distributary.errors import DistributaryError
 
@@ -29,6 +30,9 @@ class RequestRefused(DistributaryError):
     """
 
     def __init__(self, status: int, reason: str) -> None:
+        if status == HTTPStatus.UNAUTHORIZED:
+            # Of headers, which a gateway hints at, whoever has a client knows nothing.
+            reason = f"{reason.partition('; hint: ')[0]}; hint: set DISTRIBUTARY_TOKEN"
         self.status = status
         self.reason = reason
         super().__init__(f"the gateway refuses: {reason}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from distributary.fidelity._anneal_kernels import anneal_trees
 from distributary.fidelity.forest import Forest
 from distributary.fidelity.model import servers_of, state_of
 from distributary.fidelity.problem import FidelityProblem
+from distributary.kernels import clock
 from distributary.xorshift import seed_state
 
 __all__ = ["AnnealingSchedule", "anneal", "batches"]
@@ -69,7 +69,7 @@ def anneal(
     The cost of a move is computed from what it changes, never from scratch. It ends when it
     is frozen, after the evaluations that the schedule allows, or when the time is up.
     """
-    began = time.monotonic()
+    began = clock()
     plan = schedule or AnnealingSchedule()
     state = state_of(problem, start.approach, start.parents)
     server_start, servers = servers_of(problem, start.approach)
@@ -96,7 +96,7 @@ def anneal(
                 best_cost,
                 changed,
             )
-            if time_limit is not None and time.monotonic() - began >= time_limit:
+            if time_limit is not None and clock() - began >= time_limit:
                 return Forest(start.approach, best), evaluations
         temperature *= plan.cooling
         stale = stale + 1 if best_cost[0] == cost_before else 0

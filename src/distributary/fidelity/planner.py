@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +20,7 @@ from distributary.fidelity.problem import FidelityProblem
 from distributary.fidelity.search import Observer, repair
 from distributary.fidelity.tree_file import trees_document
 from distributary.frames import frame
+from distributary.kernels import clock
 from distributary.methods import FIDELITY, run_method
 
 __all__ = ["METHODS", "StreamTrees", "adapt", "build_trees"]
@@ -128,7 +128,7 @@ def build_trees(
         if start.approach != approach:
             raise BadInput("start", f"is for {start.approach}, not for {approach}")
         check(problem, start)
-    began = time.perf_counter()
+    began = clock()
     result = run_method(
         METHODS,
         method,
@@ -144,7 +144,7 @@ def build_trees(
         observe=observe,
     )
     forest, evaluations = (result, None) if isinstance(result, Forest) else result
-    seconds = time.perf_counter() - began
+    seconds = clock() - began
     lost = loss(problem, forest)
     return StreamTrees(method, forest, lost, seconds, evaluations, problem=problem)
 
@@ -208,7 +208,7 @@ def adapt(
     its children and grandchildren, if one helps (Zhou, Ooi and Tan, Algorithm 1). When the
     time is up, the trees that the round has not come to stay as they are.
     """
-    began = time.monotonic()
+    began = clock()
     state = state_of(problem, start.approach, start.parents)
     server_start, _ = servers_of(problem, start.approach)
     evaluations = 0
@@ -220,7 +220,7 @@ def adapt(
             moves, weighed = adapt_round(state, first, last)
             made += moves
             evaluations += weighed
-            timely = time_limit is None or time.monotonic() - began < time_limit
+            timely = time_limit is None or clock() - began < time_limit
             if not timely:
                 break
         done += 1

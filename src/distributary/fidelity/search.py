@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -30,6 +29,7 @@ from distributary.fidelity.loss import loss
 from distributary.fidelity.model import forest_of, servers_of, state_of
 from distributary.fidelity.overload import unservable
 from distributary.fidelity.problem import FidelityProblem
+from distributary.kernels import clock
 from distributary.xorshift import seed_state
 
 __all__ = ["Observer", "near_nodes", "relieved", "repair", "search"]
@@ -109,7 +109,7 @@ def search(
     the nodes it would be served best by as the tree stands, and the temperature is that of
     single moves. The result depends on the seed only, unless the time runs out.
     """
-    began = time.monotonic()
+    began = clock()
     start, servers = servers_of(problem, approach)
     if len(start) == 2 and len(servers) <= _SERVERS_ENUMERATED:
         forest = exact_tree(problem, approach)
@@ -132,7 +132,7 @@ def search(
     hot = cooling.hot * (1.0 + _HOT_FEW / len(servers)) / len(servers)
     every = _NEAR_EVERY_MANY if problem.node_count > _MANY_NODES else 1
     for step in range(cooling.temperatures):
-        if time_limit is not None and time.monotonic() - began >= time_limit:
+        if time_limit is not None and clock() - began >= time_limit:
             break
         if step % every == 0:
             near = near_nodes(problem, state, approach, count=cooling.near)

@@ -16,10 +16,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
-from distributary.errors import MissingPackage
+from distributary.errors import BadInput, MissingPackage
 from distributary.network.connection import Connection, Server
 from distributary.network.server import free_port, server_program
+from distributary.network.supervisor import read_operator
 
 __all__ = ["Finding", "examine", "reach"]
 
@@ -65,7 +67,7 @@ def examine(state: Path, port: int) -> Iterator[Finding]:
         The first that they would use.
     """
     yield _server()
-    yield _ports(port)
+    yield _ports(port, _ports_of(state))
     folder = state
     while not folder.exists():
         folder = folder.parent
@@ -123,8 +125,22 @@ def _server() -> Finding:
     return Finding(what, True, said.strip())
 
 
-def _ports(port: int) -> Finding:
-    taken = [str(one) for one in (port, port + 1) if free_port(one) != one]
+def _ports_of(state: Path) -> set[int | None]:
+    """Return the ports of the overlay that runs in a folder, if one does."""
+    try:
+        operator = read_operator(state)
+        # It may have been killed, and its ports be somebody else's by now.
+        os.kill(operator.process, 0)
+    except (BadInput, OSError):
+        return set()
+    return {urlsplit(url).port for url in (operator.gateway, operator.url)}
+
+
+def _ports(port: int, own: set[int | None]) -> Finding:
+    wanted = [one for one in (port, port + 1) if one not in own]
+    taken = [str(one) for one in wanted if free_port(one) != one]
+    if not taken and len(wanted) < 2:
+        return Finding("ports", True, "are those of the overlay that runs")
     if taken:
         words = f"{' and '.join(taken)} in use; others are taken, or give --port"
         return Finding("ports", False, words)

@@ -24,7 +24,6 @@ the total falls with it; there are finitely many plans, and none can come back.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -32,6 +31,7 @@ import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
 from distributary.errors import BadInput, quoted
+from distributary.kernels import clock
 from distributary.placement.baselines import BASELINES
 from distributary.placement.bounds import paper_bound
 from distributary.placement.conversions import Converter
@@ -98,7 +98,7 @@ def place_concurrently(
         raise BadInput("growth", f"is {growth:g}, and must be a finite number of at least 0")
     if not problems:
         raise BadInput("problems", "are none, and must be at least one")
-    deadline = math.inf if time_limit is None else time.monotonic() + time_limit
+    deadline = math.inf if time_limit is None else clock() + time_limit
     sharing = _Sharing(problems)
     alone = [
         place(problem, time_limit=_share_of(deadline, len(problems) - index), seed=seed)
@@ -140,7 +140,7 @@ def _share_of(deadline: float, parts: int) -> float | None:
     """Return how many seconds one of so many parts may take; None without a deadline."""
     if deadline == math.inf:
         return None
-    return max(_SECONDS_MIN, (deadline - time.monotonic()) / parts)
+    return max(_SECONDS_MIN, (deadline - clock()) / parts)
 
 
 class _Responses:
@@ -165,11 +165,11 @@ class _Responses:
         ]
         self.rounds = 0
         gained = True
-        while gained and self.rounds < _ROUNDS_MAX and time.monotonic() < deadline:
+        while gained and self.rounds < _ROUNDS_MAX and clock() < deadline:
             self.rounds += 1
             gained = False
             for index, publication in enumerate(self._publications):
-                if time.monotonic() >= deadline:
+                if clock() >= deadline:
                     break
                 if publication.respond(self._loaded(index), _share_of(deadline, 1), seed):
                     self._loads[index] = sharing.load(index, publication.plan)

@@ -8,7 +8,6 @@ per cent.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from distributary.arguments import check_choice, check_count
 from distributary.arrays import BoolArray, FloatArray, IntArray
+from distributary.kernels import clock
 from distributary.placement.baselines import all_in_leaves, all_in_root, single_format
 from distributary.placement.bounds import transmission_bounds
 from distributary.placement.conversions import Converter
@@ -91,13 +91,13 @@ def iterative(
     check_count("depth", depth, least=1)
     if steiner == "exact":
         require_small_stumps(problem)
-    started = time.monotonic()
+    started = clock()
     rng = np.random.default_rng(seed)
     converter = Converter(problem.graph.costs)
     refinement = _Refinement(problem, _best_start(problem, converter), converter, depth, steiner)
     costs = [refinement.total()]
     while len(costs) <= iterations and refinement.open_nodes.any():
-        if time_limit is not None and time.monotonic() - started > time_limit:
+        if time_limit is not None and clock() - started > time_limit:
             break
         drawn = int(rng.integers(problem.node_count)) if select == "random" else None
         node = refinement.slackest() if drawn is None else drawn

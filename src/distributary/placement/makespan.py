@@ -12,13 +12,13 @@ the earliest last delivery spreads the work, and makes some formats more than on
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from distributary.arrays import FloatArray
+from distributary.kernels import clock
 from distributary.placement._makespan_kernels import (
     Jobs,
     ListSchedule,
@@ -170,7 +170,7 @@ def fastest_plan(
     """
     if not problem.served[0]:
         return Plan.empty(problem)
-    deadline = np.inf if time_limit is None else time.monotonic() + time_limit
+    deadline = np.inf if time_limit is None else clock() + time_limit
     if rounds is None:
         vertices = problem.node_count * problem.format_count
         rounds_max = np.clip(_VERTICES_PER_SEARCH // vertices, _ROUNDS_MIN, _ROUNDS_MAX)
@@ -182,7 +182,7 @@ def fastest_plan(
     starts: list[ListSchedule] = []
     for plan in _starts(problem, jobs, farthest_first, Plan.from_arborescence(ways_there)):
         starts.append(list_schedule(jobs, prune(problem, plan).arborescence(problem), np.inf))
-        if time.monotonic() > deadline:
+        if clock() > deadline:
             break
 
     def value(found: ListSchedule) -> tuple[float, float]:
@@ -191,7 +191,7 @@ def fastest_plan(
     best = now = min(starts, key=value)
     rng = np.random.default_rng(seed)
     for done in range(1, rounds + 1):
-        if best.makespan <= bound * (1.0 + _PROVEN) or time.monotonic() > deadline:
+        if best.makespan <= bound * (1.0 + _PROVEN) or clock() > deadline:
             break
         # A part that is planned anew is seldom better at once. Somewhat later deliveries
         # are taken on the way, ever less so towards the end.
@@ -239,7 +239,7 @@ def _save(jobs: Jobs, found: ListSchedule, order: FloatArray, deadline: float) -
         before = total
         for u in np.flatnonzero(found.before >= 0)[::-1].tolist():
             for wishes_max in _WISHES_MAX[:2]:
-                if time.monotonic() > deadline or tries <= 0:
+                if clock() > deadline or tries <= 0:
                     return found
                 tries -= 1
                 if found.before.flat[u] >= 0:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from distributary.arguments import check_choice, check_count, check_time_limit, check_type
+from distributary.kernels import clock
 from distributary.methods import PLACEMENT, run_method
 from distributary.placement.bounds import paper_bound
 from distributary.placement.cost import cost
@@ -90,7 +90,7 @@ def place(
     check_count("depth", depth, least=1)
     check_time_limit(time_limit)
     check_count("seed", seed)
-    start = time.perf_counter()
+    start = clock()
     result = run_method(
         METHODS,
         method,
@@ -108,7 +108,7 @@ def place(
     if isinstance(result, IterativeRun):
         result = result.plan
     found = result if isinstance(result, Found) else Found(result)
-    seconds = time.perf_counter() - start
+    seconds = clock() - start
     placement = _result(problem, found, method=method, seconds=seconds)
     if objective == "time":
         from distributary.placement.makespan import latest_delivery, latest_delivery_bound

@@ -14,13 +14,13 @@ the question. Four parts work together on the multilayer graph:
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
+from distributary.kernels import clock
 from distributary.placement._ascent_kernels import ascend, connect
 from distributary.placement._search_kernels import arborescence_of, improve
 from distributary.placement.cost import cost
@@ -92,13 +92,13 @@ def search(
     if rounds is None:
         arcs = len(run.graph.conversion_costs) + len(run.graph.transmission_costs)
         rounds = int(np.clip(_ARCS_PER_SEARCH // arcs, _ROUNDS_MIN, _ROUNDS_MAX))
-    deadline = None if seconds_max is None else time.perf_counter() + seconds_max
+    deadline = None if seconds_max is None else clock() + seconds_max
     done = 0
     for done in range(1, rounds + 1):
         run.visit(done)
         if observe is not None:
             observe("search", done, rounds)
-        if run.proven or (deadline is not None and time.perf_counter() >= deadline):
+        if run.proven or (deadline is not None and clock() >= deadline):
             break
     if not run.proven:
         run.recombine()

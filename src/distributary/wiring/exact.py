@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.errors import TooLarge
+from distributary.kernels import clock
 from distributary.wiring._exact_kernels import branch_and_bound
 from distributary.wiring._steiner_kernels import subset_weights
 from distributary.wiring.capacity import make_room, room_limits
@@ -63,7 +63,7 @@ def exact_wiring(
     access = problem.demands[:, None] * problem.access_prices
     best_of = np.array(start[order], dtype=np.int64)
     best_cost = cost(problem, start, core=core).total
-    began = time.perf_counter()
+    began = clock()
     most = math.inf if branches_max is None else branches_max
     branches = int(min(_BRANCHES_FIRST, most))
     while True:
@@ -79,7 +79,7 @@ def exact_wiring(
             best_of,
             best_cost,
         )
-        spent = time.perf_counter() - began
+        spent = clock() - began
         late = time_limit is not None and spent >= time_limit
         if done < branches or branches >= most or late:
             break

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from distributary.arguments import check_choice, check_count, check_time_limit, check_type
 from distributary.arrays import IntArray, check_indices, shaped
 from distributary.errors import BadInput
+from distributary.kernels import clock
 from distributary.methods import WIRING, run_method
 from distributary.wiring.bounds import lower_bound
 from distributary.wiring.capacity import check_feasible
@@ -93,7 +93,7 @@ def wire(
         raise BadInput("method", f"{method} starts from nothing; search can start from a wiring")
     if moves is not None and start is None:
         raise BadInput("moves", "counts from a wiring, and none was given")
-    began = time.perf_counter()
+    began = clock()
     check_feasible(problem)
     bound = 0.0
     if start is not None:
@@ -118,7 +118,7 @@ def wire(
             observe=observe,
         )
         broker_of, bound = result if isinstance(result, tuple) else (result, 0.0)
-    seconds = time.perf_counter() - began
+    seconds = clock() - began
     check(problem, broker_of)
     found = cost(problem, broker_of, core=core)
     saving = None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 
 import numpy as np
 
 from distributary.arrays import IntArray
 from distributary.errors import InfeasiblePlan
+from distributary.kernels import clock
 from distributary.wiring._rewire_kernels import best_gains, relieve
 from distributary.wiring._search_kernels import GAIN_MIN, descend
 from distributary.wiring.capacity import check_feasible, room_limits
@@ -112,7 +112,7 @@ def _go_back(search: WiringSearch, seed: int, core: str) -> bool:
     home, moves = state.home, state.moves
     if problem.user_count * problem.broker_count > _PAIRS_MAX or search.late:
         return False
-    left = None if search.deadline == np.inf else search.deadline - time.monotonic()
+    left = None if search.deadline == np.inf else search.deadline - clock()
     search.start_at(search_wiring(problem, core=core, seed=seed, time_limit=left))
     while moves[0] > moves[1]:
         away = search.away

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from distributary.arrays import IntArray, UintArray
 from distributary.errors import InfeasiblePlan
+from distributary.kernels import clock
 from distributary.wiring._search_kernels import anneal, descend, reshape
 from distributary.wiring._state_kernels import WiringState, fill, try_change
 from distributary.wiring.clustering import clustering_wiring
@@ -60,7 +60,7 @@ class WiringSearch:
     reader_start, readers
         The subscribers of each channel, in rows.
     deadline
-        When to stop, on the clock of `time.monotonic`.
+        When to stop, on the clock of `kernels.clock`.
     """
 
     problem: WiringProblem
@@ -91,13 +91,13 @@ class WiringSearch:
             near_users=nearest_users(problem, _NEAR_USERS),
             reader_start=row_starts(problem.interest_channel, problem.channel_count),
             readers=problem.reader[by_channel],
-            deadline=np.inf if time_limit is None else time.monotonic() + time_limit,
+            deadline=np.inf if time_limit is None else clock() + time_limit,
         )
 
     @property
     def late(self) -> bool:
         """Is the time up?"""
-        return time.monotonic() >= self.deadline
+        return clock() >= self.deadline
 
     @property
     def away(self) -> IntArray:
@@ -200,9 +200,9 @@ def search_wiring(
     """
     rng = np.random.default_rng(seed)
     numbers = seed_state(seed)
-    ended = None if time_limit is None else time.monotonic() + time_limit
+    ended = None if time_limit is None else clock() + time_limit
     starts = list(_starts(problem, seed, ended))
-    left = None if ended is None else max(0.0, ended - time.monotonic())
+    left = None if ended is None else max(0.0, ended - clock())
     search = WiringSearch.of(problem, starts[0], core=core, time_limit=left)
     state = search.state
     if problem.user_count == 0 or problem.broker_count == 1:
@@ -249,7 +249,7 @@ def _starts(problem: WiringProblem, seed: int, ended: float | None) -> Iterator[
     if problem.user_count * problem.broker_count > _PAIRS_MAX:
         return
     for method in (clustering_wiring, mixing_wiring):
-        if ended is not None and time.monotonic() >= ended:
+        if ended is not None and clock() >= ended:
             return
         try:
             yield method(problem, seed=seed)

@@ -110,6 +110,21 @@ def test_without_a_file_to_write_the_tables_are_all_there_is(
     assert ["audio/wav", "audio/aac"] in rows
 
 
+def test_a_minus_is_standard_output_which_has_the_graph_alone(
+    texts: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    assert main(["calibrate", *texts, "--repeat", "1", "-o", "-"]) == 0
+    printed = capsys.readouterr()
+    assert sorted(tmp_path.iterdir()) == before
+    assert len(json.loads(printed.out)["formats"]) == FORMATS
+    assert printed.err.endswith(" s, seed 0\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "place"),
     [
@@ -122,6 +137,7 @@ def test_without_a_file_to_write_the_tables_are_all_there_is(
         (["notes.txt", "--check", "nowhere.txt"], "nowhere.txt: cannot be read: no such file"),
         (["notes.txt", "--check", "tone.wav"], "tone.wav: is 'audio/wav', and no sample is"),
         (["notes.txt", "-o", "nowhere/graph.json"], "-o: directory 'nowhere' does not exist"),
+        (["notes.txt", "-o", ""], "'-o'"),
         (["--repeat", "0"], "--repeat"),
         (["--family", "sounds"], "--family"),
     ],

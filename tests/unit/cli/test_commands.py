@@ -8,13 +8,17 @@ import re
 import resource
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
+import typer
 from tests.commands import run
 
 from distributary import __version__
 from distributary.cli import main
+from distributary.cli.app import app
 from distributary.placement.cost import cost
 from distributary.placement.plan import check
 from distributary.placement.plan_file import read_plan
@@ -64,8 +68,17 @@ def test_help_answers_at_once_and_imports_no_planner() -> None:
     assert after.ru_utime - before.ru_utime < 2.0
 
 
+def commands(group: typer.core.TyperGroup, *before: str) -> Iterator[list[str]]:
+    yield [*before]
+    for name, command in group.commands.items():
+        if isinstance(command, typer.core.TyperGroup):
+            yield from commands(command, *before, name)
+        else:
+            yield [*before, name]
+
+
 @pytest.mark.parametrize(
-    "arguments", [[], ["place"], ["compare"], ["generate"], ["generate", "placement"]]
+    "arguments", [*commands(cast(typer.core.TyperGroup, typer.main.get_command(app)))], ids=" ".join
 )
 def test_every_help_has_examples_and_is_plain_when_piped(
     arguments: list[str], capsys: pytest.CaptureFixture[str]

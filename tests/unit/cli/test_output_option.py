@@ -42,3 +42,13 @@ def test_a_minus_is_standard_output_and_nothing_is_no_name(
         code = main([*arguments, "-o", ""])
         check_one_line(code, *capsys.readouterr(), "'-o'")
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("output", ["", "-"])
+def test_tables_go_into_a_folder(
+    output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = main(["pipeline", "match", "--data", "tables", "-o", output])
+    check_one_line(code, *capsys.readouterr(), "'-o'")
+    assert not list(tmp_path.iterdir())

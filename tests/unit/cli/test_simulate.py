@@ -214,6 +214,7 @@ def test_a_stream_is_drawn_with_its_loss_of_fidelity(run: Any) -> None:
         (("s.toml", "--seeds", "9..4"), "--seeds: '9..4' ends before it begins"),
         (("s.toml", "--seeds", "0..999999"), "--seeds: '0..999999' are more than"),
         (("s.toml", "--seed", "-1"), "--seed"),
+        (("s.toml", "--seed", "0", "--seeds", "1..2"), "--seed: cannot be combined with --seeds"),
         (("s.toml", "--draw", "x.png"), "--draw"),
         (("s.toml", "--seeds", "1..2", "--draw", "x.svg"), "--draw: is for one run"),
         (("s.toml", "-o", "no/where.json"), "-o"),

@@ -1,13 +1,16 @@
-"""When a token ends, as people write it."""
+"""What a token permits and when it ends, as people write it."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tests.commands import check_one_line
 
-from distributary.cli.token import expiry
+from distributary.cli import main
+from distributary.cli.token import _SCOPES, expiry
 from distributary.errors import BadInput
+from distributary.network.gateway.tokens import SCOPES
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 
@@ -39,3 +42,19 @@ def test_a_date(text: str, at: datetime) -> None:
 def test_what_is_no_time_to_come_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="--expires"):
         expiry(text, NOW)
+
+
+def test_a_scope_that_there_is_not_is_refused_before_anybody_is_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _SCOPES == SCOPES
+    code = main(["token", "create", "camera", "--scope", "publish,fly"])
+    told = "--scope: 'fly' is not one of publish, subscribe, admin"
+    check_one_line(code, *capsys.readouterr(), told)
+
+
+def test_what_cannot_be_undone_is_not_done_when_nobody_can_be_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code = main(["tenant", "erase", "north"])
+    check_one_line(code, *capsys.readouterr(), "--yes: is missing")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.nats_server import shared_server
 
@@ -12,6 +15,7 @@ from distributary.cli import main
 from distributary.network.connection import Server
 from distributary.network.doctor import Finding, examine, reach
 from distributary.network.server import free_port
+from distributary.network.supervisor import Operator
 
 
 def findings(state: Path, port: int) -> dict[str, Finding]:
@@ -36,6 +40,23 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
     # The next one may be somebody else's.
     assert found.detail.startswith(str(port))
     assert "in use" in found.detail
+
+
+def test_ports_of_the_overlay_that_runs_here_are_as_they_should_be(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        url = f"http://127.0.0.1:{port}"
+        operator = Operator("up", [], f"nats://127.0.0.1:{port + 1}", "", "", os.getpid(), url)
+        file = tmp_path / "operator.json"
+        file.write_bytes(msgspec.json.encode(operator))
+        assert findings(tmp_path, port)["ports"].well
+        # After it was killed, they are somebody else's.
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        file.write_bytes(msgspec.json.encode(msgspec.structs.replace(operator, process=gone.pid)))
+        assert not findings(tmp_path, port)["ports"].well
 
 
 def test_a_server_that_is_too_old_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

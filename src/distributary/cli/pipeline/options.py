@@ -168,6 +168,13 @@ class SparkOptions:
             yield spark, observe
 
 
+def _folder(given: str) -> str:
+    """Return where -o says that tables go: a folder, which standard output is not."""
+    if given in ("", "-"):
+        raise typer.BadParameter("tables go into a folder")
+    return given
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job(SparkOptions):
     """What every job was given on the command line."""
@@ -179,6 +186,7 @@ class Job(SparkOptions):
             "-o",
             "--output",
             metavar="DIR",
+            parser=_folder,
             help="Put results here, not into --data.",
             show_default=False,
         ),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
+from distributary.broker.blob import is_digest
 from distributary.broker.formats import PUBLICATION_BYTES_MAX
 from distributary.content import Publication
 from distributary.content.attributes import DATA_REFERENCE, attribute_text
@@ -25,7 +26,7 @@ __all__ = ["BATCH", "STRUCTURED", "Outbound", "outbound", "read_events", "refere
 STRUCTURED = "application/cloudevents+json"
 BATCH = "application/cloudevents-batch+json"
 _EVENTS_MAX = 10_000
-_OURS = re.compile(r"/content/([0-9a-f]{64})")
+_OURS = "/content/"
 # Many a request is small, and a thread costs more than to read it.
 _AT_ONCE_BYTES = 256 * 2**10
 # A value takes a hundred times the memory that its JSON does, and there may be tens of millions.
@@ -98,7 +99,13 @@ def outbound(publication: Publication, host: str) -> Outbound:
 
 
 def referenced(publication: Publication, host: str) -> str | None:
-    """Return the digest that a reference of ours names, if an event has one."""
+    """Return the digest that a reference of ours names, if an event has one.
+
+    Raises
+    ------
+    BadInput
+        When it is one of ours and names none: whoever gets the event would look in vain.
+    """
     value = publication.attributes.get(DATA_REFERENCE)
     if value is None:
         return None
@@ -106,9 +113,13 @@ def referenced(publication: Publication, host: str) -> str | None:
         parts = urlsplit(attribute_text(value))
     except ValueError:
         return None
-    found = _OURS.fullmatch(parts.path)
     ours = not parts.netloc or (parts.scheme in ("http", "https") and parts.netloc == host)
-    return found[1] if found and ours else None
+    if not ours or not parts.path.startswith(_OURS):
+        return None
+    digest = parts.path.removeprefix(_OURS)
+    if not is_digest(digest):
+        raise BadInput(DATA_REFERENCE, "names content by 64 hexadecimal digits in lower case")
+    return digest
 
 
 async def read_events(headers: Sequence[tuple[str, str]], body: Spool, host: str) -> list[Outbound]:

@@ -19,7 +19,7 @@ import msgspec
 from litestar import websocket
 from litestar.exceptions import WebSocketDisconnect
 
-from distributary.broker.client import Accepted, Ended, Updated
+from distributary.broker.client import Accepted, Ended, Updated, named_in
 from distributary.content.publication import parse_event
 from distributary.errors import BadInput
 from distributary.network.gateway.authentication import Here, Socket, needs, owner_of
@@ -166,7 +166,8 @@ async def _read_events(
             # With so many under way whoever sends has to wait, and so does the sender behind it.
             await answers.put((name, await _published(gateway, owner, event)))
         except (BadInput, Problem, OSError) as error:
-            await answers.put((name, of(error)))
+            # Also what is no event may say which one it was to be.
+            await answers.put((name or named_in(data)[1], of(error)))
 
 
 async def _published(gateway: Gateway, owner: Owner, event: Outbound) -> _Answer:

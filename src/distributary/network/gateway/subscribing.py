@@ -39,6 +39,7 @@ _CONFIRMED_S = 20.0
 # Says of a subscription that could not be made that it is being ended.
 _GIVEN_UP = "it could not be made"
 _FIELDS = ("filters", "types", "source", "config", "profile", "tolerance")
+_SCREEN = ("width", "height")
 _CONFIG = ("expires", "queue_bytes", "queue_s")
 
 Name = Annotated[str, Parameter(max_length=64, description="Of a subscription.")]
@@ -129,6 +130,10 @@ def checked(document: dict[str, Any], name: str) -> tuple[dict[str, Any], dict[s
     record.check_keys((*_FIELDS, *IGNORED_FIELDS), "a subscription")
     if record.given("config"):
         record.record("config").check_keys(_CONFIG, "config")
+    profile = document.get("profile")
+    if isinstance(profile, dict) and isinstance(profile.get("screen"), dict):
+        # Not where profiles are read: a journal may have what was taken before, and must go on.
+        record.record("profile").record("screen").check_keys(_SCREEN, "a screen")
     kept = {field: document[field] for field in _FIELDS if document.get(field) is not None}
     filters = kept.get("filters", [])
     if not isinstance(filters, list):

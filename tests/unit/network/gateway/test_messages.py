@@ -44,6 +44,37 @@ def test_a_document_of_very_many_values_is_refused_before_it_is_read(
     assert caught.value.status == 413
 
 
+DIGEST = "0123456789abcdef" * 4
+
+
+@pytest.mark.parametrize(
+    ("reference", "digest"),
+    [
+        (f"/content/{DIGEST}", DIGEST),
+        (f"http://localhost/content/{DIGEST}", DIGEST),
+        (f"http://elsewhere/content/{DIGEST}", None),
+        ("http://elsewhere/content/1", None),
+        ("/other/1", None),
+    ],
+)
+def test_a_reference_is_ours_or_nobodys_business(
+    tmp_path: Path, reference: str, digest: str | None
+) -> None:
+    (one,) = read(tmp_path, STRUCTURED, event(b'null,"dataref":"%s"' % reference.encode()))
+    assert one.reference == digest
+
+
+@pytest.mark.parametrize("name", [DIGEST.upper(), DIGEST[1:], "", "map.pdf"])
+@pytest.mark.parametrize("host", ["", "http://localhost"])
+def test_a_reference_of_ours_that_names_nothing_is_refused(
+    tmp_path: Path, host: str, name: str
+) -> None:
+    """Whoever gets the event would look for it in vain."""
+    reference = f"{host}/content/{name}".encode()
+    with pytest.raises(BadInput, match="dataref: names content by 64"):
+        read(tmp_path, STRUCTURED, event(b'null,"dataref":"%s"' % reference))
+
+
 @pytest.mark.parametrize("kind", [STRUCTURED, "image/png"])
 def test_a_body_that_is_compressed_is_not_taken_for_what_is_in_it(
     tmp_path: Path, kind: str
