@@ -173,11 +173,7 @@ class Relays(Part):
         if len(part.nodes) == 1:
             return part
         membership = self.core.membership
-
-        def next_hop(home: str) -> str | None:
-            return membership.next_hop(home) if membership.is_alive(home) else None
-
-        other = other_hops(part, next_hop)
+        other = other_hops(part, membership.hop_to)
         if not other:
             return part
         planning = refined(
@@ -382,7 +378,7 @@ class Relays(Part):
         membership = self.core.membership
         below: dict[str, list[str]] = {}
         for home in probe.homes:
-            hop = membership.next_hop(home) if membership.is_alive(home) else None
+            hop = membership.hop_to(home)
             if hop is not None:
                 below.setdefault(hop, []).append(home)
         for hop in sorted(below):
