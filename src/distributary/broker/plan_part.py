@@ -119,7 +119,7 @@ class PlanNode(NamedTuple):
 
     def following(self, after: After) -> PlanNode:
         """Return the same for an item before which another one must be done."""
-        # `_replace` does this as well, in three times the time.
+        # `_replace` does this as well, in twice the time.
         broker, depth, link_cost, node_cost, receives, made, _, grants, wait_s = self
         return PlanNode(broker, depth, link_cost, node_cost, receives, made, after, grants, wait_s)
 
