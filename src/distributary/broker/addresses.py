@@ -19,6 +19,7 @@ __all__ = [
     "Address",
     "Speaker",
     "client_address",
+    "has_digits",
     "is_broker",
     "is_client",
     "is_tenant",
@@ -103,11 +104,11 @@ def is_client(address: Address) -> bool:
 
 def is_broker(address: Address, digits: int) -> bool:
     """Whether an address can be a broker's in an overlay whose identifiers have some digits."""
-    return len(address) == digits and _has_digits(address)
+    return len(address) == digits and has_digits(address)
 
 
 @lru_cache(maxsize=16_384)
-def _has_digits(address: Address) -> bool:
+def has_digits(address: Address) -> bool:
     """Whether there are only digits: asked of the same few names in every message."""
     return _DIGITS.issuperset(address)
 

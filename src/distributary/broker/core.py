@@ -267,9 +267,11 @@ class Core:
             self._handlers[kind] = handler
             self._part_of[kind] = part
         self._checks.update(part.checks)
-        # A part may check what another one handles.
-        for kind, handler in self._handlers.items():
-            self._receptions[kind] = (handler, speaker_of(kind), self._checks.get(kind))
+        # A part may check what another one handles, whichever of them is installed first.
+        for kind in (*part.handlers(), *part.checks):
+            if kind in self._handlers:
+                reception = (self._handlers[kind], speaker_of(kind), self._checks.get(kind))
+                self._receptions[kind] = reception
 
     def handle(self, message: object, sender: Address, turn: Turn) -> None:
         """Hand a message to the part that it is for.

@@ -334,7 +334,10 @@ class Driver:
             self._recover(*self._failed)
 
     def _carry_out(self, effects: list[Effect]) -> None:
-        host = self._host
+        host, broker = self._host, self.broker
+        # Somebody who does not know some messages may have come while this turn was committed.
+        # Then these are lost: whoever waits for them asks again.
+        version = VERSION if broker is None else broker.core.membership.version
         works: list[str] = []
         for effect in effects:
             if self._ended:
@@ -347,7 +350,9 @@ class Driver:
                 host.spend(works)
                 works = []
             if type(effect) is Send:
-                self._send(effect)
+                to, message = effect.to, effect.message
+                if version == VERSION or is_client(to) or is_spoken(message, version):
+                    host.send(to, message)
             elif type(effect) is Report:
                 host.report(effect.record)
             elif type(effect) is Serve:
@@ -364,14 +369,6 @@ class Driver:
                 host.left()
         if works and not self._ended:
             host.spend(works)
-
-    def _send(self, effect: Send) -> None:
-        broker = self.broker
-        version = VERSION if broker is None else broker.core.membership.version
-        # Somebody who does not know such messages may have come while this turn was committed.
-        # Then it is lost: whoever waits for it asks again.
-        if version == VERSION or is_client(effect.to) or is_spoken(effect.message, version):
-            self._host.send(effect.to, effect.message)
 
     def _free(self, digest: str) -> None:
         """Have content deleted, unless it has come again since the broker gave it up.

@@ -84,6 +84,8 @@ class _Kind:
 _BY_TYPE: dict[type, _Kind] = {}
 _BY_NUMBER: dict[int, _Kind] = {}
 _NAMES: set[str] = set()
+# By the bytes with which messages begin, of those kinds and versions alone that there are.
+_READERS: dict[bytes, tuple[_Kind, msgspec.msgpack.Decoder[Any]]] = {}
 
 
 def since(version: int, default: Any) -> Any:
@@ -223,9 +225,24 @@ def decode(data: bytes, newest: int = VERSION) -> Any:
     """
     if len(data) > DECODED_BYTES_MAX:
         raise PeerMisbehaved(f"a message of {len(data):,} bytes; at most {DECODED_BYTES_MAX:,}")
-    if len(data) < _HEAD.size:
-        raise PeerMisbehaved(f"a message of {len(data)} bytes, which is cut short")
-    version, number = _HEAD.unpack_from(data)
+    head = data[: _HEAD.size]
+    reader = _READERS.get(head) if newest == VERSION else None
+    if reader is None:
+        reader = _reader(head, newest)
+        if newest == VERSION:
+            _READERS[head] = reader
+    kind, decoder = reader
+    try:
+        return kind.type(*decoder.decode(memoryview(data)[_HEAD.size :]))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise PeerMisbehaved(f"a broken {kind.name}: {error}") from None
+
+
+def _reader(head: bytes, newest: int) -> tuple[_Kind, msgspec.msgpack.Decoder[Any]]:
+    """Return the kind of what begins with some bytes, and what reads its fields."""
+    if len(head) < _HEAD.size:
+        raise PeerMisbehaved(f"a message of {len(head)} bytes, which is cut short")
+    version, number = _HEAD.unpack(head)
     if not OLDEST <= version <= newest:
         raise PeerMisbehaved(
             f"a message of version {version}; this broker speaks {OLDEST} to {newest}"
@@ -233,10 +250,7 @@ def decode(data: bytes, newest: int = VERSION) -> Any:
     kind = _BY_NUMBER.get(number)
     if kind is None or kind.since > version:
         raise PeerMisbehaved(f"a message of the unknown kind {number}")
-    try:
-        return kind.type(*_decoder(number, version).decode(memoryview(data)[_HEAD.size :]))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise PeerMisbehaved(f"a broken {kind.name}: {error}") from None
+    return kind, _decoder(number, version)
 
 
 def _nothing(_: object) -> tuple[()]:

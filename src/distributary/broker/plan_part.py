@@ -117,6 +117,12 @@ class PlanNode(NamedTuple):
             return tuple([what for _, what in grants if isinstance(what, int)])
         return tuple(sorted({what for _, what in grants if isinstance(what, int)}))
 
+    def following(self, after: After) -> PlanNode:
+        """Return the same for an item before which another one must be done."""
+        # `_replace` does this as well, in twice the time.
+        broker, depth, link_cost, node_cost, receives, made, _, grants, wait_s = self
+        return PlanNode(broker, depth, link_cost, node_cost, receives, made, after, grants, wait_s)
+
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
@@ -235,7 +241,7 @@ class PlanPart:
             [
                 node
                 if node.after == RELAY or node.after == after[node.broker]
-                else node._replace(after=after[node.broker])
+                else node.following(after[node.broker])
                 for node in self.nodes
             ]
         )

@@ -219,6 +219,7 @@ class Simulation:
         latest_ns = active_ns + _PATIENCE * settle_ns
         return min(max(active_ns, self.ledger.progress_ns) + settle_ns, latest_ns)
 
+    @resting_collector()
     def run(self, observe: Observe | None = None) -> None:
         """Let everything happen, and check it.
 
@@ -235,13 +236,12 @@ class Simulation:
         active_ns = ns(max(workload.duration_s, self.faults.last_s))
         quiet_ns = min(active_ns + ns(_QUIET_S), self.end_ns)
         try:
-            with resting_collector():
-                while self.world.now_ns < self.end_ns:
-                    self.world.run_until(min(self.world.now_ns + ns(_CHUNK_S), self.end_ns))
-                    if observe is not None:
-                        observe("simulating", self.world.now_ns // 10**9, self.end_ns // 10**9)
-                    if self.world.now_ns >= quiet_ns and self._is_settled():
-                        break
+            while self.world.now_ns < self.end_ns:
+                self.world.run_until(min(self.world.now_ns + ns(_CHUNK_S), self.end_ns))
+                if observe is not None:
+                    observe("simulating", self.world.now_ns // 10**9, self.end_ns // 10**9)
+                if self.world.now_ns >= quiet_ns and self._is_settled():
+                    break
         except Exception as error:
             # Whatever a broker raises is a fault of the protocol, and has a seed.
             at = traceback.extract_tb(error.__traceback__)[-1]

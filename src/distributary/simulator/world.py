@@ -228,7 +228,9 @@ class World:
         """Put a message on its way."""
         node = self.nodes.get(sender)
         broker = None if node is None else node.broker
-        version = VERSION if broker is None or is_client(to) else broker.core.membership.version
+        version = VERSION if broker is None else broker.core.membership.version
+        if version != VERSION and is_client(to):
+            version = VERSION
         if version != VERSION and not is_spoken(message, version):
             # It has waited for the processor, and somebody has come who does not know it.
             return

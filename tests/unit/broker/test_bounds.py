@@ -103,7 +103,7 @@ BOUNDS: dict[str, Bound] = {
             "Downlinks.delays_ns", "Downlinks._measured_ns", "Registrar._renewals",
             "Pending.above", "_Probing.routes", "_Shaping.refused", "TreeOrders._shaping",
             "Forgone._by_home", "Debts._by_home", "Debts._owed_bytes",
-            "Gathering._waiting",
+            "Gathering._waiting", "Job.children",
         ),
         BROKERS,
     ),
@@ -138,7 +138,7 @@ BOUNDS: dict[str, Bound] = {
         (
             "Job.coming", "Job.referred", "Job.unfetched", "Job.waiting", "Job.making",
             "Job.lost", "Job.seconds", "Task.lost", "Measurements._conversions",
-            "Measurements._delivered",
+            "Measurements._delivered", "Job.wants",
         ),
         FORMATS,
     ),

@@ -68,7 +68,7 @@ class Audience:
         item, rendezvous = task.item, self._core.rendezvous
         owed_ns = item.published_ns + self._skew_ns
         homes: set[str] = set()
-        forgone = self._forgone
+        forgone = self._forgone if self._forgone else None
         publication = publication_of(item.event)
         # A client that has moved is registered from two homes for a while. What one of them
         # was sent it passes on to the other.
@@ -102,7 +102,7 @@ class Audience:
             place = (home, name)
             if place in task.served or place in task.unknown:
                 continue
-            if forgone and forgone.skips(home, name, registration.since_ns):
+            if forgone is not None and forgone.skips(home, name, registration.since_ns):
                 task.unknown.add((home, name))
                 continue
             known = task.pending.get(home)

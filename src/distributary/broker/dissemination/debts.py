@@ -82,9 +82,8 @@ class Debts:
 
     def settled(self, task: Task) -> None:
         """Note that nobody is owed an item any more."""
-        identity = task.item.identity
-        for home in self._homes.get(identity, set()).copy():
-            self.paid(home, identity)
+        for home in self._homes.get(task.identity, set()).copy():
+            self.paid(home, task.identity)
 
     def paid(self, home: str, identity: ItemId) -> None:
         """Note that a home is not owed an item any more."""

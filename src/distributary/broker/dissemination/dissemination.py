@@ -238,12 +238,12 @@ class Dissemination(Part):
             del self._sequences[key]
 
     def _take(self, offer: Offer, turn: Turn) -> None:
-        item = offer.item
-        if item.identity in self._tasks:
+        item, identity = offer.item, offer.item.identity
+        if identity in self._tasks:
             # The same publication in another series: its home had forgotten it.
-            self._offered_again(self._tasks[item.identity], offer, turn)
+            self._offered_again(self._tasks[identity], offer, turn)
             return
-        if item.identity in self._settled_items:
+        if identity in self._settled_items:
             self._tell_settled(item, (), turn)
             return
         task = Task(item, offer.blob)
@@ -359,7 +359,7 @@ class Dissemination(Part):
         if task.state is State.PLANNING:
             # They are not sent what is being planned for them: this attempt takes its place.
             homes = {*homes, *(home for home in task.planned_for if home in task.pending)}
-        there = tuple(home for home in sorted(homes) if membership.is_alive(home))
+        there = tuple(filter(membership.is_alive, sorted(homes)))
         if len(there) < len(task.pending):
             self._absent.owe(task, turn)
         if not there:
@@ -477,10 +477,11 @@ class Dissemination(Part):
         # What it does not name is sent again when its time is up: at once would be no better.
         task.confirmed(sender, message.served, unknown)
         # Where their clients are now, another home may have registered them.
-        elsewhere = self._audience.match(task, turn) if unknown else set()
+        elsewhere = self._audience.match(task, turn) if unknown else None
         if not task.pending:
             self._settle(task, turn)
-        self._send_new(task, elsewhere, turn)
+        if elsewhere:
+            self._send_new(task, elsewhere, turn)
 
     def _asked_owed(self, message: AskOwed, sender: Address, turn: Turn) -> None:
         task = self._open.get(message.identity)
@@ -560,7 +561,7 @@ class Dissemination(Part):
         self._supervision.end(task)
         self._open.remove(task)
         self._absent.debts.settled(task)
-        self._room.said(item.identity)
+        self._room.said(task.identity)
         for identity in self._room.to_say():
             self._tell_taken(self._tasks[identity], turn)
         self._keep(task, turn)

@@ -135,6 +135,8 @@ class Unsettled:
             # Nearly always the item is the last one.
             if of_home and of_home[-1] > place:
                 places.update(of_home[bisect_right(of_home, place) :])
+        if not places:
+            return []
         later = [self._at(place) for place in sorted(places)]
         return [one for one in later if one is not None]
 

@@ -72,13 +72,15 @@ class Planner:
             formats,
             tuple(task.lost.items()),
             tuple(
-                (
-                    home,
-                    routes.get(home),
-                    pending[home].without,
-                    *pending[home].registrations.items(),
-                )
-                for home in after
+                [
+                    (
+                        home,
+                        routes.get(home),
+                        pending[home].without,
+                        *pending[home].registrations.items(),
+                    )
+                    for home in after
+                ]
             ),
         )
         known = self.plans.get(key, self._core.membership.routes)

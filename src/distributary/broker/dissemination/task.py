@@ -191,6 +191,11 @@ class Pending:
         self.unfetched_at = 0
         self.without = ""
 
+    def record(self, home: str) -> PendingRecord:
+        """Return it as it is kept."""
+        named = [(name, profile) for name, (profile, _) in sorted(self.registrations.items())]
+        return PendingRecord(home, tuple(named), self.attempt)
+
 
 Place = tuple[int, int, ItemId]
 """(series, number, identity) among what a client publishes in a cell."""
@@ -260,7 +265,7 @@ class Task:
         self.identity = item.identity
         self.key = journal_key(*self.identity)
         self.stream: Stream = (item.tenant, item.publisher, item.cell)
-        self.place: Place = (item.series, item.number, item.identity)
+        self.place: Place = (item.series, item.number, self.identity)
         self.item = item
         self.blob = blob
         self.size_bytes = len(item.event)
@@ -311,17 +316,7 @@ class Task:
             self.identity,
             self.item.home,
             self.attempt,
-            tuple(
-                PendingRecord(
-                    home,
-                    tuple(
-                        (name, profile)
-                        for name, (profile, _) in sorted(pending.registrations.items())
-                    ),
-                    pending.attempt,
-                )
-                for home, pending in sorted(self.pending.items())
-            ),
+            tuple([pending.record(home) for home, pending in sorted(self.pending.items())]),
             tuple(sorted(self.served)),
             tuple(sorted(self.lost.items())),
             self.settled,

@@ -77,7 +77,7 @@ _KIND = slice(1, 3)
 _ROUTED = encode(Routed("", "", b"", ()))[_KIND]
 _FRAGMENT = encode(Fragment(0, 0, 1, b""))[_KIND]
 
-_CARRIERS = (Hop, HopAck, Gathered, Fragment)
+_CARRIERS = frozenset((Hop, HopAck, Gathered, Fragment))
 
 # Numbers of one life of a broker are above those of all its lives before.
 _NUMBERS_PER_LIFE = 1 << 32
@@ -391,7 +391,8 @@ class Links(Part):
 
     def _wait_ns(self, outbox: Outbox, envelope: Envelope) -> int:
         # What has a long way to go is acknowledged late, and the links further on wait less.
-        return max(self._retry_ns * envelope.hops, outbox.timeout_ns)
+        wait_ns = self._retry_ns * envelope.hops
+        return wait_ns if wait_ns > outbox.timeout_ns else outbox.timeout_ns
 
     def _hops_to(self, key: str, hop: str) -> int:
         """Return about how many hops it is to the root of a key by way of a broker."""
@@ -429,7 +430,8 @@ class Links(Part):
         passed: set[str] = set()
         for number, sent_ns, held_ns in message.acknowledgements:
             self._has_arrived(sender, number, sent_ns, held_ns, passed, turn)
-        self._tell_passed(passed, turn)
+        if passed:
+            self._tell_passed(passed, turn)
         for encoded in message.messages:
             self._take(encoded, sender, (), turn)
 
@@ -446,7 +448,7 @@ class Links(Part):
             return
         # What passes may get stuck further on, for as long as a broker is away. Whoever took that
         # for what acknowledgements take would wait as long for whatever is lost here.
-        late_ns = max(0, held_ns - self._retry_ns)
+        late_ns = held_ns - self._retry_ns if held_ns > self._retry_ns else 0
         envelope = outbox.pop(number, sent_ns=sent_ns, now_ns=turn.now_ns, late_ns=late_ns)
         if envelope is None:
             return
@@ -469,7 +471,8 @@ class Links(Part):
                 sooner = turn.now_ns + self._wait_ns(outbox, other) < other.due_ns
                 if sooner and not outbox.stands_in_line(other):
                     self._look_later(sender, outbox, other, turn)
-        self._leave_following(sender, outbox, turn)
+        if outbox.queues:
+            self._leave_following(sender, outbox, turn)
         if not self._flying:
             self._retries.clear()
 
@@ -575,28 +578,23 @@ class Links(Part):
 
     def _take(self, message: bytes, sender: Address, path: tuple[Step, ...], turn: Turn) -> None:
         """Have a message handled, or say who has sent what no broker sends."""
-        before = len(turn.effects)
+        count = len(turn.effects)
         try:
             carried = decode(message)
             # Only a Hop carries a Routed, and nothing carries a Hop: whoever could wrap these
             # as it likes would speak as another, or wrap without end.
-            if isinstance(carried, _CARRIERS) or (path and isinstance(carried, Routed)):
+            if type(carried) in _CARRIERS or (path and type(carried) is Routed):
                 raise PeerMisbehaved(f"a {type(carried).__name__} inside of what carries none")
-            self._dispatch(carried, sender, path, turn)
+            before, self.path = self.path, path
+            try:
+                self.core.handle(carried, sender, turn)
+            finally:
+                self.path = before
         except PeerMisbehaved as error:
             # It would be no better the next time, so it counts as handled. Those who have
             # passed it on are not to blame: they do not look into it.
-            del turn.effects[before:]
+            del turn.effects[count:]
             turn.report(Misbehaved(sender, error.problem))
-
-    def _dispatch(
-        self, message: object, origin: Address, path: tuple[Step, ...], turn: Turn
-    ) -> None:
-        before, self.path = self.path, path
-        try:
-            self.core.handle(message, origin, turn)
-        finally:
-            self.path = before
 
     def _changes(self, peer: str, event: LinkEvent) -> bool:
         outbox = self._outboxes.get(peer)

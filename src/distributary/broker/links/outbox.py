@@ -175,6 +175,8 @@ class Outbox:
         Messages that have been sent, or would have been if the peer were there.
     timeout_ns
         How long it waits for an acknowledgement.
+    next_number
+        The number of the message that is put next.
     size_bytes
         What all messages take.
     abouts
@@ -185,11 +187,11 @@ class Outbox:
         "_arrived_sent_ns",
         "_heard_ns",
         "_mean_ns",
-        "_next",
         "_off_ns",
         "_waiting",
         "abouts",
         "flight",
+        "next_number",
         "size_bytes",
         "state",
         "timeout_ns",
@@ -202,7 +204,7 @@ class Outbox:
         self.size_bytes = 0
         self.abouts: dict[object, int] = {}
         self._waiting: deque[Envelope] | None = None
-        self._next = first_number
+        self.next_number = first_number
         self._mean_ns = 0
         self._off_ns = 0
         self._heard_ns = 0
@@ -222,19 +224,19 @@ class Outbox:
         return next(iter(self.flight))
 
     @property
-    def next_number(self) -> int:
-        """The number of the message that is put next."""
-        return self._next
+    def queues(self) -> bool:
+        """Whether messages wait until others have arrived."""
+        return bool(self._waiting)
 
     @property
     def has_room(self) -> bool:
         """Whether the message that is put next may leave at once."""
-        return not self._waiting and self._may_leave(self._next)
+        return not self._waiting and self._may_leave(self.next_number)
 
     def put(self, envelope: Envelope) -> bool:
         """Add a message that is younger than all others; return whether it may leave already."""
-        if envelope.number >= self._next:
-            self._next = envelope.number + 1
+        if envelope.number >= self.next_number:
+            self.next_number = envelope.number + 1
         self.size_bytes += len(envelope.message)
         for about in envelope.about:
             self.abouts[about] = self.abouts.get(about, 0) + 1
@@ -271,7 +273,8 @@ class Outbox:
 
     def _removed(self, envelope: Envelope) -> None:
         self.size_bytes -= len(envelope.message)
-        self._uncount(envelope.about)
+        if envelope.about:
+            self._uncount(envelope.about)
 
     def _uncount(self, abouts: tuple[object, ...]) -> None:
         for about in abouts:
@@ -318,7 +321,7 @@ class Outbox:
 
     def _may_leave(self, number: int) -> bool:
         flight = self.flight
-        return not flight or (len(flight) < _WINDOW and number - self.lowest < SPAN)
+        return not flight or (len(flight) < _WINDOW and number - next(iter(flight)) < SPAN)
 
     def _measure(self, taken_ns: int) -> None:
         if taken_ns < 0:

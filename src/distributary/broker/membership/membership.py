@@ -164,7 +164,7 @@ class Membership(Part):
 
     def is_gone(self, peer: str) -> bool:
         """Whether a broker has left, or is lost for ever."""
-        return self.status(peer) in GONE
+        return self.gossip.roster.status(peer) in GONE
 
     def status(self, peer: str) -> Status:
         """Return what this broker thinks of another one."""
@@ -173,6 +173,11 @@ class Membership(Part):
     def next_hop(self, key: str) -> str | None:
         """Return whom to pass a message for a key or a broker to; None: it is for us."""
         return self._routes.next_hop(key)
+
+    def hop_to(self, peer: str) -> str | None:
+        """Return whom to pass to what is for a broker; None when that is not there, or is us."""
+        routes = self._routes
+        return routes.next_hop(peer) if peer in routes.there else None
 
     def hops_beside(self, peers: Iterable[str]) -> dict[str, str]:
         """Return whom what is for brokers like some others is passed on to.

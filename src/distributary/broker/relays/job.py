@@ -92,10 +92,10 @@ class Job:
         The formats whose bytes are not.
     referred
         What it keeps from being freed.
-    own
-        Whether something is still to be handed to clients of this broker.
+    own, wants
+        Whether something is still to be handed to clients of this broker, and in which formats.
     children
-        The parts that are still to be passed on.
+        The parts that are still to be passed on, with the formats that each is to receive.
     waiting
         Conversions whose input is not there yet.
     making
@@ -121,6 +121,7 @@ class Job:
         "seconds",
         "unfetched",
         "waiting",
+        "wants",
     )
 
     def __init__(self, portion: Portion, part: PlanPart) -> None:
@@ -129,7 +130,10 @@ class Job:
         first, names = part.first, part.formats
         self.in_hand = in_hand_of(portion)
         self.own = first.after != RELAY
-        self.children = part.children()
+        self.wants = {names[k] for k in first.wants}
+        self.children = [
+            (child, {names[k] for k in child.first.receives}) for child in part.children()
+        ]
         self.waiting = [(names[origin], names[target]) for origin, target in first.made]
         self.making: set[str] = set()
         self.lost: list[tuple[str, str]] = []
@@ -163,25 +167,21 @@ class Job:
 
     def own_ready(self) -> bool:
         """Whether clients of this broker can be given what they want."""
-        names = self.part.formats
-        return self.own and all(names[k] in self.in_hand for k in self.part.first.wants)
+        return self.own and self.in_hand.keys() >= self.wants
 
     def ready_children(self) -> list[PlanPart]:
         """Return the parts that can be passed on, which count as passed on."""
         if not self.children:
             return []
-        names = self.part.formats
-        ready: list[PlanPart] = []
-        rest: list[PlanPart] = []
-        for child in self.children:
-            has_all = all(names[k] in self.in_hand for k in child.first.receives)
-            (ready if has_all else rest).append(child)
-        self.children = rest
+        there = self.in_hand.keys()
+        ready = [child for child, receives in self.children if there >= receives]
+        if ready:
+            self.children = [entry for entry in self.children if not there >= entry[1]]
         return ready
 
     def left_out(self) -> list[str]:
         """Return the homes that cannot be served any more."""
-        homes = {home for child in self.children for home in child.home_names()}
+        homes = {home for child, _ in self.children for home in child.home_names()}
         if self.own:
             homes.add(self.part.first.broker)
         return sorted(homes)

@@ -22,6 +22,7 @@ from distributary.broker.dissemination.messages import (
     HOPS_SINCE,
     ContentLost,
     ConversionLost,
+    ItemId,
     NextHops,
     Portion,
     Probe,
@@ -160,8 +161,9 @@ class Relays(Part):
         in_hand = in_hand_of(portion)
         if part.first.after != RELAY:
             self._deliver(portion, part, in_hand, turn)
+        identity = portion.item.identity
         for child in part.children():
-            self._send(portion, child, in_hand, turn, passes=True)
+            self._send(portion, identity, child, in_hand, turn, passes=True)
 
     def _lacks(self, portion: Portion) -> bool:
         has = self.core.content.has
@@ -173,11 +175,7 @@ class Relays(Part):
         if len(part.nodes) == 1:
             return part
         membership = self.core.membership
-
-        def next_hop(home: str) -> str | None:
-            return membership.next_hop(home) if membership.is_alive(home) else None
-
-        other = other_hops(part, next_hop)
+        other = other_hops(part, membership.hop_to)
         if not other:
             return part
         planning = refined(
@@ -215,7 +213,7 @@ class Relays(Part):
             job.own = False
             self._deliver(portion, job.part, job.in_hand, turn)
         for child in job.ready_children():
-            self._send(portion, child, job.in_hand, turn)
+            self._send(portion, job.attempt[0], child, job.in_hand, turn)
         if not job.making and not job.coming:
             self._finish(job, turn)
 
@@ -240,6 +238,7 @@ class Relays(Part):
     def _send(
         self,
         portion: Portion,
+        identity: ItemId,
         child: PlanPart,
         in_hand: Mapping[str, Blob | None],
         turn: Turn,
@@ -256,7 +255,6 @@ class Relays(Part):
         links, hops = self.core.links, child.height
         if portion.root == self.core.identity:
             # The root begins with an item anew after a crash, and when a child goes down.
-            identity = portion.item.identity
             about = tuple([(identity, home) for home in child.home_names()])
             links.send(first.broker, message, turn, kept=False, hops=hops, about=about)
         elif passes:
@@ -382,7 +380,7 @@ class Relays(Part):
         membership = self.core.membership
         below: dict[str, list[str]] = {}
         for home in probe.homes:
-            hop = membership.next_hop(home) if membership.is_alive(home) else None
+            hop = membership.hop_to(home)
             if hop is not None:
                 below.setdefault(hop, []).append(home)
         for hop in sorted(below):

@@ -260,11 +260,11 @@ class SelectionCheck(Checker):
 
 def _differs(event: Publication, published: Publication) -> bool:
     """Whether an event is another one that goes by the same source and id."""
-    return any(
-        event.attributes.get(name) != value
-        for name, value in published.attributes.items()
-        if name not in _OF_CONTENT
-    )
+    found = event.attributes
+    for name, value in published.attributes.items():
+        if found.get(name) != value and name not in _OF_CONTENT:
+            return True
+    return False
 
 
 def _possible(graph: AdaptationGraph, held: str, refused: Collection[str]) -> Callable[[str], bool]:
