@@ -167,6 +167,8 @@ class Broker:
         self._started = True
         turn = self._turn(now_ns)
         for part in self.core.parts.values():
+            part.loaded()
+        for part in self.core.parts.values():
             part.start(turn)
         self.core.measured.start(turn.now_ns)
         self._measure_later(turn)

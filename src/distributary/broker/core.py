@@ -199,6 +199,9 @@ class Part:
         """Take back one record that was kept under `name/key`."""
         raise AssertionError(f"{self.name} keeps nothing, and was given {key}")
 
+    def loaded(self) -> None:
+        """Put in order what was loaded, before any part begins: the first may call the last."""
+
     def start(self, turn: Turn) -> None:
         """Begin, for the first time or after everything kept has been loaded."""
 

@@ -130,11 +130,15 @@ class Deliveries(Part):
             assert isinstance(record, Queued | QueuedTogether | Acknowledged)
             self._queues.load(f"{self.name}/{key}", record)
 
-    def start(self, turn: Turn) -> None:
-        """Send again what was not acknowledged."""
+    def loaded(self) -> None:
+        """Know what is in queues, and in which order: relays that begin may have more for them."""
         for subscription, queue in self._queues:
+            queue.begin()
             for entry in queue.waiting.values():
                 self._note(subscription, entry)
+
+    def start(self, turn: Turn) -> None:
+        """Send again what was not acknowledged."""
         known = (finished.identity for finished in self._items)
         self._forgetting.keep_all(known, turn.now_ns + self._kept_ns)
         self._queues.start(turn)

@@ -84,7 +84,6 @@ class Queues:
     def start(self, turn: Turn) -> None:
         """Send again what was not acknowledged."""
         for subscription, queue in self:
-            queue.begin()
             if queue.waiting:
                 self._watch(subscription, queue, turn.now_ns)
                 self._fill(subscription, queue, turn)
