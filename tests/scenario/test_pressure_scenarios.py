@@ -83,7 +83,7 @@ def test_disks_that_are_full_make_clients_wait_and_commits_fail() -> None:
 
 
 def test_a_home_that_is_back_has_no_more_under_way_than_a_window() -> None:
-    """Relays that go on with what they had bring clients more before what has waited is in order."""
+    """Relays that go on bring clients more, perhaps before what has waited is in order."""
     simulation = Simulation(read_scenario(SCENARIOS / "away.toml"), seed=70119)
     simulation.run()
     check_kept(simulation)
