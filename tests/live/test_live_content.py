@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import io
 import json
 import random
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from PIL import Image
 from tests.live.overlays import RunningOverlay, eventually, running_overlay
 
 from distributary.broker.blob import Blob
@@ -93,6 +95,32 @@ def test_each_device_gets_its_own_format(overlay: RunningOverlay) -> None:
     assert words == text
     assert picture.startswith(b"\xff\xd8\xff")
     assert nothing == []
+
+
+@pytest.mark.parametrize("stated", ["", ";width=800"])
+def test_a_picture_of_any_size_is_converted(overlay: RunningOverlay, stated: str) -> None:
+    """Nothing is enlarged, so the largest that can be made of it has the next smaller width."""
+    drawn = io.BytesIO()
+    Image.linear_gradient("L").resize((800, 600)).convert("RGB").save(drawn, "JPEG")
+    kind, media_type = f"photo{stated}", f"image/jpeg{stated}"
+
+    async def run() -> tuple[bytes, bytes, Delivery]:
+        async with overlay.gate() as gate:
+            homes = overlay.brokers
+            same = Device(gate, homes[0], f"same-photo{stated}", "image/jpeg", kind)
+            other = Device(gate, homes[1], f"other-photo{stated}", "image/png", kind)
+            await asyncio.gather(*(one.client.subscribe(one.wish) for one in (same, other)))
+            publisher = gate.client(f"camera{stated}", homes[3])
+            await publisher.publish(event(1, kind, media_type), drawn.getvalue(), media_type)
+            return await same.content(), await other.content(), other.got[0]
+
+    original, made, delivery = asyncio.run(run())
+    assert original == drawn.getvalue()
+    with Image.open(io.BytesIO(made)) as picture:
+        assert (picture.format, picture.width) == ("PNG", 640)
+    told = json.loads(delivery.event)
+    assert told["datacontenttype"] == "image/png;width=640"
+    assert told["originaltype"] == media_type
 
 
 def test_large_content_goes_in_chunks_and_waits_for_its_turn(overlay: RunningOverlay) -> None:

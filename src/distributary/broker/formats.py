@@ -20,7 +20,13 @@ from distributary.broker.plan_part import PlanPart
 from distributary.broker.settings import Settings, graph_of
 from distributary.content import AdaptationGraph, DeviceProfile, Publication, parse_event
 from distributary.content.documents import parse_document
-from distributary.content.format_choice import NoFormat, choices, choose_format, format_index
+from distributary.content.format_choice import (
+    NoFormat,
+    choices,
+    choose_format,
+    format_index,
+    with_format,
+)
 from distributary.content.publication import delivered
 from distributary.errors import BadInput
 from distributary.placement import PlacementProblem
@@ -54,7 +60,7 @@ class Formats:
     Attributes
     ----------
     graph
-        The formats; a single one where the adaptation graph does not know the item's.
+        The formats; a single one where the adaptation graph has none of the item's type.
     whole
         The same with formats that turned out not to be makeable: what a device gets next
         depends on what it would have got.
@@ -195,15 +201,22 @@ def _formats(
     text: str, media_type: str, size_bytes: int, inline: bool, lost: tuple[str, ...]
 ) -> Formats:
     graph = graph_of(text, size_bytes)
-    held = format_index(graph, media_type)
+    held, guessed = format_index(graph, media_type), False
     if held is None:
-        size = np.array([size_bytes / _BYTES_PER_MEGABYTE])
-        alone = AdaptationGraph((media_type,), size, np.full((1, 1), np.inf))
-        return Formats(alone, alone, 0, universal=inline and size_bytes == 0)
+        size = size_bytes / _BYTES_PER_MEGABYTE
+        found = with_format(graph, media_type, size)
+        if found is None:
+            alone = AdaptationGraph((media_type,), np.array([size]), np.full((1, 1), np.inf))
+            return Formats(alone, alone, 0, universal=inline and size_bytes == 0)
+        graph, held = found
+        guessed = True
     if not lost:
         return Formats(graph, graph, held, universal=False)
     kept = [k for k, name in enumerate(graph.names) if name not in lost or k == held]
-    return Formats(graph.restricted_to(kept), graph, kept.index(held), universal=False)
+    left = graph.restricted_to(kept)
+    # A picture of which nobody knew how large it is may be too small for one format of a type,
+    # and not for the next one of the same type.
+    return Formats(left, left if guessed else graph, kept.index(held), universal=False)
 
 
 @lru_cache(maxsize=1024)

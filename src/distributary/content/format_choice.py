@@ -10,10 +10,22 @@ import numpy as np
 from distributary.arguments import checked
 from distributary.content.adaptation_graph import AdaptationGraph
 from distributary.content.media_type import MediaType
-from distributary.content.profile import AcceptEntry, DeviceProfile
+from distributary.content.profile import AcceptEntry, DeviceProfile, stated
 from distributary.errors import BadInput
 
-__all__ = ["FormatChoice", "NoFormat", "choices", "choose_format", "format_index"]
+__all__ = [
+    "FormatChoice",
+    "NoFormat",
+    "choices",
+    "choose_format",
+    "format_index",
+    "with_format",
+]
+
+# What a format may have less of than what it is made from, and never more.
+_AMOUNTS = ("width", "height", "bitrate")
+_LESS = 0.99
+_CHARSET = "utf-8"
 
 
 @dataclass(frozen=True)
@@ -61,6 +73,55 @@ def format_index(graph: AdaptationGraph, held_format: str) -> int | None:
     return min(found)[1] if found else None
 
 
+def with_format(
+    graph: AdaptationGraph, held_format: str, size: float
+) -> tuple[AdaptationGraph, int] | None:
+    """Return a graph that has a publication's format as well, and its index.
+
+    Pictures and clips come in any size, with or without a word about it, and a graph has a few
+    sizes. Whatever the largest format of the same type that is no larger than stated can be
+    made into, can be made of this one too, and so can that format itself. None if there is no
+    such format, and nothing is known of what this one can become.
+    """
+    held = _media_type(held_format)
+    if held is None:
+        return None
+    alike = [
+        (float(graph.sizes[k]), -k)
+        for k, kind in enumerate(_media_types(graph.names))
+        if kind is not None and kind.essence == held.essence and not _exceeds(kind, held)
+    ]
+    if not alike:
+        return None
+    like, count = -max(alike)[1], graph.format_count
+    costs = np.full((count + 1, count + 1), np.inf)
+    costs[:count, :count] = graph.costs
+    costs[count, :count] = graph.costs[like]
+    others = graph.costs[like][np.isfinite(graph.costs[like])]
+    # About what it takes to make a smaller one of it.
+    costs[count, like] = others.min() if others.size else 0.0
+    sizes = np.append(graph.sizes, size)
+    # Estimates are for other content, and the original is the largest of its type.
+    same = [-k for _, k in alike]
+    sizes[same] = np.minimum(sizes[same], _LESS * size)
+    return AdaptationGraph((*graph.names, held_format), sizes, costs), count
+
+
+def _exceeds(kind: MediaType, held: MediaType) -> bool:
+    """Whether a format states something that cannot be made of what another states."""
+    for name, value in kind.parameters.items():
+        own = held.parameters.get(name)
+        if own is None:
+            continue
+        amount, most = stated(kind, name), stated(held, name)
+        if name in _AMOUNTS and amount is not None and most is not None:
+            if amount > most:
+                return True
+        elif value.lower() != own.lower():
+            return True
+    return False
+
+
 @checked
 def choices(
     profile: DeviceProfile | None, graph: AdaptationGraph, held_format: str
@@ -70,7 +131,8 @@ def choices(
     An entry asks for the largest format that it matches, that can be made from
     `held_format`, that fits the device, and that no better entry asked for already. A
     picture that does not state its width, for a device that states its screen, comes after
-    those that do; the same holds for bit rate and bandwidth.
+    those that do; the same holds for bit rate and bandwidth. Text comes in UTF-8 unless
+    another charset is asked for.
 
     Without a profile it is the original and nothing else. Names of the graph that are not media
     types match no entry.
@@ -87,8 +149,16 @@ def choices(
     if held is None and (kind := _media_type(held_format)) is not None:
         makeable = [(held_format, -1, kind, 0.0)]
     usable = [made for made in makeable if profile.fits(made[2]) and not profile.refuses(made[2])]
-    # Largest first; equally large ones in the order of their names.
-    usable.sort(key=lambda made: (profile.unknown_count(made[2]), -made[3], made[0]))
+    # Largest first; equally large ones in the order of their names. A text is not better for
+    # being in a charset that takes more bytes.
+    usable.sort(
+        key=lambda made: (
+            profile.unknown_count(made[2]),
+            made[2].parameters.get("charset", _CHARSET).lower() != _CHARSET,
+            -made[3],
+            made[0],
+        )
+    )
     found: dict[str, FormatChoice] = {}
     for entry in profile.entries():
         for name, index, kind, _ in usable:

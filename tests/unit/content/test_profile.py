@@ -14,6 +14,7 @@ from distributary.content.format_choice import (
     choices,
     choose_format,
     format_index,
+    with_format,
 )
 from distributary.content.media_type import MediaType
 from distributary.content.profile import DeviceProfile
@@ -45,6 +46,15 @@ GRAPH = AdaptationGraph.from_conversions(
         ("application/pdf", "radio", 1.0),
     ],
 )
+
+
+TEXTS = {"text/html": 1.0, "text/plain;charset=utf-16": 2.0, "text/plain;charset=utf-8": 1.0}
+
+
+def found_with(graph: AdaptationGraph, held: str, size: float) -> tuple[AdaptationGraph, int]:
+    found = with_format(graph, held, size)
+    assert found is not None
+    return found
 
 
 def names(accept: object, held: str = "application/pdf", **limits: object) -> list[str]:
@@ -114,6 +124,42 @@ def test_a_format_that_the_graph_lacks_can_only_be_taken_as_it_is() -> None:
         "nothing the device accepts (text/plain, image/*;q=0.1) and can show can be made "
         "from model/stl"
     )
+
+
+def test_text_comes_in_utf_8_unless_another_charset_is_asked_for() -> None:
+    graph = AdaptationGraph.from_conversions(
+        TEXTS.items(),
+        [("text/html", name, 1.0) for name in TEXTS if name != "text/html"],
+    )
+
+    def first(*accept: str) -> str:
+        found = choose_format(DeviceProfile.parse({"accept": list(accept)}), graph, "text/html")
+        assert isinstance(found, FormatChoice)
+        return found.name
+
+    assert first("text/plain") == "text/plain;charset=utf-8"
+    assert first("text/plain;charset=utf-16") == "text/plain;charset=utf-16"
+
+
+def test_a_format_of_any_size_becomes_what_the_largest_below_it_can() -> None:
+    sized = GRAPH.restricted_to([k for k, name in enumerate(GRAPH.names) if name != "image/jpeg"])
+    wide, at = found_with(sized, "image/jpeg;width=1000", 1.8)
+    assert wide.names[at] == "image/jpeg;width=1000"
+    made = {wide.names[k] for k in np.flatnonzero(wide.makeable[at])} - {wide.names[at]}
+    assert made == {"image/jpeg;width=640", "image/jpeg;width=320"}
+    plain, at = found_with(GRAPH, "video/mp4", 3.0)
+    made = {plain.names[k] for k in np.flatnonzero(plain.makeable[at])} - {plain.names[at]}
+    assert made == {name for name in GRAPH.names if name.startswith("video/mp4")}
+    # Nothing that is made smaller counts as larger.
+    assert all(plain.sizes[k] <= 3.0 for k in np.flatnonzero(plain.makeable[at]))
+    assert plain.names[:-1] == GRAPH.names
+
+
+@pytest.mark.parametrize(
+    "held", ["image/webp", "text/plain;charset=koi8-r", "video/mp4;width=100", "not a type", "*/*"]
+)
+def test_a_format_with_nothing_like_it_becomes_nothing(held: str) -> None:
+    assert with_format(GRAPH, held, 1.0) is None
 
 
 def test_a_media_type_finds_its_format_in_the_graph() -> None:
