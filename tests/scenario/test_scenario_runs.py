@@ -24,8 +24,10 @@ SEEDS_FULL = 200
 # redirected what the change does not ask for. A root heard of a withdrawal in another cell, and
 # sent the next home a later item first. One that had lost its home got what it had wanted there.
 # A root heard of a registration by an older word first, and did not serve what it was owed. A
-# message waited for the processor until there was somebody who did not know its kind.
+# message waited for the processor until there was somebody who did not know its kind. What was
+# published before a client was told of its subscription came behind what it had by then.
 MENDED = [
+    ("clock-skew", 70049),
     ("lost-root", 3),
     ("lost-root", 70303),
     ("lost-root", 70308),
