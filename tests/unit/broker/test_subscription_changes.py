@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
-from tests.broker_overlays import Overlay
+from tests.broker_overlays import SECOND, Overlay
 from tests.broker_subscribers import (
     Subscriber,
     cell_of,
@@ -20,11 +21,15 @@ from tests.migration_worlds import MoveWorld
 
 from distributary.broker.client import Delivery, Subscribed
 from distributary.broker.effects import Turn
+from distributary.broker.encoding import decode
+from distributary.broker.migration.messages import Connected, Redirect
 from distributary.broker.subscriptions.registrar import Register, Withdraw
 from distributary.broker.subscriptions.subscription import scoped_id
 from distributary.content import Subscription
+from distributary.simulator.workload.publisher import Publisher
 
 ALARM, OTHER = {"exact": {"type": "alarm"}}, {"exact": {"type": "other"}}
+LARGE = {"range": {"level": {"min": 10}}}
 TOLERANCE = {"value": "/v", "divergence": "absolute", "amount": 1.0}
 RETENTION_S = SETTINGS.content.retention_s
 
@@ -241,3 +246,34 @@ def test_a_client_that_moves_takes_along_what_it_asked_for_before() -> None:
     own = world.core(world.new).subscriptions.of_client("@s")
     assert [local.revision for local in own] == [1]
     assert world.violations() == []
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_what_a_client_asks_for_at_its_new_home_is_not_overtaken_by_what_is_redirected(
+    seed: int,
+) -> None:
+    """The old home does not have the new generation, but is asked about both."""
+    world = MoveWorld(seed=seed)
+    device = world.customer("s", world.old, near=world.new, filters=[{"not": LARGE}])
+    world.run_s(2)
+    redirected = world.sent(Redirect)
+
+    everything = Subscription.parse({"id": "s", "filters": []})
+    quick = Publisher(world.world, "quick", world.far, "/quick", world.ledger, pipeline=4)
+    world.publishers["/quick"] = quick
+
+    def publish() -> None:
+        for name, level in (("1", 20), ("2", 1), ("3", 20), ("4", 1)):
+            world.publish(name, world.far, media_type=None, source="/quick", level=level)
+
+    def soon(call: Callable[[], None]) -> Callable[[], None]:
+        """When the client has heard of it."""
+        return lambda: world.world.at(world.world.now_ns + SECOND // 20, call)
+
+    world.on_first(Connected, soon(partial(device.change, everything)))
+    world.on_first(Subscribed, soon(publish))
+    world.publish_for(3)
+    world.run_s(10)
+    assert device.home == world.new
+    assert world.violations() == []
+    assert {"1", "2", "3", "4"} <= {decode(message.parcel).id for message in redirected}
