@@ -25,9 +25,12 @@ SEEDS_FULL = 200
 # sent the next home a later item first. One that had lost its home got what it had wanted there.
 # A root heard of a registration by an older word first, and did not serve what it was owed. A
 # message waited for the processor until there was somebody who did not know its kind. What was
-# published before a client was told of its subscription came behind what it had by then.
+# published before a client was told of its subscription came behind what it had by then. A home
+# that was owed something for one generation was sent a later item for another one past it.
 MENDED = [
     ("clock-skew", 70049),
+    ("changes-migration", 70112),
+    ("changes-split", 81302),
     ("lost-root", 3),
     ("lost-root", 70303),
     ("lost-root", 70308),

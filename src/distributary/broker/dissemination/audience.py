@@ -138,8 +138,10 @@ class Audience:
         17. So A is asked about both, and B gets both in order. The same goes for A when it is
         owed 6, and another root hands over that it has withdrawn, which it does not wait for
         here. And it goes for B, when it was sent 6 at a time when nobody here knew of A: sent to
-        A, 17 would be redirected, and be there first. Whoever has subscribed anew elsewhere does
-        not listen to either, and waits for neither.
+        A, 17 would be redirected, and be there first. Where both are owed the item before, each for
+        another generation, the other one is asked first all the same: what it does not have comes
+        here, and was published earlier. Whoever has subscribed anew elsewhere does not listen to
+        either, and waits for neither.
         """
         name = registration.id
         able = [
@@ -149,8 +151,10 @@ class Audience:
         ]
         first = able[0]
         owed = self._unsettled.last_owed(task, name)
-        if first.home not in owed:
+        if owed - {first.home}:
             for one in able:
+                if one is first:
+                    continue
                 if one.home in owed and first.claim - one.claim < MOVES_MAX:
                     return one.home, self._way_to(one)
             for home in withdrawn:
