@@ -103,4 +103,4 @@ class Traffic:
             assert sorted(self.accepted[source]) == list(range(count))
             for name, got in self.received.items():
                 mine = [number for one, number in got if one == source]
-                assert mine == list(range(count)), f"{name} from {source}"
+                assert mine == list(range(count)), f"{name} from {source} got {mine}"

@@ -24,11 +24,9 @@ SEEDS_FULL = 200
 # redirected what the change does not ask for. A root heard of a withdrawal in another cell, and
 # sent the next home a later item first. One that had lost its home got what it had wanted there.
 # A root heard of a registration by an older word first, and did not serve what it was owed. A
-# message waited for the processor until there was somebody who did not know its kind. What was
-# published before a client was told of its subscription came behind what it had by then. A home
-# that was owed something for one generation was sent a later item for another one past it.
+# message waited for the processor until there was somebody who did not know its kind. What an
+# old home redirected, or was owed for one generation, was overtaken by a later item for another.
 MENDED = [
-    ("clock-skew", 70049),
     ("changes-migration", 70112),
     ("changes-split", 81302),
     ("lost-root", 3),

@@ -109,7 +109,7 @@ BOUNDS: dict[str, Bound] = {
     ),
     **dict.fromkeys(
         (
-            "Rendezvous._keys", "Registry.rooted_ns", "Advertisements._asked",
+            "Rendezvous._keys", "Upkeep._rooted", "Advertisements._asked",
             "Advertisements._heard", "Advertisements._unwanted", "Advertisements._wanted",
             "Advertisers._by_cell", "Entry.cells", "Request.cells", "_Pursuit.cells",
             "_Pursuit.waiting", "Registrar._roots", "Registrar._hops",

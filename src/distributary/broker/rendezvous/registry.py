@@ -49,9 +49,6 @@ class Registry:
         self.advertisers = Advertisers(core, self.replication)
         self._requests = Requests()
         self.lease_ns = ns(LEASE_PERIODS * core.settings.subscriptions.registration_s)
-        self._skew_ns = ns(core.settings.subscriptions.clock_skew_s)
-        self.rooted_ns: dict[int, int] = {}
-        """Since when this broker has taken itself for the root of which cells."""
 
     def take(self, copy: Copy, turn: Turn, *, late: bool) -> Entry | None:
         """Enter what was said; None when something later is known already.
@@ -74,26 +71,12 @@ class Registry:
             # What its home had said before its client was told may come first, although others
             # have confirmed it since: what was published between is owed all the same.
             was_told = before is not None and entry.registration.confirmed > before.confirmed
-            late_too = {c for c in entry.cells if was_told and self._others_may_have_told(entry, c)}
-            for cell in sorted(new | late_too):
+            late_everywhere = was_told and entry.registration.since_ns < entry.entered_ns
+            for cell in sorted(entry.cells if late_everywhere else new):
                 self._arrived(cell, entry.registration, turn, late=late)
         if new:
             entry.entered_ns = turn.now_ns
         return entry
-
-    def _others_may_have_told(self, entry: Entry, cell: int) -> bool:
-        """Whether a registration may have been confirmed before it was heard of here.
-
-        Not where this broker was the root all the time: there it is by its own word that the
-        client was told, and what it had then was published before. Item 4 waits for a home that is
-        down, a client subscribes, and gets 6. Its home registers anew as a broker is down; were
-        4 taken for owed then, by clocks that differ, it would come behind 6.
-        """
-        assert entry.registration is not None
-        since_ns, rooted_ns = entry.registration.since_ns, self.rooted_ns.get(cell)
-        if since_ns >= entry.entered_ns:
-            return False
-        return rooted_ns is None or since_ns <= rooted_ns + self._skew_ns
 
     def renew(self, home: str, digest: bytes, turn: Turn) -> bool:
         """Keep all that a home has registered for longer, if that is what is here."""
@@ -255,14 +238,14 @@ class Upkeep:
         self._replication = registry.replication
         self._advertisers = registry.advertisers
         # Of which cells this broker took itself for the root when it looked last.
-        self._rooted = registry.rooted_ns
+        self._rooted: set[int] = set()
 
     def start(self, turn: Turn) -> None:
         """Begin; after a restart others may be the roots of what was kept."""
         for entry in self._table:
             entry.entered_ns = turn.now_ns
             entry.expires_ns = turn.now_ns + self._registry.lease_ns
-        self._rooted.update(dict.fromkeys(self._cells(), turn.now_ns))
+        self._rooted.update(self._cells())
         for cell in self._cells():
             self._advertisers.took_over(cell, turn)
         self._rearrange(turn)
@@ -310,7 +293,7 @@ class Upkeep:
         for cell in self._cells():
             if not is_root(cell):
                 if cell in self._rooted:
-                    del self._rooted[cell]
+                    self._rooted.discard(cell)
                     former.add(cell)
             elif cell not in self._rooted:
                 self._took_over(cell, turn)
@@ -330,7 +313,7 @@ class Upkeep:
         self._registry.settle(entries, turn)
 
     def _took_over(self, cell: int, turn: Turn) -> None:
-        self._rooted[cell] = turn.now_ns
+        self._rooted.add(cell)
         self._advertisers.took_over(cell, turn)
         if self._table.wanted(cell):
             self._registry.warn(cell, turn)
