@@ -22,6 +22,7 @@ _SLOWER_MAX = 1.5
 _TAIL_MAX = 5.0
 _QUARTER = 0.25
 _LEAST_SHARE = 0.05
+_TELLING_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,9 @@ async def _compare(size: Size, progress: Progress, folder: Path) -> Findings:
                 brokers = (await chain.run(parameters.events, _EVENT_BYTES)).rate
                 rates.append((run, brokers, plain, brokers / plain))
             used = [b - a for a, b in zip(before, await chain.told("cpu_s"), strict=True)]
-            assert used[2] > _LEAST_SHARE * sum(used), "the relay is left out"
+            # Time of the processor comes in hundredths of a second, of which a short run has few.
+            told = sum(used) < _TELLING_S or used[2] > _LEAST_SHARE * sum(used)
+            assert told, "the relay is left out"
             rate = _QUARTER * min(statistics.median(row[k] for row in rates) for k in (1, 2))
             count = max(int(rate * parameters.seconds), 20)
             for run in range(1, parameters.runs + 1):
