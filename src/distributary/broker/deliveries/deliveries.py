@@ -317,7 +317,8 @@ class Deliveries(Part):
         if not (local.confirmed and local.owes(item.published_ns, self._skew_ns)):
             return False
         return not (
-            _is_doubtful(local, item) and self._items.is_past(local.id, item.sequence, item.number)
+            local.may_follow(item.published_ns)
+            and self._items.is_past(local.id, item.sequence, item.number)
         )
 
     def _put(
@@ -345,7 +346,7 @@ class Deliveries(Part):
             departures.redirect(local.registration, parcel, place, item.published_ns, turn)
             return True
         if arrivals.holds(parcel.client):
-            doubtful = _is_doubtful(local, item)
+            doubtful = local.may_follow(item.published_ns)
             arrivals.hold(subscription, parcel, place, turn, doubtful=doubtful)
             return False
         entry = self._queues.put(subscription, parcel, turn)
@@ -572,11 +573,6 @@ class Deliveries(Part):
         """Forget all that is kept for a client, which has moved."""
         for subscription, _ in self._queues.of_client(client):
             self._queues.drop(subscription, turn)
-
-
-def _is_doubtful(local: LocalSubscription, item: Item) -> bool:
-    """Whether clocks leave open if a subscription or an item came first."""
-    return local.since_ns > item.published_ns
 
 
 def _place(item: Item) -> tuple[int, int, int, int]:

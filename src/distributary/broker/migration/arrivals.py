@@ -315,7 +315,7 @@ class Arrivals:
                 local = None
             # Its old home cannot tell when a generation came that it does not have.
             doubtful = local is not None and (
-                not local.confirmed or local.since_ns > record.published_ns
+                not local.confirmed or local.may_follow(record.published_ns)
             )
         if local is not None and local.client == record.client:
             place = (record.cell, record.publisher, record.series, record.place)

@@ -338,6 +338,10 @@ class LocalSubscription:
             return False
         return self.until_ns == 0 or published_ns <= self.until_ns + skew_ns
 
+    def may_follow(self, published_ns: int) -> bool:
+        """Whether clocks leave open if it or what was published at a time came first."""
+        return self.since_ns > published_ns
+
     @property
     def expires_ns(self) -> int | None:
         """When it ends by itself, if its client has said so."""
