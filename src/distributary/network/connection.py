@@ -184,12 +184,13 @@ class Connection:
         """Wait until the server has all that was sent, and all that it had for us is here."""
         while not self._queue.empty():
             await asyncio.sleep(0)
-        if self._client is not None:
+        client = self._client
+        if client is not None:
             with contextlib.suppress(nats.errors.Error, asyncio.TimeoutError):
                 # The library asks the server past what waits to be written; by the answer that
                 # is written, and the second answer comes behind all that it led to.
-                await self._client.flush()
-                await self._client.flush()
+                await client.flush()
+                await client.flush()
 
     async def close(self) -> None:
         """End the connection, when all that was sent has left."""
@@ -199,12 +200,14 @@ class Connection:
                     await self.flush()
         self._closing = True
         client, self._client = self._client, None
-        tasks = [task for task in (self._keeping, self._writing) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        tasks = {task for task in (self._keeping, self._writing) if task is not None}
+        while tasks:
+            # Again and again: the library may swallow a cancellation.
+            for task in tasks:
+                task.cancel()
+            _, tasks = await asyncio.wait(tasks, timeout=_CLOSES_S)
         if client is not None:
-            await client.close()
+            await _discard(client)
 
     async def _keep(self) -> None:
         wait_s = _RETRY_S
@@ -243,7 +246,10 @@ class Connection:
         async def closed() -> None:
             self._lost.set()
 
+        reasons: list[Exception] = []
+
         async def failed(error: Exception) -> None:
+            reasons[:] = [error]
             if "ermissions" in str(error):
                 self.refused += 1
             _log.debug("%s: %s", self._name, error)
@@ -251,8 +257,10 @@ class Connection:
         client = _SecretClient() if self._server.wants_tls else _DirectClient()
         try:
             await self._open(client, failed, closed)
-        except BaseException:
+        except BaseException as error:
             await _discard(client)
+            if isinstance(error, nats.errors.NoServersError) and reasons:
+                raise ConnectionError(_described(reasons[0])) from None
             raise
         return client
 
@@ -281,6 +289,9 @@ class Connection:
             password=self._server.password or None,
             tls=self._context,
             allow_reconnect=False,
+            # Or it would try a server that is not there sixty times, two seconds apart.
+            max_reconnect_attempts=1,
+            reconnect_time_wait=0,
             connect_timeout=_CONNECT_S,
             ping_interval=_PING_S,
             max_outstanding_pings=_PINGS_MAX,

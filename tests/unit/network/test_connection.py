@@ -8,6 +8,8 @@ import os
 import socket
 import ssl
 import struct
+import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from tests.live.overlays import eventually
 from tests.nats_server import shared_server
 
 from distributary.network.connection import Connection, Server
+from distributary.network.server import free_port
 
 
 @pytest.mark.parametrize("way", ["authority", "scheme"])
@@ -73,6 +76,44 @@ def test_a_cancellation_counts_that_comes_together_with_the_answer() -> None:
         return task.cancelled()
 
     assert asyncio.run(run())
+
+
+def test_an_end_that_comes_while_nobody_answers_is_an_end() -> None:
+    """What the library waits with may forget that it was cancelled; it tried for two minutes."""
+
+    async def run() -> None:
+        known = Server((f"nats://127.0.0.1:{free_port()}",))
+        for number in range(200):
+            one = Connection(known, name="me", inbox="_INBOX", handlers={})
+            for _ in range(number % 40):
+                await asyncio.sleep(0)
+            await asyncio.wait_for(one.close(), 30)
+
+    asyncio.run(run())
+
+
+def test_somebody_who_is_gone_is_looked_for_soon_and_described() -> None:
+    """The library waits two seconds before it tries again; brokers stand still meanwhile."""
+
+    async def run() -> float:
+        port = free_port()
+        known = Server((f"nats://127.0.0.1:{port}",))
+        one = Connection(known, name="me", inbox="_INBOX", handlers={})
+        await eventually(lambda: one.problem)
+        assert str(port) in one.problem
+        tried: list[float] = []
+
+        async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            tried.append(time.monotonic())
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", port)
+        await eventually(lambda: len(tried) > 8)
+        await one.close()
+        server.close()
+        return min(later - first for first, later in pairwise(tried))
+
+    assert asyncio.run(run()) < 1
 
 
 def test_a_server_that_resets_a_connection_leaves_no_traceback(
