@@ -26,9 +26,11 @@ SEEDS_FULL = 200
 # A root heard of a registration by an older word first, and did not serve what it was owed. A
 # message waited for the processor until there was somebody who did not know its kind. What an
 # old home redirected, or was owed for one generation, was overtaken by a later item for another.
+# What was published before a client was told came behind what it had by then.
 MENDED = [
     ("changes-migration", 70112),
     ("changes-split", 81302),
+    ("clock-skew", 70049),
     ("lost-root", 3),
     ("lost-root", 70303),
     ("lost-root", 70308),

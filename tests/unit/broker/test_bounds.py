@@ -112,7 +112,7 @@ BOUNDS: dict[str, Bound] = {
             "Rendezvous._keys", "Upkeep._rooted", "Advertisements._asked",
             "Advertisements._heard", "Advertisements._unwanted", "Advertisements._wanted",
             "Advertisers._by_cell", "Entry.cells", "Request.cells", "_Pursuit.cells",
-            "_Pursuit.waiting", "Registrar._roots", "Registrar._hops",
+            "_Pursuit.waiting", "Registrar._roots", "Registrar._hops", "LocalSubscription.vouched",
         ),
         CELLS,
     ),

@@ -425,6 +425,31 @@ def test_a_registration_is_late_only_where_it_is_new_and_has_been_confirmed() ->
     assert {name for _, _, name in Recording.late} == {scoped_id("@a", "s")}
 
 
+@pytest.mark.parametrize("again", ["home", "root"])
+def test_a_root_by_whose_answer_a_client_was_told_has_missed_nothing(again: str) -> None:
+    """Its clock says that the client was told before it had the registration."""
+    Recording.late = []
+    overlay = Overlay(8, parts={"dissemination": Recording})
+    _, root, _ = roles(overlay)
+    overlay.world.nodes[root].skew_ns = SECOND * 9 // 10
+    home = third(overlay)
+    Subscriber(overlay, "@a", home).subscribe("s", ALARM)
+    overlay.run_s(1)
+    (entry,) = core_of(overlay, root).rendezvous._table
+    assert entry.registration is not None
+    assert not entry.registration.confirmed
+    victim = home if again == "home" else root
+    overlay.world.crash(victim)
+    overlay.run_s(1)
+    overlay.restart(victim)
+    overlay.run_s(5)
+    (entry,) = core_of(overlay, root).rendezvous._table
+    assert entry.registration is not None
+    assert entry.registration.confirmed
+    assert entry.registration.since_ns < entry.entered_ns
+    assert root not in {identity for identity, _, _ in Recording.late}
+
+
 def test_cells_that_are_none_are_misbehaviour() -> None:
     overlay = Overlay(2)
     one, other = overlay.members

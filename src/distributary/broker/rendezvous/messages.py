@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from distributary.broker.addresses import Speaker
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import since, wire
 from distributary.broker.formats import profile_of
 from distributary.broker.links.messages import Step, check_path
 from distributary.broker.subscriptions.registrar import Register, Registered, Withdraw, Withdrawn
@@ -52,7 +52,7 @@ class Registration:
         Whether it had been confirmed to its client when it came here.
     path
         The brokers that it passed on the way here, the home first.
-    claim, tenant
+    claim, tenant, vouched
         As in `Register`.
     """
 
@@ -67,6 +67,7 @@ class Registration:
     path: tuple[Step, ...]
     claim: int = 0
     tenant: str = ""
+    vouched: tuple[tuple[str, int], ...] = since(2, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +240,7 @@ def _check_one_held(held: Held, rules: Rules) -> None:
 def _check_wish(wish: Register | Registration, rules: Rules) -> None:
     """Read what is wanted; whoever keeps it reads it again."""
     rules.tenants((wish.tenant,))
+    rules.brokers(root for root, _ in wish.vouched)
     filter_of(wish.filters)
     if wish.profile is not None:
         profile_of(wish.profile)

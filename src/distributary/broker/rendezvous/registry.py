@@ -65,18 +65,30 @@ class Registry:
             return None
         entry, new, changed = taken
         entry.expires_ns = turn.now_ns + self.lease_ns
+        late_everywhere = self._missed(entry, before)
+        if new:
+            entry.entered_ns = turn.now_ns
         if changed:
             self.table.keep(entry, turn)
         if entry.registration is not None:
-            # What its home had said before its client was told may come first, although others
-            # have confirmed it since: what was published between is owed all the same.
-            was_told = before is not None and entry.registration.confirmed > before.confirmed
-            late_everywhere = was_told and entry.registration.since_ns < entry.entered_ns
             for cell in sorted(entry.cells if late_everywhere else new):
                 self._arrived(cell, entry.registration, turn, late=late)
-        if new:
-            entry.entered_ns = turn.now_ns
         return entry
+
+    def _missed(self, entry: Entry, before: Registration | None) -> bool:
+        """Whether a client was told before its registration was entered here.
+
+        What its home had said before that may come first, although others have confirmed it
+        since: what was published between is owed all the same. Clocks that differ would have it
+        so of many; but if it is this broker's answer by which the client was told, nothing was
+        missed. What was published before may then not be sent any more: it would come behind
+        what was published after.
+        """
+        now = entry.registration
+        if before is None or now is None or now.confirmed <= before.confirmed:
+            return False
+        vouched = (self._core.identity, entry.entered_ns) in now.vouched
+        return not vouched and now.since_ns < entry.entered_ns
 
     def renew(self, home: str, digest: bytes, turn: Turn) -> bool:
         """Keep all that a home has registered for longer, if that is what is here."""
@@ -243,7 +255,8 @@ class Upkeep:
     def start(self, turn: Turn) -> None:
         """Begin; after a restart others may be the roots of what was kept."""
         for entry in self._table:
-            entry.entered_ns = turn.now_ns
+            # What was kept by a version that does not say when counts as heard of now.
+            entry.entered_ns = entry.entered_ns or turn.now_ns
             entry.expires_ns = turn.now_ns + self._registry.lease_ns
         self._rooted.update(self._cells())
         for cell in self._cells():

@@ -90,7 +90,7 @@ class Rendezvous(Part):
     def load(self, key: str, record: Any) -> None:
         """Take back a registration, an advertiser or an advertisement."""
         if isinstance(record, EntryRecord):
-            self._table.take(record.copy)
+            self._table.load(record)
         elif isinstance(record, AdvertiserRecord):
             self._advertisers.load(record)
         else:
@@ -172,6 +172,7 @@ class Rendezvous(Part):
             path,
             message.claim,
             message.tenant,
+            message.vouched,
         )
         copy = Copy(Held(sender, message.id, message.version, cells), registration)
         entry = self._registry.take(copy, turn, late=message.confirmed)

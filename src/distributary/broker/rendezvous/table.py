@@ -18,7 +18,7 @@ from enum import Enum, auto
 
 from distributary.broker.addresses import Address
 from distributary.broker.effects import Turn
-from distributary.broker.encoding import journal_key, wire
+from distributary.broker.encoding import journal_key, since, wire
 from distributary.broker.rendezvous.messages import Copy, Held, Registration
 from distributary.broker.subscriptions.ledger import Matcher
 from distributary.broker.subscriptions.registrar import Registered, Withdrawn
@@ -37,6 +37,7 @@ class EntryRecord:
     """A registration, or that it was withdrawn, as it is kept."""
 
     copy: Copy
+    entered_ns: int = since(2, 0)
 
 
 class Entry:
@@ -50,7 +51,7 @@ class Entry:
     cells
         The cells in which it is kept here.
     entered_ns
-        When it was last heard of in a further cell, in this life of the broker.
+        When it was last heard of in a further cell.
     expires_ns
         When it goes unless its home renews it.
     """
@@ -152,6 +153,12 @@ class Table:
                 registered.append(entry.registration)
         return sorted(registered, key=lambda one: (-one.claim, one.home, one.id)), sorted(withdrawn)
 
+    def load(self, record: EntryRecord) -> None:
+        """Take back what was kept."""
+        taken = self.take(record.copy)
+        assert taken is not None, "there is one record for every registration"
+        taken[0].entered_ns = record.entered_ns
+
     def take(self, copy: Copy) -> tuple[Entry, set[int], bool] | None:
         """Enter what was said about a registration.
 
@@ -211,7 +218,7 @@ class Table:
         home, subscription = entry.key
         key = f"rendezvous/r/{home}/{journal_key(subscription)}"
         if entry.cells:
-            turn.persist(key, EntryRecord(entry.copy()))
+            turn.persist(key, EntryRecord(entry.copy(), entry.entered_ns))
         else:
             turn.erase(key)
 
@@ -251,19 +258,21 @@ class Purpose(Enum):
 class Request:
     """Somebody who waits for an answer about some cells of a registration."""
 
-    __slots__ = ("asker", "cells", "id", "purpose", "version")
+    __slots__ = ("_entry", "asker", "cells", "id", "purpose", "version")
 
     def __init__(self, entry: Entry, asker: Address, purpose: Purpose) -> None:
         self.id = entry.key[1]
         self.version = entry.version
+        self._entry = entry
         self.asker = asker
         self.purpose = purpose
         self.cells: set[int] = set()
 
     def answer(self, cells: tuple[int, ...]) -> Registered | Withdrawn:
         """Return what a home is told."""
-        kind = Registered if self.purpose is Purpose.REGISTER else Withdrawn
-        return kind(self.id, self.version, cells)
+        if self.purpose is Purpose.REGISTER:
+            return Registered(self.id, self.version, cells, self._entry.entered_ns)
+        return Withdrawn(self.id, self.version, cells)
 
 
 class Requests:

@@ -248,6 +248,9 @@ class Lifecycle:
         local = self._ledger.registered(message.id)
         if local is None or local.version != message.version:
             return
+        if not local.confirmed:
+            own = set(local.cells).intersection(message.cells)
+            local.vouched.update(dict.fromkeys(own, (sender, message.entered_ns)))
         if self.registrar.answered(_registration_name(message.id), message.cells, turn):
             self._confirm(local, turn)
 
@@ -291,6 +294,7 @@ class Lifecycle:
                 cells,
                 local.claim,
                 tenant_of(local.client),
+                local.vouched_in(cells) if local.confirmed else (),
             )
 
         name, subject = _registration_name(local.registration), (local.registration, local.version)

@@ -16,7 +16,7 @@ import msgspec
 
 from distributary.broker.addresses import Speaker
 from distributary.broker.effects import Turn
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import since, wire
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
 from distributary.broker.timers import Backoff, Timer
@@ -69,6 +69,10 @@ class Register:
         highest is served.
     tenant
         Its client's. Nothing of any other tenant matches.
+    vouched
+        Whose answers its client was told by, in these cells: each root, and the time that it gave
+        in `Registered`. A root that finds itself there has missed nothing since, whatever clocks
+        say.
     """
 
     id: str
@@ -81,16 +85,24 @@ class Register:
     cells: tuple[int, ...]
     claim: int = 0
     tenant: str = ""
+    vouched: tuple[tuple[str, int], ...] = since(2, ())
 
 
 @wire(41, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A registration is kept in some cells, by their root and all who are to keep it too."""
+    """A registration is kept in some cells, by their root and all who are to keep it too.
+
+    Attributes
+    ----------
+    entered_ns
+        Since when the root has had it in all of its cells, by the root's clock.
+    """
 
     id: str
     version: int
     cells: tuple[int, ...]
+    entered_ns: int = since(2, 0)
 
 
 @wire(42, Speaker.BROKER)

@@ -8,6 +8,7 @@ One subscription at its home broker, and the states it passes through.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
@@ -197,6 +198,7 @@ class SubscriptionRecord:
     generation: int
     until_ns: int
     epoch: int = since(2, 0)
+    vouched: tuple[tuple[tuple[str, int], tuple[int, ...]], ...] = since(2, ())
 
 
 class LocalSubscription:
@@ -231,6 +233,8 @@ class LocalSubscription:
         As in `messages.subscriptions.Register`.
     epoch
         As in `client.Subscribe`.
+    vouched
+        Who had vouched for it when it was confirmed, and from when on, by cell, as in `Register`.
     watch
         When it is looked at whether it has expired, or is needed no more.
     cells, cell_mask
@@ -255,6 +259,7 @@ class LocalSubscription:
         "text",
         "until_ns",
         "version",
+        "vouched",
         "watch",
     )
 
@@ -287,6 +292,7 @@ class LocalSubscription:
         self.claim = now_ns if claim is None else claim
         self.cells: tuple[int, ...] = ()
         self.cell_mask = 0
+        self.vouched: dict[int, tuple[str, int]] = {}
         self.watch: Timer | None = None
 
     @classmethod
@@ -296,6 +302,7 @@ class LocalSubscription:
         local.state = State(record.state)
         local.coverer = record.coverer
         local.claim = record.claim
+        local.vouched = {c: who for who, cells in record.vouched for c in cells}
         return local
 
     @classmethod
@@ -317,6 +324,9 @@ class LocalSubscription:
 
     def record(self) -> SubscriptionRecord:
         """Return it as it is kept."""
+        by_root: dict[tuple[str, int], list[int]] = {}
+        for cell, who in sorted(self.vouched.items()):
+            by_root.setdefault(who, []).append(cell)
         return SubscriptionRecord(
             self.client,
             self.text,
@@ -330,7 +340,12 @@ class LocalSubscription:
             self.generation,
             self.until_ns,
             self.epoch,
+            tuple((who, tuple(cells)) for who, cells in by_root.items()),
         )
+
+    def vouched_in(self, cells: Iterable[int]) -> tuple[tuple[str, int], ...]:
+        """Return who had vouched for any of some cells, and from when on."""
+        return tuple(sorted({self.vouched[cell] for cell in cells if cell in self.vouched}))
 
     def owes(self, published_ns: int, skew_ns: int) -> bool:
         """Whether what was published at a time counts, as far as clocks can tell."""
