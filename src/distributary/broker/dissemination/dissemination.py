@@ -466,17 +466,32 @@ class Dissemination(Part):
         pending = None if task is None else task.pending.get(sender)
         if task is None or pending is None:
             return
+        self._supervision.served(task, turn)
+        if message.unknown:
+            pending.disowned = (message.unknown, message.attempt)
+        self._confirm(task, sender, message.served, turn)
+        later = None if sender in task.pending else self._open.following(task, sender)
+        while later is not None and later.pending[sender].disowned[0]:
+            self._confirm(later, sender, (), turn)
+            later = None if sender in later.pending else self._open.following(later, sender)
+
+    def _confirm(self, task: Task, home: str, served: tuple[str, ...], turn: Turn) -> None:
+        """Note what a home has served, and ask elsewhere for what it has said it does not have.
+
+        Where their clients are now, another home may have registered them. But as long as the
+        home has not answered for an earlier item, that one has to come there first: its answer
+        is late or was lost, and what it has said of this one counts afterwards.
+        """
+        pending = task.pending[home]
         # What is kept is kept, whichever attempt brought it. But whom the home did not know it
         # may know by now, if an attempt that is for all was planned later.
-        unknown = message.unknown if message.attempt >= pending.attempt else ()
-        if unknown and self._open.before(task, sender) != NOTHING_BEFORE:
-            # What it has said of an earlier item got lost. It is asked again about both: where
-            # their clients are now, that one comes first.
+        unknown, attempt = pending.disowned
+        if unknown and (
+            attempt < pending.attempt or self._open.before(task, home) != NOTHING_BEFORE
+        ):
             unknown = ()
-        self._supervision.served(task, turn)
         # What it does not name is sent again when its time is up: at once would be no better.
-        task.confirmed(sender, message.served, unknown)
-        # Where their clients are now, another home may have registered them.
+        task.confirmed(home, served, unknown)
         elsewhere = self._audience.match(task, turn) if unknown else None
         if not task.pending:
             self._settle(task, turn)

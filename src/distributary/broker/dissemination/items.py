@@ -126,6 +126,18 @@ class Unsettled:
         latest = max(last.values(), default=None)
         return frozenset(home for home, place in last.items() if place == latest)
 
+    def following(self, task: Task, home: str) -> Task | None:
+        """Return the first later item that a home has not confirmed, if there is one."""
+        owed = self._owed.get(task.stream, {}).get(home)
+        # Nearly always the item is the last one.
+        if not owed or owed[-1] <= task.place:
+            return None
+        for place in owed[bisect_right(owed, task.place) :]:
+            later = self._at(place)
+            if later is not None and home in later.pending:
+                return later
+        return None
+
     def later(self, task: Task, homes: Iterable[str]) -> list[Task]:
         """Return what its publisher has published since and some homes have not confirmed."""
         owed, place = self._owed.get(task.stream, {}), task.place
