@@ -248,8 +248,6 @@ class Deliveries(Part):
                 seen.add(one.id)
                 if self._put(one, _parcel(arrival, one, grant), item, entries, kept, turn):
                     got.add(one.id)
-            if local is None and (known is None or grant.registration not in known.unknown):
-                self._pass_on(arrival, grant, turn)
         self._queues.keep(kept, turn)
         if known is None:
             self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
@@ -336,14 +334,14 @@ class Deliveries(Part):
         """
         departures, arrivals = self.core.migration.departures, self.core.migration.arrivals
         subscription = local.id
-        place = _place(item)
+        place = (item.cell, item.publisher, item.series, item.number)
         if departures.has_left(parcel.client):
             if departures.misses(local, turn):
                 return True
             if departures.keeps(parcel.client):
                 parcel = self._queues.put(subscription, parcel, turn)
                 kept.append(parcel)
-            departures.redirect(local.registration, parcel, place, item.published_ns, turn)
+            departures.redirect(local, parcel, place, item.published_ns, turn)
             return True
         if arrivals.holds(parcel.client):
             doubtful = local.may_follow(item.published_ns)
@@ -353,23 +351,6 @@ class Deliveries(Part):
         entries.append((subscription, entry))
         kept.append(entry)
         return True
-
-    def _pass_on(self, arrival: Arrival, grant: Grant, turn: Turn) -> None:
-        """Redirect what came for a generation that is not known here, if its client has left.
-
-        A client moves from here to B, and changes its subscription there. Items 2 and 3 come, both
-        for the new generation, and 3 for the old one too. The root hears that this home does not
-        have the new one, and sends both to B; but 3 has been redirected before that, and would be
-        there before 2. So B gets both from here, in order. It gets them from the root as well, as
-        the new generation may cover others there.
-        """
-        departures, item = self.core.migration.departures, arrival.item
-        local = departures.changed(grant.registration)
-        if local is None or tenant_of(local.client) != item.tenant:
-            return
-        if not departures.misses(local, turn):
-            parcel = _parcel(arrival, local, grant)
-            departures.redirect(grant.registration, parcel, _place(item), item.published_ns, turn)
 
     def hand(
         self,
@@ -573,11 +554,6 @@ class Deliveries(Part):
         """Forget all that is kept for a client, which has moved."""
         for subscription, _ in self._queues.of_client(client):
             self._queues.drop(subscription, turn)
-
-
-def _place(item: Item) -> tuple[int, int, int, int]:
-    """Return where an item stands: cell, publisher, series and number."""
-    return item.cell, item.publisher, item.series, item.number
 
 
 def _parcel(arrival: Arrival, local: LocalSubscription, grant: Grant) -> Queued:

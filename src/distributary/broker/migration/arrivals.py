@@ -308,19 +308,15 @@ class Arrivals:
         """
         subscriptions = self._core.subscriptions
         skew_ns = ns(self._core.settings.subscriptions.clock_skew_s)
-        local, doubtful = subscriptions.get(record.subscription), record.doubtful
+        local = subscriptions.get(record.subscription)
         if local is not None and record.registration:
             local = subscriptions.registered(record.registration)
             if local is not None and not local.owes(record.published_ns, skew_ns):
                 local = None
-            # Its old home cannot tell when a generation came that it does not have.
-            doubtful = local is not None and (
-                not local.confirmed or local.may_follow(record.published_ns)
-            )
         if local is not None and local.client == record.client:
             place = (record.cell, record.publisher, record.series, record.place)
             self._core.deliveries.hand(
-                record.subscription, record.parcel, place, turn, doubtful=doubtful
+                record.subscription, record.parcel, place, turn, doubtful=record.doubtful
             )
 
     def _settle(self, arrival: Arrival, turn: Turn) -> None:

@@ -32,7 +32,7 @@ from distributary.broker.migration.transfers import (
 )
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.lifecycle import MISSED
-from distributary.broker.subscriptions.subscription import LocalSubscription, subscription_of
+from distributary.broker.subscriptions.subscription import LocalSubscription
 from distributary.broker.telemetry import MoveRefused
 
 if TYPE_CHECKING:
@@ -146,29 +146,14 @@ class Departures:
             if registration in (ghost.registration, ghost.coverer)
         ]
 
-    def changed(self, registration: str) -> LocalSubscription | None:
-        """Return a subscription that its client has changed since it left, which roots call so."""
-        name = subscription_of(registration)
-        local = self._core.subscriptions.get(name)
-        if local is not None:
-            return local if self.has_left(local.client) else None
-        ghosts = (ghost for one in self._by_client.values() for ghost in one.ghosts)
-        return next((ghost for ghost in ghosts if ghost.id == name), None)
-
     def redirect(
-        self, registration: str, parcel: Queued, place: Place, published_ns: int, turn: Turn
+        self, local: LocalSubscription, parcel: Queued, place: Place, published_ns: int, turn: Turn
     ) -> None:
-        """Pass something for a client on to its new home, as soon as that one is ready.
-
-        Parameters
-        ----------
-        registration
-            For which generation of the subscription it came.
-        """
+        """Pass something for a client on to its new home, as soon as that one is ready."""
         departure = self._by_client[parcel.client]
         if departure.state is not Leaving.REPLICATING:
-            origin = (registration, published_ns)
-            self._pass_on(departure, parcel.subscription, parcel, place, turn, origin)
+            origin = (local.registration, published_ns)
+            self._pass_on(departure, local.id, parcel, place, turn, origin)
 
     def misses(self, local: LocalSubscription, turn: Turn) -> bool:
         """Whether something for a client that has left can neither be kept nor passed on.

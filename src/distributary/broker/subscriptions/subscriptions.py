@@ -283,7 +283,16 @@ class Subscriptions(Part):
     def _subscribe_again(
         self, known: LocalSubscription, message: Subscribe, reading: Reading, turn: Turn
     ) -> None:
+        """Change a subscription, or say again that it is in force.
+
+        A client moves from A to B and changes its subscription at once. Item 7 matches the new
+        generation alone, and comes from the root; 8 matches the old one too. A redirects it, and
+        it would be here first. So there is no new generation before the last was redirected:
+        the client asks again until it is answered.
+        """
         if not _same_registration(reading, known.reading):
+            if self.core.migration.arrivals.holds(known.client):
+                return
             new = self._made(message, known.client, known, turn)
             self._lifecycle.change(known, new, turn)
             return
