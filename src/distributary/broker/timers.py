@@ -326,12 +326,27 @@ class Backlog:
     def __len__(self) -> int:
         return sum(len(things) for _, things in self._waiting)
 
-    def each(self, call: Callable[[_T, Turn], None], things: Iterable[_T], turn: Turn) -> None:
-        """Have `call(thing, turn)` called for all things."""
+    def each(
+        self,
+        call: Callable[[_T, Turn], None],
+        things: Iterable[_T],
+        turn: Turn,
+        *,
+        first: bool = False,
+    ) -> None:
+        """Have `call(thing, turn)` called for all things.
+
+        Parameters
+        ----------
+        first
+            Whether before all that waits: they belong to what is being done now, and whatever
+            follows must find them done.
+        """
         # As they are: to prepare each of some ten thousand would take longer than a turn may.
         waiting = deque(things)
         if waiting:
-            self._waiting.append((call, waiting))
+            put = self._waiting.appendleft if first else self._waiting.append
+            put((call, waiting))
         if not self._armed:
             self._go_on(turn)
 

@@ -55,6 +55,21 @@ def test_what_is_done_may_leave_more_to_do() -> None:
     assert done == list(range(2 * PORTION, -1, -1))
 
 
+def test_what_belongs_to_a_thing_is_done_before_what_waits() -> None:
+    """However much it is."""
+    timers = Timers()
+    backlog = Backlog(timers)
+    done: list[int] = []
+
+    def split(thing: int, turn: Turn) -> None:
+        backlog.each(lambda part, _: done.append(part), [thing] * (2 * PORTION), turn, first=True)
+
+    backlog.each(split, [1, 2], Turn(0))
+    while (at_ns := timers.next_ns()) is not None:
+        timers.run(Turn(at_ns))
+    assert done == sorted([1, 2] * (2 * PORTION))
+
+
 class _About(NamedTuple):
     item: Item
 

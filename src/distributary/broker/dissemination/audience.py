@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from distributary.broker.dissemination.debts import Forgone
 from distributary.broker.dissemination.items import Unsettled
 from distributary.broker.dissemination.task import Event, Pending, Task
 from distributary.broker.effects import Turn
+from distributary.broker.encoding import wire
 from distributary.broker.formats import publication_of
 from distributary.broker.links.messages import Step
 from distributary.broker.plan_part import Route
@@ -21,12 +23,25 @@ from distributary.broker.subscriptions.subscription import filter_of
 if TYPE_CHECKING:
     from distributary.broker.core import Core
 
-__all__ = ["Audience"]
+__all__ = ["Audience", "LatePlace", "LateRecord"]
 
 _CLAIM = attrgetter("claim")
 
 # So many ways are turned round once.
 _WAYS_MAX = 65_536
+
+LatePlace = tuple[int, str, str]
+"""(cell, home, id) of a registration that has come late."""
+
+
+@wire(592, since=2)
+@dataclass(frozen=True, slots=True)
+class LateRecord:
+    """That a registration has come late, kept until it has got what it is owed."""
+
+    cell: int
+    home: str
+    id: str
 
 
 class Audience:
@@ -46,6 +61,26 @@ class Audience:
         self._forgone = forgone
         self._skew_ns = ns(core.settings.subscriptions.clock_skew_s)
         self._ways: dict[tuple[str, str], tuple[tuple[Step, ...], Route]] = {}
+        self._late: dict[LatePlace, Registration] = {}
+
+    def await_turn(self, cell: int, registration: Registration) -> LatePlace:
+        """Send nothing for a registration that has come late until it is `admitted`.
+
+        A root goes through all items of the cell for it, when it has done what it had to do
+        before. Among that may be item 6, which is taken or offered again: were it sent for the
+        registration, 1 to 5 would come behind it.
+        """
+        place = _late_place(cell, registration)
+        self._late[place] = registration
+        return place
+
+    def awaits_turn(self, place: LatePlace) -> bool:
+        """Whether a registration has not had its turn, or has been told once more since."""
+        return place in self._late
+
+    def admitted(self, place: LatePlace) -> Registration | None:
+        """Return a registration whose turn has come, as last told; None if it has had it."""
+        return self._late.pop(place, None)
 
     def match(
         self,
@@ -56,6 +91,8 @@ class Audience:
         anew: bool = False,
     ) -> set[str]:
         """Enter who is to get an item and has not, and return the homes that this is new to.
+
+        What has come late and waits for its turn gets the item then.
 
         Parameters
         ----------
@@ -77,6 +114,8 @@ class Audience:
             taken.update(dict.fromkeys(waiting.registrations, home))
         if only is None:
             matches = rendezvous.matches(item.cell, publication, item.tenant)
+            if self._late:
+                matches = [one for one in matches if not self._is_late(item.cell, one)]
         else:
             # One may come late to many items, among many others.
             meant = only.tenant == item.tenant and filter_of(only.filters).matches(publication)
@@ -149,7 +188,7 @@ class Audience:
             for one in sorted((registration, *others), key=lambda one: -one.claim)
             if one is registration or self._can_serve(task, one.home, name)
         ]
-        first = able[0]
+        first = next(one for one in able if not self._is_late(task.item.cell, one))
         owed = self._unsettled.last_owed(task, name)
         if owed - {first.home}:
             for one in able:
@@ -161,6 +200,10 @@ class Audience:
                 if home in owed and (home, name) not in task.unknown:
                     return home, ()
         return first.home, self._way_to(first)
+
+    def _is_late(self, cell: int, registration: Registration) -> bool:
+        """Whether a registration waits for its turn."""
+        return self.awaits_turn(_late_place(cell, registration))
 
     def _can_serve(self, task: Task, home: str, name: str) -> bool:
         return not self._core.membership.is_gone(home) and (home, name) not in task.unknown
@@ -174,3 +217,7 @@ class Audience:
                 self._ways.clear()
             known = self._ways[key] = (path, reversed_route(path))
         return known[1]
+
+
+def _late_place(cell: int, registration: Registration) -> LatePlace:
+    return cell, registration.home, registration.id

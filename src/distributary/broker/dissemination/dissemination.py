@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
 from distributary.broker.core import Handler, Part
-from distributary.broker.dissemination.audience import Audience
+from distributary.broker.dissemination.audience import Audience, LatePlace, LateRecord
 from distributary.broker.dissemination.debts import AbsentHomes, EarlyOffers, MissedRecord, Room
 from distributary.broker.dissemination.items import Contents, SettledItems, SettledRecord, Unsettled
 from distributary.broker.dissemination.messages import (
@@ -52,6 +52,7 @@ from distributary.broker.dissemination.task import (
 )
 from distributary.broker.dissemination.validation import CHECKS
 from distributary.broker.effects import Turn
+from distributary.broker.encoding import journal_key
 from distributary.broker.formats import formats_of
 from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
@@ -88,6 +89,8 @@ class Dissemination(Part):
         self._planner = Planner(core)
         self._absent = AbsentHomes(core, self._open, self._keep, self._settle)
         self._audience = Audience(core, self._open, self._absent.forgone)
+        # What has come late and is not served, and whether that is on disk.
+        self._late: dict[LatePlace, bool] = {}
         self._room = Room(settings, self._open, self._absent.debts)
         self._early_offers = EarlyOffers(settings)
         self.recent = RecentPlans(settings.content)
@@ -126,6 +129,9 @@ class Dissemination(Part):
         if isinstance(record, MissedRecord):
             self._absent.forgone.load(record)
             return
+        if isinstance(record, LateRecord):
+            self._late[record.cell, record.home, record.id] = True
+            return
         assert isinstance(record, ProgressRecord)
         task = self._tasks[record.identity]
         task.item = task.item._replace(home=record.home)
@@ -147,6 +153,13 @@ class Dissemination(Part):
         settled = [identity for identity in self._tasks if self._open.get(identity) is None]
         self._forgetting.keep_all(settled, turn.now_ns + self._kept_ns)
         self._absent.start(turn)
+        # First: nothing else may be sent for these before.
+        for place in sorted(self._late):
+            registration = self.core.rendezvous.registration(*place[1:])
+            if registration is None:
+                self._served_late(place, turn)
+            else:
+                self.registered_late(place[0], registration, turn)
 
         def find(task: Task, turn: Turn) -> tuple[set[str], set[str]]:
             if task.settled:
@@ -278,13 +291,31 @@ class Dissemination(Part):
             self._say_taken(task, turn)
 
     def registered_late(self, cell: int, registration: Registration, turn: Turn) -> None:
-        """Serve a registration that others have confirmed and that is new here."""
+        """Serve a registration that others have confirmed and that is new here, in its turn."""
+        place = self._audience.await_turn(cell, registration)
+        self._late.setdefault(place, False)
+        self._backlog.each(self._serve_late, (place,), turn)
+        if not self._late.get(place, True):
+            # A root that is down for a moment is not told of it again.
+            self._late[place] = True
+            turn.persist(_late_key(place), LateRecord(*place))
+
+    def _serve_late(self, place: LatePlace, turn: Turn) -> None:
+        registration = self._audience.admitted(place)
+        if registration is None:
+            return
+        self._backlog.each(self._served_late, (place,), turn, first=True)
 
         def find(task: Task, turn: Turn) -> tuple[set[str], set[str]]:
             return self._audience.match(task, turn, only=registration), set()
 
-        concerned = [task for task in self._tasks.values() if task.item.cell == cell]
-        self._send_in_order(concerned, find, turn)
+        # As they are by now: some may have been taken since it came.
+        concerned = [task for task in self._tasks.values() if task.item.cell == place[0]]
+        self._send_in_order(concerned, find, turn, first=True)
+
+    def _served_late(self, place: LatePlace, turn: Turn) -> None:
+        if not self._audience.awaits_turn(place) and self._late.pop(place, False):
+            turn.erase(_late_key(place))
 
     def owes(self, home: str, cell: int) -> bool:
         """Whether a home has yet to confirm something in a cell."""
@@ -307,7 +338,7 @@ class Dissemination(Part):
         self._send(task, homes, turn)
         later = self._open.later(task, homes)
         if later:
-            self._send_in_order(later, find, turn, behind=homes)
+            self._send_in_order(later, find, turn, behind=homes, first=True)
 
     def _send_in_order(
         self,
@@ -316,6 +347,7 @@ class Dissemination(Part):
         turn: Turn,
         *,
         behind: Iterable[str] = (),
+        first: bool = False,
     ) -> None:
         """Send items to the homes that `find` names: those to which they are new, and others.
 
@@ -328,6 +360,8 @@ class Dissemination(Part):
         ----------
         behind
             The homes to which one before all of these is new, which are then of one stream.
+        first
+            As in `Backlog.each`.
         """
         ordered = in_order(tasks)
         news: dict[Stream, set[str]] = {}
@@ -348,7 +382,7 @@ class Dissemination(Part):
             if homes or not (task.pending or task.settled):
                 self._send(task, homes, turn)
 
-        self._backlog.each(send, [task.identity for task in ordered], turn)
+        self._backlog.each(send, [task.identity for task in ordered], turn, first=first)
 
     def _send(self, task: Task, homes: Iterable[str], turn: Turn) -> None:
         """Plan and send an item to some homes, as far as they are there."""
@@ -462,6 +496,14 @@ class Dissemination(Part):
     # What homes and relays say.
 
     def _served(self, message: Served, sender: Address, turn: Turn) -> None:
+        if message.unknown and self._backlog:
+            # Where their clients are now, earlier items may be about to go, too.
+            self._backlog.each(self._heard, ((message, sender),), turn)
+        else:
+            self._heard((message, sender), turn)
+
+    def _heard(self, told: tuple[Served, Address], turn: Turn) -> None:
+        message, sender = told
         task = self._open.get(message.identity)
         pending = None if task is None else task.pending.get(sender)
         if task is None or pending is None:
@@ -470,10 +512,12 @@ class Dissemination(Part):
         if message.unknown:
             pending.disowned = (message.unknown, message.attempt)
         self._confirm(task, sender, message.served, turn)
-        later = None if sender in task.pending else self._open.following(task, sender)
-        while later is not None and later.pending[sender].disowned[0]:
-            self._confirm(later, sender, (), turn)
-            later = None if sender in later.pending else self._open.following(later, sender)
+
+    def _heard_before(self, told: tuple[ItemId, str], turn: Turn) -> None:
+        identity, home = told
+        task = self._open.get(identity)
+        if task is not None and home in task.pending:
+            self._confirm(task, home, (), turn)
 
     def _confirm(self, task: Task, home: str, served: tuple[str, ...], turn: Turn) -> None:
         """Note what a home has served, and ask elsewhere for what it has said it does not have.
@@ -497,6 +541,9 @@ class Dissemination(Part):
             self._settle(task, turn)
         if elsewhere:
             self._send_new(task, elsewhere, turn)
+        later = None if home in task.pending else self._open.following(task, home)
+        if later is not None and later.pending[home].disowned[0]:
+            self._backlog.each(self._heard_before, ((later.identity, home),), turn)
 
     def _asked_owed(self, message: AskOwed, sender: Address, turn: Turn) -> None:
         task = self._open.get(message.identity)
@@ -638,6 +685,11 @@ class Dissemination(Part):
 
     def _keep(self, task: Task, turn: Turn) -> None:
         turn.persist(_key("progress", task), task.progress())
+
+
+def _late_key(place: LatePlace) -> str:
+    cell, home, name = place
+    return f"dissemination/late/{cell}/{home}/{journal_key(name)}"
 
 
 def _key(what: str, task: Task) -> str:

@@ -118,6 +118,11 @@ class Rendezvous(Part):
             key = self._keys[cell] = self.core.settings.space.key(cell).hex()[:digits]
         return key
 
+    def registration(self, home: str, name: str) -> Registration | None:
+        """Return what a home has registered under a name, if it has not withdrawn that."""
+        entry = self._table.get((home, name))
+        return None if entry is None else entry.registration
+
     def matches(self, cell: int, publication: Publication, tenant: str = "") -> list[Registration]:
         """Return the registrations to content that a tenant's publication is for, in order."""
         return self._table.matches(cell, publication, tenant, tolerance=False)
