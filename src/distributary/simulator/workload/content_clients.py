@@ -193,8 +193,9 @@ class ContentClients:
             for _ in range(workload.publications)
         )
         times += [ns(workload.storm_at_s)] * workload.storm_publications
+        once = len(self.publishers) >= len(times)
         for number, at_ns in enumerate(sorted(times)):
-            publisher = rng.choice(self.publishers)
+            publisher = self.publishers[number] if once else rng.choice(self.publishers)
             has_content = self._source is not None and rng.random() < self._scenario.content.share
             identifier = self._identifier(publisher, number)
             source = publisher.source
