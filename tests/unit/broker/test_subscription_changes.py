@@ -77,6 +77,37 @@ def test_what_was_published_before_a_change_and_comes_after_it_is_owed() -> None
     assert world.violations() == []
 
 
+@pytest.mark.parametrize(("filters", "got"), [([LARGE], ["1"]), ([], ["1", "2"])])
+def test_what_is_published_after_a_change_does_not_come_by_what_was_before(
+    filters: Sequence[object], got: Sequence[str]
+) -> None:
+    """A root that was away and does not know of the change yet would have it overtake others.
+
+    Seen with `changes.toml`, seed 70084.
+    """
+    world = ContentWorld(5)
+    root = world.root_of()
+    home, far, *_ = (one for one in world.members if one != root)
+    device = world.subscribe("s", home, [{"not": LARGE}])
+    world.run_s(3)
+    device.change(Subscription.parse({"id": "s", "filters": list(filters)}))
+    world.run_s(0.4)
+    rendezvous = core_of(world.overlay, root).rendezvous
+    entry = rendezvous._table.get((home, "1+" + scoped_id("@s", "s")))
+    assert entry is not None, "it has been told of the change"
+    copy = entry.copy()
+    world.overlay.in_turn(
+        root, lambda turn: rendezvous._registry.drop(entry, set(entry.cells), turn)
+    )
+    for name, level in (("1", 20), ("2", 1)):
+        world.publish(name, far, media_type=None, level=level)
+        world.run_s(0.2)
+    world.overlay.in_turn(root, lambda turn: rendezvous._registry.take(copy, turn, late=True))
+    world.run_s(3)
+    assert [name for name, _ in world.got("s")] == got
+    assert world.violations() == []
+
+
 def test_a_device_can_be_changed() -> None:
     world = ContentWorld(5)
     device = world.subscribe("s", world.members[0], [ALARM], accept=[JPEG])

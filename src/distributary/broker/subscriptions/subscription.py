@@ -348,10 +348,16 @@ class LocalSubscription:
         return tuple(sorted({self.vouched[cell] for cell in cells if cell in self.vouched}))
 
     def owes(self, published_ns: int, skew_ns: int) -> bool:
-        """Whether what was published at a time counts, as far as clocks can tell."""
+        """Whether what was published at a time counts, as far as clocks can tell.
+
+        Clocks that differ count at its beginning, and not at its end. A root that was away may
+        know what a subscription was before a change, and not yet what it is now: it sends item 5
+        for the old generation, and item 4, which only the new one asks for, behind it. Were 5
+        taken though it was published after the change, 4 would be owed all the same, and late.
+        """
         if self.since_ns > published_ns + skew_ns:
             return False
-        return self.until_ns == 0 or published_ns <= self.until_ns + skew_ns
+        return self.until_ns == 0 or published_ns < self.until_ns
 
     def may_follow(self, published_ns: int) -> bool:
         """Whether clocks leave open if it or what was published at a time came first."""
