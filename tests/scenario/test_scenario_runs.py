@@ -26,10 +26,12 @@ SEEDS_FULL = 200
 # A root heard of a registration by an older word first, and did not serve what it was owed. A
 # message waited for the processor until there was somebody who did not know its kind. What an
 # old home redirected, or was owed for one generation, was overtaken by a later item for another.
-# So was what a root that had come back did not know that somebody had changed to.
+# So was what a root that had come back did not know that somebody had changed to, and what one
+# that stood in for it did not know that somebody had changed from.
 # What was published before a client was told came behind what it had by then.
 MENDED = [
     ("changes", 70084),
+    ("changes", 70168),
     ("changes-migration", 70112),
     ("changes-split", 81302),
     ("clock-skew", 70049),

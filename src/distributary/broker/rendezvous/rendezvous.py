@@ -163,6 +163,11 @@ class Rendezvous(Part):
         if not path:
             raise PeerMisbehaved(f"a Register from {sender} that was not routed")
         cells = self._own(message.cells, turn)
+        for earlier, some in message.before:
+            # The home tells that one too, and this one again.
+            known = self._table.get((sender, earlier))
+            lacking = set(some) if known is None else set(some) - known.cells
+            cells = tuple(cell for cell in cells if cell not in lacking)
         if not cells:
             return
         registration = Registration(

@@ -295,20 +295,23 @@ class Lifecycle:
                 local.claim,
                 tenant_of(local.client),
                 local.vouched_in(cells) if local.confirmed else (),
+                tuple(
+                    (one.coverer or one.registration, tuple(sorted({*cells} & {*one.cells})))
+                    for one in earlier()
+                ),
             )
 
         name, subject = _registration_name(local.registration), (local.registration, local.version)
 
-        def after() -> list[str]:
+        def earlier() -> list[LocalSubscription]:
             """What roots send for earlier generations must not come behind what is newer."""
             if not local.generation:
                 return []
             earlier = self._ledger.generations(local.id)[: local.generation]
-            return [
-                _registration_name(one.coverer or one.registration)
-                for one in earlier
-                if one.live and one.generation < local.generation
-            ]
+            return [one for one in earlier if one.live and one.generation < local.generation]
+
+        def after() -> list[str]:
+            return [_registration_name(one.coverer or one.registration) for one in earlier()]
 
         self.registrar.pursue(name, local.cells, make, turn, subject=subject, after=after)
         if not local.cells:

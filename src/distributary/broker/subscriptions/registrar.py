@@ -73,6 +73,10 @@ class Register:
         Whose answers its client was told by, in these cells: each root, and the time that it gave
         in `Registered`. A root that finds itself there has missed nothing since, whatever clocks
         say.
+    before
+        The registrations that a root has to know before it takes this one, each with those of the
+        cells in which there is one. This may be on its way to a root that knows them, and come to
+        the next one instead.
     """
 
     id: str
@@ -86,6 +90,7 @@ class Register:
     claim: int = 0
     tenant: str = ""
     vouched: tuple[tuple[str, int], ...] = since(2, ())
+    before: tuple[tuple[str, tuple[int, ...]], ...] = since(2, ())
 
 
 @wire(41, Speaker.BROKER)

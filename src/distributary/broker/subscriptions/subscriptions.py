@@ -376,7 +376,8 @@ class Subscriptions(Part):
 
         Roots serve the old home until it withdraws.
         """
-        for record in moved.subscriptions:
+        # What was asked for before is to be known to roots before what is now.
+        for record in sorted(moved.subscriptions, key=lambda one: one.generation):
             local = LocalSubscription.moved(record, self._ledger.next_version(turn))
             self._lifecycle.begin(local, turn)
         for notice in moved.notices:
