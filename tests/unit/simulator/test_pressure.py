@@ -145,6 +145,9 @@ def test_what_is_repeated_after_its_acknowledgement_does_not_count() -> None:
     repeated = (sent(1), sent(2), Acknowledge("s", 2), sent(1), sent(2), sent(3), sent(4), sent(5))
     assert check(*repeated) == []
     assert len(check(*repeated, sent(6))) == 1
+    changed = (*repeated[:3], Subscribed("s", 1), *repeated[3:])
+    assert check(*changed) == [], "numbers go on"
+    assert len(check(*changed, sent(6))) == 1
 
 
 @pytest.mark.parametrize("last", [sent(4), Undeliverable("s", 4, "/s", "1", "no")])

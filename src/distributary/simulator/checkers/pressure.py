@@ -94,6 +94,9 @@ class PressureCheck(Checker):
             self._told_to_wait(sender, to, message, now_ns)
         elif isinstance(message, Publish):
             self._published(to, sender, message, now_ns)
+        elif isinstance(message, Subscribed) and message.revision:
+            # Numbers go on after a change.
+            return
         elif isinstance(message, Subscribed | Unsubscribed | Ended):
             # Numbers may begin anew.
             self._under_way.pop((sender, to, message.id), None)
