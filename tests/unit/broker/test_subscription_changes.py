@@ -30,6 +30,7 @@ from distributary.content import Subscription
 from distributary.simulator.workload.publisher import Publisher
 
 ALARM, OTHER = {"exact": {"type": "alarm"}}, {"exact": {"type": "other"}}
+LARGE = {"range": {"level": {"min": 10}}}
 TOLERANCE = {"value": "/v", "divergence": "absolute", "amount": 1.0}
 RETENTION_S = SETTINGS.content.retention_s
 
@@ -299,10 +300,10 @@ def test_a_client_that_moves_takes_along_what_it_asked_for_before() -> None:
     world.publish_for(10)
     world.run_s(5)
     assert device.home == world.new
-    own = scoped_id("@s", "s")
-    changed = [message for message in told if message.id == f"1+{own}"]
+    first = scoped_id("@s", "s")
+    changed = [message for message in told if message.id == f"1+{first}"]
     assert changed
-    assert all([name for name, _ in message.before] == [own] for message in changed)
+    assert all([name for name, _ in message.before] == [first] for message in changed)
     assert len(world.got("s")) == 40
     own = world.core(world.new).subscriptions.of_client("@s")
     assert [(local.revision, local.until_ns > 0) for local in own] == [(1, False), (0, True)]
@@ -324,9 +325,7 @@ def test_what_a_client_changes_at_its_new_home_is_not_overtaken_by_what_is_redir
     if covered:
         world.subscribe("w", world.old, [{"not": {"range": {"level": {"min": 15}}}}])
         world.run_s(2)
-    device = world.customer(
-        "s", world.old, near=world.new, filters=[{"not": {"range": {"level": {"min": 10}}}}]
-    )
+    device = world.customer("s", world.old, near=world.new, filters=[{"not": LARGE}])
     world.run_s(2)
     filters = [] if rng.random() < 0.5 else [{"range": {"level": {"min": 5}}}]
     changed = Subscription.parse({"id": "s", "filters": filters})
