@@ -182,6 +182,7 @@ BOUNDS: dict[str, Bound] = {
     "Session.early": in_each(lambda s: s.publishing.early_max),
     "Dissemination._tasks": ROOT_ITEMS,
     "Dissemination._sequences": ROOT_ITEMS,
+    "Dissemination._heard_early": ROOT_ITEMS,
     "Sequence.tasks": ROOT_ITEMS,
     "Unsettled._tasks": ROOT_ITEMS,
     "Unsettled._counts": ROOT_ITEMS,

@@ -89,6 +89,8 @@ class Dissemination(Part):
         self._planner = Planner(core)
         self._absent = AbsentHomes(core, self._open, self._keep, self._settle)
         self._audience = Audience(core, self._open, self._absent.forgone)
+        # What homes have said before they had answered for an earlier item.
+        self._heard_early: dict[tuple[ItemId, str], Served] = {}
         # What has come late and is not served, and whether that is on disk.
         self._late: dict[LatePlace, bool] = {}
         self._room = Room(settings, self._open, self._absent.debts)
@@ -503,47 +505,36 @@ class Dissemination(Part):
             self._heard((message, sender), turn)
 
     def _heard(self, told: tuple[Served, Address], turn: Turn) -> None:
-        message, sender = told
-        task = self._open.get(message.identity)
-        pending = None if task is None else task.pending.get(sender)
-        if task is None or pending is None:
-            return
-        self._supervision.served(task, turn)
-        if message.unknown:
-            pending.disowned = (message.unknown, message.attempt)
-        self._confirm(task, sender, message.served, turn)
-
-    def _heard_before(self, told: tuple[ItemId, str], turn: Turn) -> None:
-        identity, home = told
-        task = self._open.get(identity)
-        if task is not None and home in task.pending:
-            self._confirm(task, home, (), turn)
-
-    def _confirm(self, task: Task, home: str, served: tuple[str, ...], turn: Turn) -> None:
-        """Note what a home has served, and ask elsewhere for what it has said it does not have.
+        """Note what a home has served, and ask elsewhere for what it says it does not have.
 
         Where their clients are now, another home may have registered them. But as long as the
         home has not answered for an earlier item, that one has to come there first: its answer
-        is late or was lost, and what it has said of this one counts afterwards.
+        is late or was lost, and what it says of this one counts afterwards.
         """
-        pending = task.pending[home]
+        message, home = told
+        task = self._open.get(message.identity)
+        pending = None if task is None else task.pending.get(home)
+        if task is None or pending is None:
+            return
         # What is kept is kept, whichever attempt brought it. But whom the home did not know it
         # may know by now, if an attempt that is for all was planned later.
-        unknown, attempt = pending.disowned
-        if unknown and (
-            attempt < pending.attempt or self._open.before(task, home) != NOTHING_BEFORE
-        ):
+        unknown = message.unknown if message.attempt >= pending.attempt else ()
+        if unknown and self._open.before(task, home) != NOTHING_BEFORE:
+            self._heard_early[task.identity, home] = message
             unknown = ()
+        self._supervision.served(task, turn)
         # What it does not name is sent again when its time is up: at once would be no better.
-        task.confirmed(home, served, unknown)
+        task.confirmed(home, message.served, unknown)
         elsewhere = self._audience.match(task, turn) if unknown else None
         if not task.pending:
             self._settle(task, turn)
         if elsewhere:
             self._send_new(task, elsewhere, turn)
-        later = None if home in task.pending else self._open.following(task, home)
-        if later is not None and later.pending[home].disowned[0]:
-            self._backlog.each(self._heard_before, ((later.identity, home),), turn)
+        if self._heard_early and home not in task.pending:
+            later = self._open.following(task, home)
+            early = None if later is None else self._heard_early.pop((later.identity, home), None)
+            if early is not None:
+                self._backlog.each(self._heard, ((early, home),), turn)
 
     def _asked_owed(self, message: AskOwed, sender: Address, turn: Turn) -> None:
         task = self._open.get(message.identity)
@@ -622,6 +613,8 @@ class Dissemination(Part):
         task.step(Event.ALL_SERVED)
         self._supervision.end(task)
         self._open.remove(task)
+        for early in [one for one in self._heard_early if one[0] == task.identity]:
+            del self._heard_early[early]
         self._absent.debts.settled(task)
         self._room.said(task.identity)
         for identity in self._room.to_say():

@@ -168,15 +168,11 @@ class Pending:
         How often somebody on the way to it could not fetch the content, and by which attempt.
     without
         Why it gets no content at all, if that cannot be brought to it.
-    disowned
-        The registrations that it has said it does not have, and the attempt of which it has said
-        so, while it had an earlier item to answer for.
     """
 
     __slots__ = (
         "above",
         "attempt",
-        "disowned",
         "lost_count",
         "registrations",
         "since_ns",
@@ -194,7 +190,6 @@ class Pending:
         self.unfetched = 0
         self.unfetched_at = 0
         self.without = ""
-        self.disowned: tuple[tuple[str, ...], int] = ((), 0)
 
     def record(self, home: str) -> PendingRecord:
         """Return it as it is kept."""
