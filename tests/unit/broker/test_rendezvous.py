@@ -6,9 +6,12 @@ Where one of them is the registration's own home, they are at the next in line t
 from __future__ import annotations
 
 import json
+import random
 from functools import partial
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.broker_overlays import MS, SECOND, Overlay
 from tests.broker_subscribers import (
     Subscriber,
@@ -27,11 +30,12 @@ from distributary.broker.effects import Turn
 from distributary.broker.encoding import encode
 from distributary.broker.host import Leave
 from distributary.broker.links.messages import Hop, Step
+from distributary.broker.rendezvous import replication
 from distributary.broker.rendezvous.messages import Copies, Copy, Held, Registration
 from distributary.broker.rendezvous.table import Table
 from distributary.broker.subscriptions.ledger import Matcher
 from distributary.broker.subscriptions.registrar import Register
-from distributary.broker.subscriptions.subscription import own_id, scoped_id
+from distributary.broker.subscriptions.subscription import own_id, scoped_id, subscription_of
 from distributary.errors import PeerMisbehaved
 from distributary.filters import Filter
 from distributary.topology import root_among
@@ -560,3 +564,37 @@ def test_many_registrations_are_handed_over_in_portions() -> None:
     found = core_of(overlay, fresh).rendezvous.matches(cell, event("alarm", v=299))
     assert len(found) == 300
     assert overlay.world.now_ns < 10 * SECOND
+
+
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 300)), max_size=20), st.randoms())
+def test_what_a_subscription_was_and_is_are_not_told_apart(
+    wanted: list[tuple[int, int]], rng: random.Random
+) -> None:
+    """Each with so many generations, of filters of so many thousand characters."""
+    copies = []
+    for number, (generations, size) in enumerate(wanted):
+        for generation in range(generations):
+            own = scoped_id("@a", f"s{number}")
+            name = f"{generation}+{own}" if generation else own
+            held = Held("h", name, 1, (0,))
+            filters = " " * 1000 * size
+            path = (Step("h", 0.0, 1.0),)
+            copies.append(
+                Copy(held, Registration("h", name, 1, filters, None, False, generation, True, path))
+            )
+    rng.shuffle(copies)
+    portions = replication._portions(copies)
+    told = [copy for portion in portions for copy in portion]
+    assert sorted(copy.held.id for copy in told) == sorted(copy.held.id for copy in copies)
+    where: dict[str, list[tuple[int, int]]] = {}
+    for place, portion in enumerate(portions):
+        texts = [one.registration.filters for one in portion if one.registration is not None]
+        assert sum(map(len, texts)) <= 2**20
+        for copy in portion:
+            assert copy.registration is not None
+            name = subscription_of(copy.held.id)
+            where.setdefault(name, []).append((place, copy.registration.since_ns))
+    for number, (generations, size) in enumerate(wanted):
+        places = where[scoped_id("@a", f"s{number}")]
+        assert [since_ns for _, since_ns in places] == list(range(generations))
+        assert len({place for place, _ in places}) == 1 or generations * size * 1000 > 2**20

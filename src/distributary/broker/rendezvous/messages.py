@@ -27,6 +27,7 @@ __all__ = [
     "Interest",
     "InterestTaken",
     "Registration",
+    "since_ns",
 ]
 
 
@@ -86,6 +87,11 @@ class Copy:
 
     held: Held
     registration: Registration | None
+
+
+def since_ns(copy: Copy) -> int:
+    """Return from when on something is owed, which orders the generations of a subscription."""
+    return 0 if copy.registration is None else copy.registration.since_ns
 
 
 @wire(50, Speaker.BROKER)

@@ -24,6 +24,7 @@ from distributary.broker.rendezvous.messages import (
     HandedOver,
     Held,
     Registration,
+    since_ns,
 )
 from distributary.broker.rendezvous.replication import Replication
 from distributary.broker.rendezvous.table import Entry, Purpose, Requests, Table
@@ -110,7 +111,7 @@ class Registry:
         stale: list[Held] = []
         entries: list[Entry] = []
         # Of a subscription that was changed, what it was before comes first.
-        for copy in sorted(copies, key=_since_ns):
+        for copy in sorted(copies, key=since_ns):
             entry = self.take(self._with_own_path(copy), turn, late=True)
             if entry is None:
                 stale.append(copy.held)
@@ -230,10 +231,6 @@ class Registry:
         if own is None or told is None or own.path[-1].broker != self._core.identity:
             return copy
         return replace(copy, registration=replace(told, path=own.path))
-
-
-def _since_ns(copy: Copy) -> int:
-    return 0 if copy.registration is None else copy.registration.since_ns
 
 
 def _receipt(purpose: Purpose, held: list[Held]) -> CopiesKept | HandedOver:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from distributary.broker.effects import Turn
 from distributary.broker.membership.messages import Status
-from distributary.broker.rendezvous.messages import Copies, Copy, Handover
+from distributary.broker.rendezvous.messages import Copies, Copy, Handover, since_ns
 from distributary.broker.rendezvous.table import Entry, EntryKey
+from distributary.broker.subscriptions.subscription import subscription_of
 from distributary.topology.prefix_routing import root_among
 
 if TYPE_CHECKING:
@@ -244,15 +245,34 @@ class Replication:
 
 
 def _portions(copies: list[Copy]) -> list[tuple[Copy, ...]]:
-    """Cut copies into portions that make messages of a bearable size; at least one."""
+    """Cut copies into portions that make messages of a bearable size; at least one.
+
+    What a subscription was before a change goes together with what it is now, as long as that is
+    bearable, and else comes first: whoever knew the change alone would send what is owed by the
+    earlier one behind what is newer.
+    """
+    generations: dict[tuple[str, str], list[Copy]] = {}
+    for copy in copies:
+        name = copy.held.home, subscription_of(copy.held.id)
+        generations.setdefault(name, []).append(copy)
     portions: list[list[Copy]] = [[]]
     characters = 0
-    for copy in copies:
-        size = 0 if copy.registration is None else len(copy.registration.filters)
-        full = len(portions[-1]) == _COPIES_MAX or characters + size > _COPIES_CHARACTERS_MAX
-        if full and portions[-1]:
-            portions.append([])
-            characters = 0
-        portions[-1].append(copy)
-        characters += size
+    for together in generations.values():
+        together.sort(key=since_ns)
+        parts = [together] if _bearable(together) else [[one] for one in together]
+        for part in parts:
+            if portions[-1] and not _bearable(part, len(portions[-1]), characters):
+                portions.append([])
+                characters = 0
+            portions[-1].extend(part)
+            characters += _characters(part)
     return [tuple(portion) for portion in portions]
+
+
+def _bearable(copies: list[Copy], count: int = 0, characters: int = 0) -> bool:
+    few = count + len(copies) <= _COPIES_MAX
+    return few and characters + _characters(copies) <= _COPIES_CHARACTERS_MAX
+
+
+def _characters(copies: list[Copy]) -> int:
+    return sum(len(one.registration.filters) for one in copies if one.registration is not None)
