@@ -28,11 +28,13 @@ SEEDS_FULL = 200
 # old home redirected, or was owed for one generation, was overtaken by a later item for another.
 # So was what a root that had come back did not know that somebody had changed to, and what one
 # that stood in for it did not know that somebody had changed from.
-# What was published before a client was told came behind what it had by then.
+# What was published before a client was told came behind what it had by then. A broker that was
+# the root no more sent an item for what it had been told of since, and not those before it.
 MENDED = [
     ("changes", 70084),
     ("changes", 70168),
     ("changes-migration", 70112),
+    ("changes-split", 70191),
     ("changes-split", 81302),
     ("clock-skew", 70049),
     ("lost-root", 3),

@@ -227,6 +227,24 @@ def test_what_a_home_does_not_have_goes_to_the_next_one_in_whatever_order_it_say
             assert rivals.owed(one) == [rivals.new if one < first else rivals.old]
 
 
+def test_who_else_has_been_registered_since_is_not_where_somebody_else_has_gone() -> None:
+    """A broker that is the root no more is told of others, and has not sent them the first one."""
+    rivals = Rivals()
+    kept = rivals.kept
+    for name in "12":
+        assert rivals.publish(name) == [rivals.old]
+    other = replace(kept, home=rivals.new, id=scoped_id("@u", "u"))
+    held = Held(rivals.new, other.id, 1, (CELL,))
+    registry = rivals.world.overlay.broker(rivals.root).core.rendezvous._registry
+    rivals.world.overlay.in_turn(
+        rivals.root, lambda turn: registry.take(Copy(held, other), turn, late=False)
+    )
+    unknown = Served(rivals.tasks["1"].item.identity, 9, (), (kept.id,))
+    rivals.world.world.tell(rivals.root, unknown, sender=rivals.old)
+    assert rivals.owed("1") == []
+    assert rivals.new not in rivals.tasks["1"].pending
+
+
 def test_a_root_that_hears_late_of_a_last_home_sends_it_nothing_past_the_next_one() -> None:
     rivals = Rivals()
     kept = rivals.kept

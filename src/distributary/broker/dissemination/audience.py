@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from distributary.broker.planning import reversed_route
 from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.registrar import MOVES_MAX
-from distributary.broker.subscriptions.subscription import filter_of
+from distributary.broker.subscriptions.subscription import filter_of, subscription_of
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
@@ -88,6 +89,7 @@ class Audience:
         turn: Turn,
         *,
         only: Registration | None = None,
+        elsewhere: Iterable[str] = (),
         anew: bool = False,
     ) -> set[str]:
         """Enter who is to get an item and has not, and return the homes that this is new to.
@@ -98,6 +100,10 @@ class Audience:
         ----------
         only
             The only registration to be looked at.
+        elsewhere
+            Registrations that a home does not have, if others of the same subscriptions are looked
+            for, and nothing else: a broker that is not the root any more may have been told of
+            new ones since, to which the items before this one have not been sent.
         anew
             Whether clients may have subscribed anew, as their homes are lost. What is older than
             their claim is not owed then, and would come behind what is newer.
@@ -116,6 +122,9 @@ class Audience:
             matches = rendezvous.matches(item.cell, publication, item.tenant)
             if self._late:
                 matches = [one for one in matches if not self._is_late(item.cell, one)]
+            if elsewhere:
+                names = {subscription_of(name) for name in elsewhere}
+                matches = [one for one in matches if subscription_of(one.id) in names]
         else:
             # One may come late to many items, among many others.
             meant = only.tenant == item.tenant and filter_of(only.filters).matches(publication)

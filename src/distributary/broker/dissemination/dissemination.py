@@ -525,7 +525,7 @@ class Dissemination(Part):
         self._supervision.served(task, turn)
         # What it does not name is sent again when its time is up: at once would be no better.
         task.confirmed(home, message.served, unknown)
-        elsewhere = self._audience.match(task, turn) if unknown else None
+        elsewhere = self._audience.match(task, turn, elsewhere=unknown) if unknown else None
         if not task.pending:
             self._settle(task, turn)
         if elsewhere:
