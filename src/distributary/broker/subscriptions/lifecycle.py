@@ -307,8 +307,8 @@ class Lifecycle:
             """What roots send for earlier generations must not come behind what is newer."""
             if not local.generation:
                 return []
-            earlier = self._ledger.generations(local.id)[: local.generation]
-            return [one for one in earlier if one.live and one.generation < local.generation]
+            known = self._ledger.generations(local.id)[: local.generation]
+            return [one for one in known if one.live and one.generation < local.generation]
 
         def after() -> list[str]:
             return [_registration_name(one.coverer or one.registration) for one in earlier()]
