@@ -16,6 +16,7 @@ from distributary.broker.deliveries.finished import Arrival, Finished, FinishedI
 from distributary.broker.dissemination.items import Unsettled
 from distributary.broker.dissemination.messages import Item, ItemId, Offer, Served
 from distributary.broker.dissemination.task import Pending, Sequence, Task
+from distributary.broker.membership.messages import Gossip, Status
 from distributary.broker.plan_part import NOTHING_BEFORE, Grant
 from distributary.broker.publishing.offers import Count
 from distributary.broker.publishing.publications import Kept
@@ -227,22 +228,32 @@ def test_what_a_home_does_not_have_goes_to_the_next_one_in_whatever_order_it_say
             assert rivals.owed(one) == [rivals.new if one < first else rivals.old]
 
 
-def test_who_else_has_been_registered_since_is_not_where_somebody_else_has_gone() -> None:
+@pytest.mark.parametrize("what", ["does not have it", "is lost", "is asked after a restart"])
+def test_who_else_has_been_registered_since_is_not_where_somebody_else_has_gone(what: str) -> None:
     """A broker that is the root no more is told of others, and has not sent them the first one."""
     rivals = Rivals()
-    kept = rivals.kept
+    kept, world = rivals.kept, rivals.world
     for name in "12":
         assert rivals.publish(name) == [rivals.old]
     other = replace(kept, home=rivals.new, id=scoped_id("@u", "u"))
     held = Held(rivals.new, other.id, 1, (CELL,))
-    registry = rivals.world.overlay.broker(rivals.root).core.rendezvous._registry
-    rivals.world.overlay.in_turn(
+    registry = world.overlay.broker(rivals.root).core.rendezvous._registry
+    world.overlay.in_turn(
         rivals.root, lambda turn: registry.take(Copy(held, other), turn, late=False)
     )
-    unknown = Served(rivals.tasks["1"].item.identity, 9, (), (kept.id,))
-    rivals.world.world.tell(rivals.root, unknown, sender=rivals.old)
-    assert rivals.owed("1") == []
-    assert rivals.new not in rivals.tasks["1"].pending
+    if what == "does not have it":
+        unknown = Served(rivals.tasks["1"].item.identity, 9, (), (kept.id,))
+        world.world.tell(rivals.root, unknown, sender=rivals.old)
+    elif what == "is lost":
+        roster = world.overlay.broker(rivals.root).core.membership.gossip.roster
+        left = replace(roster.news_of(rivals.old), status=Status.LEFT)
+        world.world.tell(rivals.root, Gossip((left,)), sender=rivals.far)
+    else:
+        world.world.crash(rivals.root)
+        world.overlay.restart(rivals.root)
+    assert rivals.owed("1") == ([rivals.old] if what == "is asked after a restart" else [])
+    for name in "12":
+        assert rivals.new not in rivals.tasks[name].pending
 
 
 def test_a_root_that_hears_late_of_a_last_home_sends_it_nothing_past_the_next_one() -> None:

@@ -89,7 +89,7 @@ class Audience:
         turn: Turn,
         *,
         only: Registration | None = None,
-        elsewhere: Iterable[str] = (),
+        elsewhere: Iterable[str] | None = None,
         anew: bool = False,
     ) -> set[str]:
         """Enter who is to get an item and has not, and return the homes that this is new to.
@@ -101,9 +101,10 @@ class Audience:
         only
             The only registration to be looked at.
         elsewhere
-            Registrations that a home does not have, if others of the same subscriptions are looked
-            for, and nothing else: a broker that is not the root any more may have been told of
-            new ones since, to which the items before this one have not been sent.
+            Registrations that a home does not have, or that a root had before it restarted, if
+            others of the same subscriptions are looked for, and nothing else: a broker that is
+            not the root any more may have been told of new ones since, to which the items before
+            this one have not been sent.
         anew
             Whether clients may have subscribed anew, as their homes are lost. What is older than
             their claim is not owed then, and would come behind what is newer.
@@ -122,7 +123,7 @@ class Audience:
             matches = rendezvous.matches(item.cell, publication, item.tenant)
             if self._late:
                 matches = [one for one in matches if not self._is_late(item.cell, one)]
-            if elsewhere:
+            if elsewhere is not None:
                 names = {subscription_of(name) for name in elsewhere}
                 matches = [one for one in matches if subscription_of(one.id) in names]
         else:

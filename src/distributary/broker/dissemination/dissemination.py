@@ -168,8 +168,10 @@ class Dissemination(Part):
                 return set(), set()
             for pending in task.pending.values():
                 pending.since_ns = turn.now_ns
-            # The ways to homes were not kept; registrations that are still there tell them.
-            return self._audience.match(task, turn), set(task.pending)
+            # The ways to homes were not kept; registrations that are still there tell them. No
+            # others: what came late is above, and what else has come since is not of its time.
+            owed = _owed(task, task.pending)
+            return self._audience.match(task, turn, elsewhere=owed), set(task.pending)
 
         self._send_in_order(self._open, find, turn)
 
@@ -590,12 +592,13 @@ class Dissemination(Part):
             self._absent.forgo(task, came)
             new: set[str] = set()
             if gone and not task.settled:
-                for home in sorted(task.pending):
-                    # By now it may be back, as a new one with the same name.
-                    if self.core.membership.is_gone(home):
-                        del task.pending[home]
+                # By now one may be back, as a new one with the same name.
+                lost = [home for home in task.pending if self.core.membership.is_gone(home)]
+                owed = _owed(task, lost)
+                for home in lost:
+                    del task.pending[home]
                 # Their clients may be elsewhere by now.
-                new = self._audience.match(task, turn, anew=True)
+                new = self._audience.match(task, turn, elsewhere=owed, anew=True)
             return new, concerned(task)
 
         # There may be many: no more is done for each of them here than must be.
@@ -678,6 +681,11 @@ class Dissemination(Part):
 
     def _keep(self, task: Task, turn: Turn) -> None:
         turn.persist(_key("progress", task), task.progress())
+
+
+def _owed(task: Task, homes: Iterable[str]) -> set[str]:
+    """Return the registrations for which some homes are owed an item."""
+    return {name for home in homes for name in task.pending[home].registrations}
 
 
 def _late_key(place: LatePlace) -> str:
