@@ -10,8 +10,7 @@ import numpy as np
 
 from distributary.broker.broker import Broker
 from distributary.broker.core import Part
-from distributary.broker.effects import Turn
-from distributary.broker.host import Neighbour, Surroundings
+from distributary.broker.host import Neighbour, Surroundings, Turn
 from distributary.broker.membership.membership import Membership
 from distributary.broker.settings import MembershipSettings, Settings
 from distributary.simulator.world import World

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from distributary.broker.broker import Broker
-from distributary.broker.clock import Clock
 from distributary.broker.settings import Settings
+from distributary.broker.timers import Clock
 
 _LEAVES = (type(None), bool, int, float, str, bytes, Enum)
 _CODE = (type, types.FunctionType, types.BuiltinFunctionType)

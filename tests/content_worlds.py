@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from tests.broker_overlays import BRISK, Overlay
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.broker.core import Part
 from distributary.broker.dissemination.messages import Portion
-from distributary.broker.effects import Turn
+from distributary.broker.host import Turn
 from distributary.broker.plan_part import PlanPart
-from distributary.broker.relays.relays import Relays
+from distributary.broker.relays import Relays
 from distributary.broker.settings import (
     ContentSettings,
     PublishingSettings,

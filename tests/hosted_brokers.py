@@ -5,13 +5,21 @@ from __future__ import annotations
 import random
 from typing import Any, TypeVar
 
-from distributary.broker.addresses import HOST, is_client
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import HOST, Blob, is_client
 from distributary.broker.broker import Broker
-from distributary.broker.content.content import Content
-from distributary.broker.effects import Effect, Erase, Free, Persist, Send, Turn
+from distributary.broker.content import Content
 from distributary.broker.encoding import decode, encode
-from distributary.broker.host import ContentHeld, ContentPut, Surroundings
+from distributary.broker.host import (
+    ContentHeld,
+    ContentPut,
+    Effect,
+    Erase,
+    Free,
+    Persist,
+    Send,
+    Surroundings,
+    Turn,
+)
 from distributary.broker.settings import Settings, ns
 
 __all__ = ["Hosted"]

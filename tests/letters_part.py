@@ -8,8 +8,8 @@ from typing import Any
 
 from distributary.broker.addresses import Address
 from distributary.broker.core import Core, Handler, Part
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
+from distributary.broker.host import Turn
 from distributary.broker.links.messages import Step
 from distributary.errors import PeerMisbehaved
 

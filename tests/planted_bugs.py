@@ -18,8 +18,7 @@ from distributary.broker.adaptation import node
 from distributary.broker.adaptation.adaptation import Adaptation
 from distributary.broker.addresses import Address
 from distributary.broker.client import Publish
-from distributary.broker.content.content import Content
-from distributary.broker.content.fetches import FetchRecord
+from distributary.broker.content import Content, FetchRecord
 from distributary.broker.core import Part
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
@@ -29,8 +28,7 @@ from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.dissemination.messages import Item, Offer, Portion
 from distributary.broker.dissemination.task import ContentRecord, ProgressRecord, Sequence
 from distributary.broker.driver import Driver
-from distributary.broker.effects import Effect, Free, Send, Turn
-from distributary.broker.host import ClientGone, SourceOwners
+from distributary.broker.host import ClientGone, Effect, Free, Send, SourceOwners, Turn
 from distributary.broker.links.links import Links
 from distributary.broker.links.outbox import Kept
 from distributary.broker.membership.membership import Membership
@@ -42,7 +40,7 @@ from distributary.broker.migration.transfers import ArrivalRecord, DepartureReco
 from distributary.broker.publishing.intake import Intake
 from distributary.broker.publishing.publications import KeptRecord, SettlementRecord
 from distributary.broker.publishing.publishing import Publishing
-from distributary.broker.relays.relays import Relays
+from distributary.broker.relays import Relays
 from distributary.broker.rendezvous.messages import Copies, CopiesKept, Registration
 from distributary.broker.rendezvous.registry import Registry
 from distributary.broker.rendezvous.rendezvous import Rendezvous

@@ -17,8 +17,8 @@ from typing import Any
 
 import distributary.broker
 from distributary.broker.broker import PARTS
+from distributary.broker.core import Transitions
 from distributary.broker.encoding import kinds, speaker_of
-from distributary.broker.transitions import Transitions
 
 _PREFIX = f"{distributary.broker.__name__}."
 _MARKED = re.compile(r"(<!-- generated: ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -69,8 +69,7 @@ def rewritten(document: str) -> str:
 
 
 def _noun(module: str) -> str:
-    noun = module.removeprefix(_PREFIX).partition(".")[0]
-    return "host" if noun == "effects" else noun
+    return module.removeprefix(_PREFIX).partition(".")[0]
 
 
 def state_diagram(transitions: Transitions[Any, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.hosted_brokers import Hosted
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.broker.client import Publish
 from distributary.broker.host import SourceOwners, Surroundings
 from distributary.broker.publishing.publications import KeptRecord

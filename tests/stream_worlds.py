@@ -15,9 +15,8 @@ from typing import Any
 from distributary.broker.addresses import Address
 from distributary.broker.client import Changed, Subscribe, Unsubscribe, Updated
 from distributary.broker.core import Handler, Part
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import VERSION
-from distributary.broker.host import PlantTree
+from distributary.broker.host import PlantTree, Turn
 from distributary.broker.settings import AdaptationSettings, Settings, StreamSettings
 from distributary.broker.subscriptions.subscription import scoped_id
 from distributary.broker.telemetry import CopyChanged

@@ -20,9 +20,8 @@ import numpy as np
 from distributary.broker.addresses import Address, client_address, is_client
 from distributary.broker.broker import Broker
 from distributary.broker.client import Acknowledge, Delivery, Subscribe
-from distributary.broker.effects import Effect, Erase, Persist, Send
 from distributary.broker.encoding import encode
-from distributary.broker.host import Neighbour, Surroundings
+from distributary.broker.host import Effect, Erase, Neighbour, Persist, Send, Surroundings
 from distributary.broker.membership import messages as membership
 from distributary.broker.settings import Settings
 from distributary.simulator.world import World

@@ -10,7 +10,7 @@ from benchmarks.broker.metered import Client, MeteredWorld, event_of, route_of_t
 from benchmarks.broker.replay import recorded, replay
 from benchmarks.study import Claim, Column, Findings, Progress, Size, Study, Table, result_hash
 from distributary.broker.client import Publish
-from distributary.broker.formats import publication_of
+from distributary.broker.planning import publication_of
 from distributary.broker.settings import Settings
 
 __all__ = ["STUDY"]

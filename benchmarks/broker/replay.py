@@ -19,8 +19,8 @@ from types import FrameType
 from typing import Any
 
 from distributary.broker.broker import Broker
-from distributary.broker.effects import Effect
-from distributary.broker.formats import publication_of
+from distributary.broker.host import Effect
+from distributary.broker.planning import publication_of
 from distributary.broker.settings import Settings
 
 __all__ = ["Recording", "Replayed", "recorded", "replay"]

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from distributary.broker.addresses import Address
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Address, Blob
 from distributary.broker.core import Core, Handler, Part
-from distributary.broker.effects import ConversionRefused, Converted, Turn
 from distributary.broker.encoding import wire
+from distributary.broker.host import ConversionRefused, Converted, Turn
 
 CLIENT = "@c"
 CONTENT = Blob.imagined("a/a", 1_000_000, "x")

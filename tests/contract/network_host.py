@@ -17,8 +17,7 @@ from tests.contract.bench import CLIENT, Bench
 from tests.contract.hosts import GRAPH, OWN, first
 from tests.nats_server import shared_server
 
-from distributary.broker.addresses import HOST, Address
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import HOST, Address, Blob
 from distributary.broker.broker import Broker
 from distributary.broker.encoding import decode
 from distributary.broker.settings import Settings, ns

@@ -6,11 +6,10 @@ import pytest
 from tests.contract.bench import do
 from tests.contract.hosts import PEER, HostUnderTest, bench_of, kept, said
 
-from distributary.broker.addresses import HOST
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import HOST, Blob
 from distributary.broker.client import Refused
-from distributary.broker.effects import Converted
 from distributary.broker.encoding import encode
+from distributary.broker.host import Converted
 from distributary.broker.links.messages import Gathered, Hop
 from distributary.broker.telemetry import SetAsideMessage
 

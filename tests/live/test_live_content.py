@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from tests.live.overlays import RunningOverlay, eventually, running_overlay
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.broker.client import Delivery
 from distributary.media.pool import Pool
 from distributary.media.samples import map_pdf

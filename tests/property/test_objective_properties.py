@@ -13,9 +13,8 @@ from tests.content_worlds import JPEG, MAP_GRAPH, PDF, SPEECH, TEXT
 from tests.reference import portions as reference
 from tests.strategies import placement_problems
 
-from distributary.broker.formats import Formats
 from distributary.broker.plan_part import NOTHING_BEFORE, Grant, Home
-from distributary.broker.planning import PLANNED, UNDER_LOAD, plan_tree
+from distributary.broker.planning import PLANNED, UNDER_LOAD, Formats, plan_tree
 from distributary.broker.settings import ContentSettings, graph_of
 from distributary.placement.baselines import BASELINES, all_in_leaves, all_in_root, single_format
 from distributary.placement.cost import cost

@@ -12,7 +12,7 @@ from tests.scenario.keeping import check_kept
 
 from distributary.broker.broker import Broker
 from distributary.broker.client import Busy, Ended
-from distributary.broker.effects import Effect
+from distributary.broker.host import Effect
 from distributary.simulator import Simulation, read_scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

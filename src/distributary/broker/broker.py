@@ -8,27 +8,27 @@ from typing import Any
 
 from distributary.broker.adaptation.adaptation import Adaptation
 from distributary.broker.addresses import HOST, Address, Speaker, is_client
-from distributary.broker.content.content import Content
+from distributary.broker.content import Content
 from distributary.broker.core import Core, Part
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.dissemination.messages import ItemId
-from distributary.broker.effects import (
+from distributary.broker.encoding import VERSION, decode, kinds, speaker_of
+from distributary.broker.host import (
     ConversionRefused,
     Converted,
     Effect,
+    Leave,
     Left,
     PlanMade,
     Send,
     Turn,
 )
-from distributary.broker.encoding import VERSION, decode, kinds, speaker_of
-from distributary.broker.host import Leave
 from distributary.broker.links.links import Links
 from distributary.broker.membership.membership import Membership
 from distributary.broker.migration.migration import Migration
 from distributary.broker.publishing.publishing import Publishing
-from distributary.broker.relays.relays import Relays
+from distributary.broker.relays import Relays
 from distributary.broker.rendezvous.rendezvous import Rendezvous
 from distributary.broker.settings import Settings, ns
 from distributary.broker.storage import Storage

@@ -14,8 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from distributary.broker.addresses import Speaker
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob, Speaker
 from distributary.broker.encoding import since, wire
 from distributary.content.documents import parse_document
 from distributary.errors import BadInput

@@ -1,15 +1,29 @@
-"""Parts, a broker's concerns with their own messages, records and timers, and what they share."""
+"""Parts, a broker's concerns with their own messages, records and timers, and what they share.
+
+Handlers change a broker as they go: what they cannot handle has to be found out before. So
+every message is checked first, whether it came by itself, over a link or to a root. What is
+refused has changed nothing.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from distributary.broker.addresses import Address, Speaker, speaker_at
-from distributary.broker.blob import Blob
-from distributary.broker.clock import Clock
-from distributary.broker.effects import (
+from distributary.broker.addresses import (
+    Address,
+    Blob,
+    Speaker,
+    has_digits,
+    is_client,
+    is_tenant,
+    speaker_at,
+)
+from distributary.broker.encoding import VERSION, encode, speaker_of
+from distributary.broker.host import (
     ConversionRefused,
     Convert,
     Converted,
@@ -19,16 +33,14 @@ from distributary.broker.effects import (
     Serve,
     Turn,
 )
-from distributary.broker.encoding import VERSION, encode, speaker_of
 from distributary.broker.settings import ContentSettings, Settings, ns
 from distributary.broker.telemetry import Measurements
-from distributary.broker.timers import Backoff, Timer, Timers
-from distributary.broker.validation import Check, Rules
-from distributary.errors import BadInput, PeerMisbehaved
+from distributary.broker.timers import Backoff, Clock, Timer, Timers
+from distributary.errors import BadInput, PeerMisbehaved, quoted
 
 if TYPE_CHECKING:
     from distributary.broker.adaptation.adaptation import Adaptation
-    from distributary.broker.content.content import Content
+    from distributary.broker.content import Content
     from distributary.broker.deliveries.deliveries import Deliveries
     from distributary.broker.dissemination.dissemination import Dissemination
     from distributary.broker.links.links import Links
@@ -37,13 +49,141 @@ if TYPE_CHECKING:
     from distributary.broker.migration.migration import Migration
     from distributary.broker.planning import PlanningProblem
     from distributary.broker.publishing.publishing import Publishing
-    from distributary.broker.relays.relays import Relays
+    from distributary.broker.relays import Relays
     from distributary.broker.rendezvous.rendezvous import Rendezvous
     from distributary.broker.storage import Storage
     from distributary.broker.streams.streams import Streams
     from distributary.broker.subscriptions.subscriptions import Subscriptions
 
-__all__ = ["TICKETS_PER_LIFE", "Core", "Handler", "Part", "Tickets"]
+__all__ = [
+    "AMOUNT_MAX",
+    "COUNT_MAX",
+    "NUMBER_MAX",
+    "TICKETS_PER_LIFE",
+    "Check",
+    "Core",
+    "Handler",
+    "Part",
+    "Rules",
+    "Tickets",
+    "Transitions",
+    "check_client",
+]
+
+
+AMOUNT_MAX = 1e9
+"""Far above every factor, price, time in seconds and rate of updates that brokers tell, and
+so low that products of several of them are finite."""
+COUNT_MAX = 2**31 - 1
+"""Of what a broker has many of at the same time."""
+NUMBER_MAX = 2**62 - 1
+"""Of what is counted for ever, and of times in nanoseconds: there is room to add to it before
+it cannot be encoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What brokers of one overlay agree on.
+
+    Attributes
+    ----------
+    identity
+        The broker that checks; all identifiers are as long as its own.
+    settings
+        The same for all brokers.
+    """
+
+    identity: str
+    settings: Settings
+
+    def brokers(self, names: Iterable[str]) -> None:
+        """Refuse what cannot be the name of a broker."""
+        digits = len(self.identity)
+        for name in names:
+            # As `is_broker` has it, which would be called for every name in every message.
+            if len(name) != digits or not has_digits(name):
+                raise PeerMisbehaved(f"{quoted(name)} is not the name of a broker")
+
+    def tenants(self, names: Iterable[str]) -> None:
+        """Refuse what cannot be the name of a tenant."""
+        for name in names:
+            if not is_tenant(name):
+                raise PeerMisbehaved(f"{quoted(name)} is not the name of a tenant")
+
+    def cells(self, cells: Iterable[int]) -> None:
+        """Refuse what is not a cell of the space."""
+        count = self.settings.space.cell_count
+        for cell in cells:
+            if not 0 <= cell < count:
+                raise PeerMisbehaved(f"a cell that is not among the {count} of the space")
+
+    def amounts(self, amounts: Iterable[float], most: float = AMOUNT_MAX) -> None:
+        """Refuse costs, rates and the like that are below 0, too large or not finite."""
+        for amount in amounts:
+            if not 0.0 <= amount <= most:
+                raise PeerMisbehaved(f"an amount of {amount}")
+
+    def numbers(self, numbers: Iterable[int], most: int = NUMBER_MAX) -> None:
+        """Refuse numbers and counts that are below 0 or too large."""
+        for number in numbers:
+            if not 0 <= number <= most:
+                raise PeerMisbehaved(f"a number {number}")
+
+    def times(self, times_ns: Iterable[int]) -> None:
+        """Refuse times that no clock shows; one that is slow may begin below 0."""
+        for time_ns in times_ns:
+            if abs(time_ns) > NUMBER_MAX:
+                raise PeerMisbehaved(f"a time of {time_ns} ns")
+
+
+def check_client(message: Any, rules: Rules) -> None:
+    """Refuse to hear of a client that is none."""
+    if not is_client(message.client):
+        raise PeerMisbehaved(f"{quoted(message.client)} is not the address of a client")
+
+
+Check = Callable[[Any, Rules], None]
+"""Refuses a message that nobody who keeps to the protocol sends, by `PeerMisbehaved`."""
+
+
+# Transitions: how the state of something changes, as a table that code looks up.
+#
+# The table is data, so that the diagram in the documents is drawn from what really runs.
+
+
+_State = TypeVar("_State", bound=Enum)
+_Event = TypeVar("_Event", bound=Enum)
+
+
+class Transitions(Generic[_State, _Event]):
+    """The states of one kind of thing, and which event leads from which to which.
+
+    Attributes
+    ----------
+    name
+        What it is that has these states.
+    initial
+        The state in which it begins.
+    """
+
+    __slots__ = ("_table", "initial", "name")
+
+    def __init__(
+        self, name: str, initial: _State, table: Mapping[tuple[_State, _Event], _State]
+    ) -> None:
+        self.name = name
+        self.initial = initial
+        self._table = dict(table)
+
+    def step(self, state: _State, event: _Event) -> _State | None:
+        """Return the state that follows; None when the event means nothing in this state."""
+        return self._table.get((state, event))
+
+    def __iter__(self) -> Iterator[tuple[_State, _Event, _State]]:
+        """Go through (state, event, next state), in the order in which they were written."""
+        for (state, event), following in self._table.items():
+            yield state, event, following
+
 
 TICKETS_PER_LIFE = 1 << 32
 

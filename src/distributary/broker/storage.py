@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Final
 from distributary.broker.addresses import Address, Speaker, is_client
 from distributary.broker.client import Publish, Refused, Subscribe
 from distributary.broker.core import Handler, Part
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, encode, kind_name, wire
-from distributary.broker.host import SetAside, StorageLow, StorageRecovered
+from distributary.broker.host import SetAside, StorageLow, StorageRecovered, Turn
 from distributary.broker.links.messages import Hop, Routed
 from distributary.broker.telemetry import SetAsideMessage
 from distributary.errors import PeerMisbehaved

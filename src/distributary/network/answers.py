@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from distributary.broker.addresses import is_broker, tenant_of
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob, is_broker, tenant_of
 from distributary.broker.host import ContentPut, ContentUsed
 from distributary.network.requests import (
     Answer,

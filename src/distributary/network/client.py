@@ -14,8 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from distributary.broker import client as messages
-from distributary.broker.addresses import Address, client_address
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Address, Blob, client_address
 from distributary.broker.encoding import decode, encode
 from distributary.broker.migration import messages as migration
 from distributary.errors import DistributaryError, PeerMisbehaved

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import IO
 
-from distributary.broker.blob import is_digest
+from distributary.broker.addresses import is_digest
 from distributary.errors import DistributaryError
 
 __all__ = ["ContentStore", "Draft", "WrongContent", "digest_of_file"]

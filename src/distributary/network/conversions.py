@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.media.pool import Pool
 from distributary.network.transfers import Transfers
 

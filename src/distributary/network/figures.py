@@ -10,8 +10,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from distributary.broker.addresses import Address
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Address, Blob
 from distributary.broker.broker import Broker
 from distributary.broker.links.messages import Hop
 from distributary.broker.telemetry import Adapted, Delivered

@@ -18,19 +18,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from distributary.broker.addresses import Address, is_client
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Address, Blob, is_client
 from distributary.broker.broker import Broker
 from distributary.broker.client import Changed, Updated
 from distributary.broker.core import Part
 from distributary.broker.driver import Driver
-from distributary.broker.effects import (
-    ConversionRefused,
-    Converted,
-    Fetched,
-    FetchFailed,
-    PlanMade,
-)
 from distributary.broker.encoding import (
     MESSAGE_BYTES_MAX,
     VERSION,
@@ -43,7 +35,12 @@ from distributary.broker.host import (
     ClientBack,
     ClientGone,
     ContentHeld,
+    ConversionRefused,
+    Converted,
     Detached,
+    Fetched,
+    FetchFailed,
+    PlanMade,
     Reattached,
     StorageLow,
 )

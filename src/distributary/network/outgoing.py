@@ -22,8 +22,7 @@ from contextlib import suppress
 from typing import Any, Protocol, TypeAlias
 
 from distributary.broker import client as messages
-from distributary.broker.addresses import Address
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Address, Blob
 from distributary.errors import DistributaryError
 from distributary.network.connection import Connection
 from distributary.network.requests import GetStatus, StatusTold

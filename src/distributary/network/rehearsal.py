@@ -12,9 +12,8 @@ import random
 from distributary.broker.addresses import HOST, client_address
 from distributary.broker.broker import Broker
 from distributary.broker.client import Delivery, Publish, Subscribe
-from distributary.broker.effects import Effect, Send
-from distributary.broker.host import Surroundings
-from distributary.broker.hosting import load_compiled
+from distributary.broker.driver import load_compiled
+from distributary.broker.host import Effect, Send, Surroundings
 from distributary.broker.settings import Settings
 
 __all__ = ["rehearse"]

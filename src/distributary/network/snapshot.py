@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from distributary.broker.blob import is_digest
+from distributary.broker.addresses import is_digest
 
 __all__ = ["JOURNAL", "JOURNAL_FILES", "SHARED", "copy_broker", "copy_shared", "take_snapshot"]
 

@@ -18,13 +18,12 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from distributary.broker.addresses import Address, tenant_of
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Address, Blob, tenant_of
 from distributary.broker.client import Publish, named_in
 from distributary.broker.dissemination.messages import ItemId, Offer, Portion
 from distributary.broker.encoding import decode, kinds
-from distributary.broker.formats import inline_blob
 from distributary.broker.links.messages import Hop, Routed
+from distributary.broker.planning import inline_blob
 from distributary.broker.telemetry import Delivered
 from distributary.errors import BadInput, PeerMisbehaved
 

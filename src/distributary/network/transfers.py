@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from distributary.broker.blob import Blob, is_digest
+from distributary.broker.addresses import Blob, is_digest
 from distributary.broker.encoding import journal_key
 from distributary.errors import DistributaryError, PeerMisbehaved
 from distributary.network.connection import Connection

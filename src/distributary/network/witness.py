@@ -12,8 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from distributary.broker.addresses import Address, tenant_of
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Address, Blob, tenant_of
 from distributary.broker.telemetry import Adapted, Delivered, Planned, Refined, TreeLinked
 from distributary.network.figures import Figures
 from distributary.network.logs import PUBLICATION

@@ -11,10 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from distributary.broker.addresses import HOST, Address
-from distributary.broker.blob import Blob
-from distributary.broker.effects import Fetched, FetchFailed
-from distributary.broker.host import ContentPut, ContentUsed
+from distributary.broker.addresses import HOST, Address, Blob
+from distributary.broker.host import ContentPut, ContentUsed, Fetched, FetchFailed
 from distributary.broker.settings import ns
 
 if TYPE_CHECKING:

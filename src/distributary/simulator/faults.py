@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from distributary.broker.addresses import HOST, Address, Speaker
-from distributary.broker.blob import Blob
-from distributary.broker.effects import ConversionRefused
+from distributary.broker.addresses import HOST, Address, Blob, Speaker
 from distributary.broker.encoding import VERSION, speaker_of
-from distributary.broker.host import Detached, Leave, Reattached
+from distributary.broker.host import ConversionRefused, Detached, Leave, Reattached
 from distributary.broker.settings import ns
 from distributary.simulator.checkers.overlay import OutagesCheck
 from distributary.simulator.content_store import FETCH, FetchFault, Obstacle

@@ -7,13 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from distributary.broker.addresses import HOST, Address
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import HOST, Address, Blob
 from distributary.broker.broker import Broker
 from distributary.broker.driver import LANE, Driver
-from distributary.broker.effects import ConversionRefused, Converted, Effect, PlanMade
 from distributary.broker.encoding import VERSION, decode
-from distributary.broker.host import ClientBack, ClientGone, ContentHeld, Detached, StorageLow
+from distributary.broker.host import (
+    ClientBack,
+    ClientGone,
+    ContentHeld,
+    ConversionRefused,
+    Converted,
+    Detached,
+    Effect,
+    PlanMade,
+    StorageLow,
+)
 from distributary.broker.planning import PlanningProblem
 from distributary.simulator.conversions import Conversion, Converter
 from distributary.simulator.disk import Disk

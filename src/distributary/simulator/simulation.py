@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from distributary.arguments import checked
-from distributary.broker.addresses import HOST
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import HOST, Blob
 from distributary.broker.core import Part
 from distributary.broker.dissemination.messages import ItemId, Offer
 from distributary.broker.dissemination.task import ContentRecord

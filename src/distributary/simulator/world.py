@@ -12,13 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
-from distributary.broker.addresses import Address, is_client
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Address, Blob, is_client
 from distributary.broker.client import Delivery
 from distributary.broker.core import Part
 from distributary.broker.driver import LANE
-from distributary.broker.effects import Effect, Erase, Persist
 from distributary.broker.encoding import MESSAGE_BYTES_MAX, VERSION, encode, is_spoken, kind_name
+from distributary.broker.host import Effect, Erase, Persist
 from distributary.broker.settings import Settings
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved

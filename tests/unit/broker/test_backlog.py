@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.content_worlds import SETTINGS, ContentWorld
 
 from distributary.broker.dissemination.messages import Item, in_order
-from distributary.broker.effects import Turn
+from distributary.broker.host import Turn
 from distributary.broker.timers import PORTION, Backlog, Retention, Timers
 
 MAPS = ({"exact": {"type": "map"}},)

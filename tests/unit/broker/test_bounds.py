@@ -19,7 +19,7 @@ from tests.broker_state import bytes_in, containers_of
 from tests.content_worlds import SETTINGS, ContentWorld
 
 import distributary.broker
-from distributary.broker import caches, formats
+from distributary.broker import encoding, planning
 from distributary.broker.broker import Broker
 from distributary.broker.client import (
     Advertise,
@@ -440,7 +440,7 @@ def test_a_peer_that_floods_with_offers_of_unknown_items_fills_no_memory(gaps: b
     world = ContentWorld(3, settings=TIGHT)
     root, peer = world.root_of(), next(m for m in world.members if m != world.root_of())
     settings = world.world.settings
-    cell = settings.space.cell_of(formats.publication_of(event("x")))
+    cell = settings.space.cell_of(planning.publication_of(event("x")))
     key = settings.space.key(cell).hex()[:4]
     broker = broker_of(world, root)
     for number in range(1, 400):
@@ -448,7 +448,7 @@ def test_a_peer_that_floods_with_offers_of_unknown_items_fills_no_memory(gaps: b
         place = 2 + number if gaps else number // 7 + 1
         item = Item(
             f"/{number % 7}", str(number), cell, 1, place, peer, 0, text, "application/json",
-            len(formats.publication_of(text).content), True,
+            len(planning.publication_of(text).content), True,
         )  # fmt: skip
         offer = encode(Offer(item, None, root, 1, ()))
         path = (Step(peer, 0.0, 1.0), Step(peer, 0.0, 1.0))
@@ -479,13 +479,13 @@ def test_keys_that_a_peer_makes_up_are_not_remembered_for_ever(
 def test_caches_hold_few_large_texts() -> None:
     calls: list[int] = []
 
-    @caches.cached_by_text(1_000)
+    @encoding.cached_by_text(1_000)
     def length(text: str, more: int = 0) -> int:
         calls.append(len(text))
         return len(text) + more
 
     short = ["x" * size for size in range(1, 500)]
-    large = ["x" * (caches.SHORT_CHARACTERS + size) for size in range(1, 500)]
+    large = ["x" * (encoding.SHORT_CHARACTERS + size) for size in range(1, 500)]
     for _ in range(2):
         assert [length(text) for text in short] == list(range(1, 500))
     assert len(calls) == 499

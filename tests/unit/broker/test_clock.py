@@ -10,11 +10,10 @@ from tests.broker_overlays import BRISK, MS, SECOND, Overlay
 
 from distributary.broker.addresses import HOST
 from distributary.broker.broker import Broker
-from distributary.broker.clock import Clock, ClockRecord
-from distributary.broker.effects import Effect, Persist, Send, Turn
 from distributary.broker.encoding import encode
-from distributary.broker.host import Surroundings
+from distributary.broker.host import Effect, Persist, Send, Surroundings, Turn
 from distributary.broker.membership.messages import Ping
+from distributary.broker.timers import Clock, ClockRecord
 
 TIMES = st.lists(st.integers(-(10**6), 10**6), min_size=1)
 

@@ -12,30 +12,26 @@ from tests.content_worlds import PDF, SETTINGS
 from tests.hosted_brokers import Hosted
 from tests.publishing_homes import numbered
 
-from distributary.broker.addresses import client_address
-from distributary.broker.blob import Blob, is_digest
+from distributary.broker.addresses import Blob, client_address, is_digest
 from distributary.broker.client import Accepted, Busy, ContentMissing, Publish, Refused
-from distributary.broker.content.content import ContentArrived, LentRecord, PutRecord
-from distributary.broker.content.fetches import FetchRecord
+from distributary.broker.content import ContentArrived, FetchRecord, LentRecord, PutRecord
 from distributary.broker.deliveries.finished import Finished
 from distributary.broker.dissemination.messages import Item, Portion
-from distributary.broker.effects import (
-    Fetch,
-    Fetched,
-    FetchFailed,
-)
 from distributary.broker.encoding import decode, encode
 from distributary.broker.host import (
     ContentHeld,
     ContentPut,
     ContentUsed,
+    Fetch,
+    Fetched,
+    FetchFailed,
     Neighbour,
     Surroundings,
 )
 from distributary.broker.links.outbox import Kept
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.plan_part import NOTHING_BEFORE, PlanNode, PlanPart
-from distributary.broker.relays.job import JobRecord
+from distributary.broker.relays import JobRecord
 from distributary.broker.settings import CONTENT_BYTES_LIMIT, ContentSettings
 from distributary.errors import BadInput, PeerMisbehaved
 

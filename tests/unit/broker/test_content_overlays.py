@@ -9,9 +9,8 @@ from tests.broker_overlays import SECOND
 from tests.content_worlds import JPEG, PDF, SETTINGS, TEXT, ContentWorld
 from tests.migration_worlds import MoveWorld
 
-from distributary.broker.addresses import HOST
-from distributary.broker.blob import Blob
-from distributary.broker.content.content import ContentArrived
+from distributary.broker.addresses import HOST, Blob
+from distributary.broker.content import ContentArrived
 from distributary.broker.dissemination.messages import ContentLost, Offer, Taken
 from distributary.broker.encoding import decode
 from distributary.broker.host import Leave, OrderMove

@@ -7,7 +7,7 @@ import dataclasses
 import msgspec
 import pytest
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.broker.client import Announced, Publish, Unsubscribe
 from distributary.broker.deliveries.finished import Finished
 from distributary.broker.dissemination.messages import ItemId

@@ -23,16 +23,14 @@ from distributary.broker.adaptation.messages import (
     Statistics,
     Token,
 )
-from distributary.broker.addresses import Speaker
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob, Speaker
 from distributary.broker.client import Subscribe
 from distributary.broker.deliveries.deliveries import ClientDeliveries
 from distributary.broker.deliveries.finished import Finished
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.dissemination.messages import Item, ItemId, Offer, Portion
-from distributary.broker.effects import Persist, Report, Send
 from distributary.broker.encoding import decode, encode, speaker_of
-from distributary.broker.host import Leave
+from distributary.broker.host import Leave, Persist, Report, Send
 from distributary.broker.links.messages import Gathered, Hop, HopAck, Routed, Step
 from distributary.broker.migration.messages import (
     Connect,

@@ -16,10 +16,8 @@ from tests.letters_part import Letters, Note, Post
 from distributary.broker.addresses import HOST
 from distributary.broker.broker import Broker
 from distributary.broker.client import Publish, Refused
-from distributary.broker.effects import Send
 from distributary.broker.encoding import MESSAGE_BYTES_MAX, decode, encode
-from distributary.broker.formats import PUBLICATION_BYTES_MAX
-from distributary.broker.host import Surroundings
+from distributary.broker.host import Send, Surroundings
 from distributary.broker.links import messages
 from distributary.broker.links.messages import (
     FRAGMENT_BYTES,
@@ -30,6 +28,7 @@ from distributary.broker.links.messages import (
     Reassembly,
 )
 from distributary.broker.membership.messages import Gossip, Join, Members, News, Status
+from distributary.broker.planning import PUBLICATION_BYTES_MAX
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
 

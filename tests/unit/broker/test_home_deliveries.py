@@ -9,7 +9,7 @@ import pytest
 from tests.broker_overlays import SECOND
 from tests.content_worlds import JPEG, PDF, SETTINGS, ContentWorld
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.broker.client import Acknowledge, Delivery, Subscribe, Unsubscribe
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.deliveries.finished import Arrival
@@ -22,8 +22,8 @@ from distributary.broker.dissemination.messages import (
     Owed,
     Served,
 )
-from distributary.broker.effects import Send, Turn
 from distributary.broker.encoding import decode, encode
+from distributary.broker.host import Send, Turn
 from distributary.broker.migration.messages import Connect, Connected
 from distributary.broker.plan_part import NOTHING_BEFORE, After, Grant
 from distributary.broker.subscriptions.subscription import scoped_id

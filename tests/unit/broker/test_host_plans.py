@@ -10,7 +10,7 @@ from tests.content_worlds import JPEG, SETTINGS, TEXT, ContentWorld
 
 from distributary.broker.addresses import HOST
 from distributary.broker.dissemination.task import State, Task
-from distributary.broker.effects import PlanMade
+from distributary.broker.host import PlanMade
 from distributary.broker.telemetry import Planned
 from distributary.errors import PeerMisbehaved
 

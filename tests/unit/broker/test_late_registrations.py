@@ -11,7 +11,7 @@ from tests.content_worlds import SETTINGS, ContentWorld
 
 from distributary.broker.dissemination.messages import Offer, Portion, Served
 from distributary.broker.dissemination.task import Task
-from distributary.broker.effects import Turn
+from distributary.broker.host import Turn
 from distributary.broker.rendezvous.messages import Copy
 from distributary.broker.subscriptions.subscription import scoped_id
 from distributary.broker.timers import PORTION

@@ -9,8 +9,7 @@ from tests.broker_overlays import BRISK, MS, SECOND, Overlay, hops_max
 from tests.reference import prefix_routing as reference
 
 from distributary.broker.core import Part
-from distributary.broker.effects import Turn
-from distributary.broker.host import Leave, Neighbour, Surroundings
+from distributary.broker.host import Leave, Neighbour, Surroundings, Turn
 from distributary.broker.membership.messages import Gossip, Join, Members, News, Ping, Pong, Status
 from distributary.broker.membership.roster import MembersChanged
 from distributary.errors import PeerMisbehaved

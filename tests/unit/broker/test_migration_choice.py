@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from distributary.broker.core import Transitions
 from distributary.broker.migration.choice import Choice, Summary, best_home, total, traffic
 from distributary.broker.migration.transfers import (
     ARRIVING,
@@ -20,7 +21,6 @@ from distributary.broker.migration.transfers import (
     Going,
     Leaving,
 )
-from distributary.broker.transitions import Transitions
 from distributary.wiring.cost import cost
 from distributary.wiring.problem import WiringProblem
 

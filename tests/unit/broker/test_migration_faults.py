@@ -15,9 +15,8 @@ from tests.planted_bugs import forgets
 from distributary.broker.addresses import HOST
 from distributary.broker.client import Ended, Subscribe, Subscribed, Unsubscribed
 from distributary.broker.deliveries.queues import Queued
-from distributary.broker.effects import Erase, Persist, Turn
 from distributary.broker.encoding import journal_key
-from distributary.broker.host import OrderMove
+from distributary.broker.host import Erase, OrderMove, Persist, Turn
 from distributary.broker.migration.arrivals import Arrivals
 from distributary.broker.migration.messages import (
     MOVING,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.broker_overlays import MS, Overlay
 from tests.letters_part import Letters, Note, Post
 
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import encode
+from distributary.broker.host import Turn
 from distributary.broker.links.inbox import Passage
 from distributary.broker.links.messages import (
     Acknowledgement,

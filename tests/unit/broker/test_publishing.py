@@ -7,11 +7,11 @@ from typing import Any
 
 from tests.content_worlds import PDF, SETTINGS, ContentWorld
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.broker.client import Accepted, Publish, Refused
 from distributary.broker.dissemination.messages import ItemId, Settled
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, encode
+from distributary.broker.host import Turn
 from distributary.broker.publishing.publications import (
     PUBLICATION,
     Event,

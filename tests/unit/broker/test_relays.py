@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.content_worlds import JPEG, PDF, SPEECH, TEXT, ContentWorld
 
-from distributary.broker.addresses import HOST
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import HOST, Blob
 from distributary.broker.dissemination.messages import (
     ConversionLost,
     Item,
@@ -17,7 +16,9 @@ from distributary.broker.dissemination.messages import (
     Probe,
     ProbeAnswer,
 )
-from distributary.broker.effects import (
+from distributary.broker.encoding import decode
+from distributary.broker.host import (
+    ContentHeld,
     ConversionRefused,
     Convert,
     Converted,
@@ -27,11 +28,9 @@ from distributary.broker.effects import (
     Send,
     Turn,
 )
-from distributary.broker.encoding import decode
-from distributary.broker.host import ContentHeld
 from distributary.broker.links.messages import Hop
 from distributary.broker.plan_part import NOTHING_BEFORE, RELAY, PlanNode, PlanPart
-from distributary.broker.relays.relays import Relays
+from distributary.broker.relays import Relays
 
 NAMES = (PDF, JPEG, TEXT, SPEECH)
 CONVERSIONS = ((0, 1, 0.4), (0, 2, 0.2), (2, 3, 0.2))

@@ -26,9 +26,8 @@ from tests.broker_subscribers import (
 )
 
 from distributary.broker.dissemination.dissemination import Dissemination
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import encode
-from distributary.broker.host import Leave
+from distributary.broker.host import Leave, Turn
 from distributary.broker.links.messages import Hop, Step
 from distributary.broker.rendezvous import replication
 from distributary.broker.rendezvous.messages import Copies, Copy, Held, Registration

@@ -14,7 +14,7 @@ from distributary.broker.core import Handler
 from distributary.broker.deliveries.finished import Arrival
 from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.dissemination.messages import Served
-from distributary.broker.effects import Send, Turn
+from distributary.broker.host import Send, Turn
 from distributary.broker.plan_part import NOTHING_BEFORE, Grant
 from distributary.broker.settings import Settings
 from distributary.broker.subscriptions.subscription import scoped_id

@@ -15,8 +15,8 @@ from tests.publishing_homes import event, numbered
 
 from distributary.broker.client import Accepted, Busy, Publish, Refused
 from distributary.broker.dissemination.messages import ItemId
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, encode
+from distributary.broker.host import Turn
 from distributary.broker.publishing.intake import SESSION_CHARACTERS_MAX
 from distributary.broker.publishing.publications import KeptRecord, Remembered
 from distributary.broker.publishing.sessions import SessionRecord

@@ -9,8 +9,7 @@ import pytest
 from tests.stream_worlds import MS, StreamNetwork, StreamWorld, broker_name
 
 from distributary.broker.client import Announce, Changed, Refused
-from distributary.broker.effects import Turn
-from distributary.broker.host import PlantTree, ServiceTimes
+from distributary.broker.host import PlantTree, ServiceTimes, Turn
 from distributary.broker.settings import StreamSettings
 from distributary.broker.streams.stream import kept_throughout, smallest
 from distributary.broker.streams.tree import TRANSITIONS, TreeEvent, TreeState

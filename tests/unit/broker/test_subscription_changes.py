@@ -22,7 +22,7 @@ from tests.content_worlds import JPEG, PDF, SETTINGS, TEXT, ContentWorld
 from tests.migration_worlds import MoveWorld
 
 from distributary.broker.client import Delivery, Subscribed
-from distributary.broker.effects import Turn
+from distributary.broker.host import Turn
 from distributary.broker.migration.messages import Connected, Redirect, RedirectEnd
 from distributary.broker.subscriptions.registrar import Register, Withdraw
 from distributary.broker.subscriptions.subscription import scoped_id

@@ -9,15 +9,15 @@ from tests.broker_overlays import SECOND
 from tests.content_worlds import JPEG, PDF, SETTINGS, TEXT
 from tests.hosted_brokers import Hosted
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.broker.dissemination.messages import ConversionLost, Item, Portion
-from distributary.broker.effects import (
+from distributary.broker.encoding import decode, encode
+from distributary.broker.host import (
     ConversionRefused,
     Convert,
     Converted,
+    Surroundings,
 )
-from distributary.broker.encoding import decode, encode
-from distributary.broker.host import Surroundings
 from distributary.broker.links.outbox import Kept
 from distributary.broker.membership.messages import Gossip, News, Status
 from distributary.broker.plan_part import NOTHING_BEFORE, PlanNode, PlanPart

@@ -10,8 +10,8 @@ from tests.broker_overlays import Overlay
 
 from distributary.broker.client import Acknowledge
 from distributary.broker.deliveries.queues import Queued, QueuedTogether, Queues
-from distributary.broker.effects import Erase, Persist, Turn
 from distributary.broker.encoding import decode, encode
+from distributary.broker.host import Erase, Persist, Turn
 from distributary.broker.subscriptions.subscription import scoped_id
 
 CLIENTS = ["@a", "@b", "@c", "@d"]

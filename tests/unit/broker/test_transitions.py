@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from distributary.broker.core import Transitions
 from distributary.broker.links.outbox import LINK
 from distributary.broker.membership.roster import MEMBER
-from distributary.broker.transitions import Transitions
 
 
 class Light(Enum):

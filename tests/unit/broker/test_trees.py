@@ -15,11 +15,17 @@ from tests.strategies import placement_problems
 
 from distributary.broker.dissemination.messages import Item, Portion
 from distributary.broker.encoding import decode, encode
-from distributary.broker.formats import Formats
 from distributary.broker.links.messages import Step
 from distributary.broker.plan_part import NOTHING_BEFORE, RELAY, Grant, Home, PlanPart, Route
-from distributary.broker.planning import around, longest_work, plan_tree, reversed_route, tree_along
-from distributary.broker.relays.job import other_hops, refined
+from distributary.broker.planning import (
+    Formats,
+    around,
+    longest_work,
+    plan_tree,
+    reversed_route,
+    tree_along,
+)
+from distributary.broker.relays import other_hops, refined
 from distributary.broker.settings import ContentSettings
 from distributary.content.calibrated_graph import graph_for
 from distributary.placement import PlacementProblem, check, cost, place

@@ -7,7 +7,7 @@ import sys
 
 _LOOK = """
 from distributary import kernels
-from distributary.broker.hosting import load_compiled
+from distributary.broker.driver import load_compiled
 from distributary.broker.settings import Settings
 from distributary.network.rehearsal import rehearse
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.broker.client import Publish
 from distributary.broker.dissemination.messages import Item, ItemId, Offer, Portion
 from distributary.broker.encoding import encode
-from distributary.broker.formats import inline_blob
 from distributary.broker.links.messages import Hop, Routed, Step
 from distributary.broker.plan_part import RELAY, PlanNode, PlanPart
+from distributary.broker.planning import inline_blob
 from distributary.broker.telemetry import Delivered
 from distributary.network.trail import Trail, way_of
 

@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.broker.links.messages import Hop, HopAck
 from distributary.broker.telemetry import Adapted, Delivered, TreeLinked
 from distributary.network.figures import FIGURES, Figures

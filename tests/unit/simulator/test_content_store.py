@@ -5,11 +5,9 @@ from __future__ import annotations
 from tests.content_worlds import PDF, ContentWorld
 from tests.contract.hosts import SimulatedHost
 
-from distributary.broker.addresses import HOST
-from distributary.broker.blob import Blob
-from distributary.broker.content.fetches import FetchRecord
-from distributary.broker.effects import Fetched, FetchFailed
-from distributary.broker.host import ContentPut
+from distributary.broker.addresses import HOST, Blob
+from distributary.broker.content import FetchRecord
+from distributary.broker.host import ContentPut, Fetched, FetchFailed
 from distributary.simulator.content_store import FetchFault
 
 BLOB = Blob.imagined(PDF, 1_000_000, "a map")

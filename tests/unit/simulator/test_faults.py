@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.broker.dissemination.messages import ItemId, Taken
 from distributary.broker.membership.messages import Status
 from distributary.broker.settings import Settings, ns

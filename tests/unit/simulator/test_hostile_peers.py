@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.content_worlds import JPEG, PDF, SPEECH, TEXT, ContentWorld
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.broker.client import Subscribe
 from distributary.broker.dissemination.messages import ConversionLost, Item, ItemId, Portion
 from distributary.broker.encoding import encode

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.broker.client import Accepted, Delivery, Publish
 from distributary.broker.encoding import encode
 from distributary.broker.links.messages import Hop, HopAck, Routed

@@ -9,7 +9,7 @@ from tests.content_worlds import ContentWorld
 from tests.publishing_homes import Home, numbered
 from tests.unit.simulator.ledgers import Book
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.broker.client import (
     Acknowledge,
     AskStatus,

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from distributary.broker import client as messages
-from distributary.broker.addresses import Address
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Address, Blob
 from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.migration import messages as migration
 from distributary.broker.settings import Settings, ns

@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 
-from distributary.broker.addresses import Address
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Address, Blob
 from distributary.broker.core import Handler, Part
-from distributary.broker.effects import ConversionRefused, Converted, Turn
 from distributary.broker.encoding import encode, wire
+from distributary.broker.host import ConversionRefused, Converted, Turn
 from distributary.broker.settings import Settings, ns
 from distributary.simulator.conversions import ConversionOutcome
 from distributary.simulator.world import World

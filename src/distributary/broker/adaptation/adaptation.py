@@ -26,8 +26,7 @@ from distributary.broker.adaptation.mover import steps_of, with_children
 from distributary.broker.adaptation.statistics import Collector, grandchildren_of, view_of
 from distributary.broker.addresses import Address
 from distributary.broker.core import Handler, Part
-from distributary.broker.effects import Turn
-from distributary.broker.host import OrderTree
+from distributary.broker.host import OrderTree, Turn
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import Adapted, TreeOrdered
 from distributary.broker.timers import Timer

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from distributary.broker.addresses import Speaker
+from distributary.broker.core import COUNT_MAX, Check, Rules
 from distributary.broker.encoding import wire
 from distributary.broker.host import OrderTree
-from distributary.broker.validation import COUNT_MAX, Check, Rules
 
 __all__ = [
     "CHECKS",

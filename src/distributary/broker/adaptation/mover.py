@@ -29,7 +29,7 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from distributary.broker.adaptation.node import Name, Round, Step
-from distributary.broker.transitions import Transitions
+from distributary.broker.core import Transitions
 from distributary.fidelity.local import (
     COUSIN_SWAP,
     DEMOTION,

@@ -34,7 +34,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from distributary.broker.transitions import Transitions
+from distributary.broker.core import Transitions
 
 __all__ = [
     "TRANSITIONS",

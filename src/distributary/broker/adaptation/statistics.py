@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from distributary.broker.adaptation.messages import Figures, HoldAnswer, ObjectFigures, Statistics
-from distributary.broker.effects import Turn
+from distributary.broker.host import Turn
 from distributary.broker.settings import ns
 from distributary.fidelity.local import LocalView
 

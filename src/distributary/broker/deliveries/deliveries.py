@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Acknowledge, Received
-from distributary.broker.core import Handler, Part
+from distributary.broker.core import Handler, Part, check_client
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
 from distributary.broker.deliveries.queues import Acknowledged, Queued, QueuedTogether, Queues
 from distributary.broker.dissemination.messages import (
@@ -28,16 +28,14 @@ from distributary.broker.dissemination.messages import (
     SequenceName,
     Served,
 )
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
-from distributary.broker.formats import delivered_event, publication_of
-from distributary.broker.host import ClientBack, ClientGone
+from distributary.broker.host import ClientBack, ClientGone, Turn
 from distributary.broker.plan_part import Grant
+from distributary.broker.planning import delivered_event, publication_of
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.lifecycle import MISSED, NOTHING_QUEUED, Depth
 from distributary.broker.subscriptions.subscription import LocalSubscription
 from distributary.broker.timers import Backlog, Retention
-from distributary.broker.validation import check_client
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.broker.dissemination.messages import Item, ItemId, SequenceName
 from distributary.broker.encoding import wire
 from distributary.broker.plan_part import NOTHING_BEFORE, After, Grant

@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import NamedTuple
 
-from distributary.broker.addresses import Address, tenant_of
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Address, Blob, tenant_of
 from distributary.broker.client import Delivery, Undeliverable
 from distributary.broker.dissemination.messages import ItemId
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
+from distributary.broker.host import Turn
 from distributary.broker.subscriptions.lifecycle import Depth
 from distributary.broker.subscriptions.subscription import own_id
 from distributary.broker.timers import Timer

@@ -15,8 +15,8 @@ from distributary.broker.deliveries.queue import (
     QueuedTogether,
     Together,
 )
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, replaced
+from distributary.broker.host import Turn
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.lifecycle import TOO_MANY_BYTES, TOO_OLD
 from distributary.broker.subscriptions.subscription import LocalSubscription, own_id, scoped_id

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from distributary.broker.dissemination.debts import Forgone
 from distributary.broker.dissemination.items import Unsettled
 from distributary.broker.dissemination.task import Event, Pending, Task
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
-from distributary.broker.formats import publication_of
+from distributary.broker.host import Turn
 from distributary.broker.links.messages import Step
 from distributary.broker.plan_part import Route
-from distributary.broker.planning import reversed_route
+from distributary.broker.planning import publication_of, reversed_route
 from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.registrar import MOVES_MAX

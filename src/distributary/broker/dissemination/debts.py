@@ -23,8 +23,8 @@ from distributary.broker.dissemination.messages import (
     SequenceName,
 )
 from distributary.broker.dissemination.task import Sequence, Task
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
+from distributary.broker.host import Turn
 from distributary.broker.settings import ContentSettings, Settings, ns
 from distributary.broker.timers import Pacing, Retention, Timer
 

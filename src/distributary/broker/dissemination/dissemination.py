@@ -51,13 +51,12 @@ from distributary.broker.dissemination.task import (
     Task,
 )
 from distributary.broker.dissemination.validation import CHECKS
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key
-from distributary.broker.formats import formats_of
+from distributary.broker.host import Turn
 from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.plan_part import NOTHING_BEFORE, After, Route
-from distributary.broker.planning import Planning
+from distributary.broker.planning import Planning, formats_of
 from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
 from distributary.broker.timers import Backlog, Retention

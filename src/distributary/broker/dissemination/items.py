@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from distributary.broker.addresses import Address
 from distributary.broker.dissemination.messages import ContentLost, ItemId, Offer
 from distributary.broker.dissemination.task import Place, Stream, Task
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
-from distributary.broker.formats import formats_of
+from distributary.broker.host import Turn
 from distributary.broker.plan_part import NOTHING_BEFORE, After
+from distributary.broker.planning import formats_of
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.subscription import subscription_of
 from distributary.broker.timers import Backoff, Retention

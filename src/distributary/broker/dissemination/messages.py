@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
-from distributary.broker.addresses import Speaker
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob, Speaker
 from distributary.broker.encoding import since, wire
 from distributary.broker.plan_part import After, PlanPart
 

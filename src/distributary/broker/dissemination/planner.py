@@ -21,13 +21,15 @@ from distributary.broker.dissemination.plans import (
     worth_of,
 )
 from distributary.broker.dissemination.task import Pending, Task
-from distributary.broker.effects import Turn
-from distributary.broker.formats import Formats, choice, formats_of
+from distributary.broker.host import Turn
 from distributary.broker.plan_part import After, Grant, Home, Route
 from distributary.broker.planning import (
+    Formats,
     Planning,
     PlanningProblem,
     around,
+    choice,
+    formats_of,
     tree_along,
 )
 from distributary.broker.settings import ns

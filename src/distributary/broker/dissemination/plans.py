@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.broker.dissemination.messages import Item, ItemId, NextHops
 from distributary.broker.plan_part import NOTHING_BEFORE, PlanPart, Route, Step
 from distributary.broker.planning import Planning, PlanningProblem, conditions_of, longest_work

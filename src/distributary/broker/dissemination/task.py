@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
+from distributary.broker.core import Transitions
 from distributary.broker.dissemination.messages import AskServed, Item, ItemId, Offer
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
+from distributary.broker.host import Turn
 from distributary.broker.membership.messages import Status
 from distributary.broker.plan_part import Route
 from distributary.broker.settings import ns
 from distributary.broker.timers import Backoff, RoundTrip, Timer
-from distributary.broker.transitions import Transitions
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import chain
 
-from distributary.broker.blob import Blob
-from distributary.broker.content.content import check_blob
+from distributary.broker.addresses import Blob
+from distributary.broker.content import check_blob
+from distributary.broker.core import Check, Rules
 from distributary.broker.dissemination.messages import (
     ContentLost,
     ConversionLost,
@@ -24,9 +25,8 @@ from distributary.broker.dissemination.messages import (
     Probe,
     ProbeAnswer,
 )
-from distributary.broker.formats import formats_of, publication_of
 from distributary.broker.plan_part import RELAY, PlanNode, PlanPart
-from distributary.broker.validation import Check, Rules
+from distributary.broker.planning import formats_of, publication_of
 from distributary.content.media_type import MediaType
 from distributary.content.payload import CONTENT_BYTES_MAX
 from distributary.errors import PeerMisbehaved, quoted

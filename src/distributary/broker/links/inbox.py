@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import wire
+from distributary.broker.host import Turn
 from distributary.broker.links.messages import Acknowledgement, Gathered, HopAck
 from distributary.broker.settings import ns
 from distributary.broker.timers import Retention

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
 from distributary.broker.core import Handler, Part
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, encode
+from distributary.broker.host import Turn
 from distributary.broker.links.inbox import (
     Deduplication,
     DeduplicationRecord,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from distributary.broker.addresses import Speaker
+from distributary.broker.core import Check, Rules
 from distributary.broker.encoding import DECODED_BYTES_MAX, MESSAGE_BYTES_MAX, since, wire
-from distributary.broker.validation import Check, Rules
 from distributary.errors import PeerMisbehaved
 
 __all__ = [

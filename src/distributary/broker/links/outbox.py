@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from distributary.broker.effects import Turn
+from distributary.broker.core import Transitions
 from distributary.broker.encoding import wire
+from distributary.broker.host import Turn
 from distributary.broker.links.inbox import Passage
 from distributary.broker.links.messages import Parcel
 from distributary.broker.membership.messages import Status
 from distributary.broker.timers import Timer, Timers
-from distributary.broker.transitions import Transitions
 
 __all__ = [
     "LINK",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
-from distributary.broker.effects import Turn
+from distributary.broker.host import Turn
 from distributary.broker.membership.messages import Ping, PingFor, Pong, Reached, Status
 from distributary.broker.settings import ns
 from distributary.broker.timers import Timer

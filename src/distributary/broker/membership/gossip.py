@@ -7,7 +7,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import is_broker
-from distributary.broker.effects import Turn
+from distributary.broker.host import Turn
 from distributary.broker.membership.messages import (
     Gossip,
     Join,

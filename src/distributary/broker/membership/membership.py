@@ -12,11 +12,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.clock import ClockRecord
 from distributary.broker.core import Handler, Part
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import VERSION
-from distributary.broker.host import Detached, Leave, Reattached, Surroundings
+from distributary.broker.host import Detached, Leave, Reattached, Surroundings, Turn
 from distributary.broker.membership.failure_detector import Detector
 from distributary.broker.membership.gossip import GossipExchange
 from distributary.broker.membership.messages import (
@@ -34,6 +32,7 @@ from distributary.broker.membership.roster import GONE, LIFE, Known, MembersChan
 from distributary.broker.membership.routing import Distances, Routes
 from distributary.broker.settings import Digests, ns
 from distributary.broker.telemetry import SettingsDiffer
+from distributary.broker.timers import ClockRecord
 from distributary.topology import shared_prefix_length
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from enum import Enum
 from functools import lru_cache
 from hashlib import blake2b
 
+from distributary.broker.core import Transitions
 from distributary.broker.encoding import OLDEST, since, wire
 from distributary.broker.membership.messages import News, Status
-from distributary.broker.transitions import Transitions
 
 __all__ = [
     "GONE",

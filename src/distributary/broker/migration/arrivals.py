@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.deliveries.queues import Queued
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, journal_key
+from distributary.broker.host import Turn
 from distributary.broker.migration.messages import (
     IDS,
     MOVING,

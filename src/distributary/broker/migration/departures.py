@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.dissemination.messages import PRESSURE_SINCE, Missed
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key
+from distributary.broker.host import Turn
 from distributary.broker.migration.choice import Summary
 from distributary.broker.migration.messages import (
     AcceptMove,

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from distributary.broker.addresses import Speaker, tenant_of
-from distributary.broker.content.content import check_blob
+from distributary.broker.content import check_blob
+from distributary.broker.core import NUMBER_MAX, Check, Rules, check_client
 from distributary.broker.deliveries.deliveries import ClientDeliveries
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.dissemination.validation import check_item, check_item_blob
@@ -21,7 +22,6 @@ from distributary.broker.publishing.publishing import ClientPublications
 from distributary.broker.rendezvous.advertisements import ClientAdvertisements
 from distributary.broker.subscriptions.subscription import is_scoped, read
 from distributary.broker.subscriptions.subscriptions import ClientSubscriptions
-from distributary.broker.validation import NUMBER_MAX, Check, Rules, check_client
 from distributary.errors import PeerMisbehaved, quoted
 
 __all__ = [

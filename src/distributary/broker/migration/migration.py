@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from distributary.broker.addresses import Address
 from distributary.broker.core import Handler, Part
 from distributary.broker.deliveries.queues import Queued
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import decode, journal_key, wire
-from distributary.broker.host import OrderMove
+from distributary.broker.host import OrderMove, Turn
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.migration.arrivals import Arrivals
 from distributary.broker.migration.choice import PublishingRates, Summary, best_home, total, traffic

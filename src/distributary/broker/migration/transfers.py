@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from distributary.broker.addresses import Address
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Address, Blob
+from distributary.broker.core import Transitions
 from distributary.broker.deliveries.deliveries import ClientDeliveries
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.encoding import since, wire
 from distributary.broker.publishing.publishing import ClientPublications
 from distributary.broker.subscriptions.subscription import LocalSubscription, SubscriptionRecord
-from distributary.broker.transitions import Transitions
 
 __all__ = [
     "ARRIVING",

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Accepted, Busy, ContentMissing, Publish, Refused, named_in
-from distributary.broker.effects import Turn
-from distributary.broker.host import SourceOwners
+from distributary.broker.core import Check, Rules
+from distributary.broker.host import SourceOwners, Turn
 from distributary.broker.publishing.publications import checked, key_of
 from distributary.broker.publishing.sessions import Session, Sessions
 from distributary.broker.settings import PublishingSettings, ns
 from distributary.broker.timers import Obstacle, Pacing
-from distributary.broker.validation import Check, Rules
 from distributary.content import Publication
 from distributary.errors import BadInput, PeerMisbehaved, quoted
 

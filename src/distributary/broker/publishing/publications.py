@@ -8,13 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from distributary.broker.addresses import Address, publisher_of, tenant_of
-from distributary.broker.blob import Blob, is_digest
+from distributary.broker.addresses import Address, Blob, is_digest, publisher_of, tenant_of
 from distributary.broker.client import Publish
+from distributary.broker.core import Transitions
 from distributary.broker.dissemination.messages import Item, ItemId
 from distributary.broker.encoding import wire
-from distributary.broker.formats import publication_of
-from distributary.broker.transitions import Transitions
+from distributary.broker.planning import publication_of
 from distributary.content import Publication
 from distributary.content.attributes import DATA_SIZE, declared_bytes
 from distributary.errors import BadInput, quoted

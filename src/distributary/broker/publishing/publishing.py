@@ -25,9 +25,8 @@ from distributary.broker.dissemination.messages import (
     in_order,
     offered,
 )
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
-from distributary.broker.host import SourceOwners
+from distributary.broker.host import SourceOwners, Turn
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.publishing.intake import CHECKS, Intake
 from distributary.broker.publishing.offers import Count, Offers, Place, series_of

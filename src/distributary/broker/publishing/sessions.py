@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from distributary.broker.addresses import Address
 from distributary.broker.client import Publish
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
+from distributary.broker.host import Turn
 from distributary.broker.settings import PublishingSettings, ns
 from distributary.broker.timers import Obstacle, Timer, Timers
 

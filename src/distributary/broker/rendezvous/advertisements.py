@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
 from distributary.broker.client import Advertise, Advertised, Refused
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
+from distributary.broker.host import Turn
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.rendezvous.messages import AdvertiseCells, Copies, Interest, InterestTaken
 from distributary.broker.settings import ns

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from distributary.broker.addresses import Speaker
+from distributary.broker.core import Check, Rules
 from distributary.broker.encoding import since, wire
-from distributary.broker.formats import profile_of
 from distributary.broker.links.messages import Step, check_path
+from distributary.broker.planning import profile_of
 from distributary.broker.subscriptions.registrar import Register, Registered, Withdraw, Withdrawn
 from distributary.broker.subscriptions.subscription import filter_of
-from distributary.broker.validation import Check, Rules
 from distributary.errors import PeerMisbehaved, quoted
 
 __all__ = [

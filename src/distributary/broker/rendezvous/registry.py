@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
-from distributary.broker.effects import Turn
+from distributary.broker.host import Turn
 from distributary.broker.membership.messages import Status
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.rendezvous.advertisements import Advertisers

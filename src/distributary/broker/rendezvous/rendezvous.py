@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from distributary.broker.addresses import Address
 from distributary.broker.client import Advertise
 from distributary.broker.core import Handler, Part
-from distributary.broker.effects import Turn
+from distributary.broker.host import Turn
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.rendezvous.advertisements import (
     AdvertisementRecord,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from distributary.broker.effects import Turn
+from distributary.broker.host import Turn
 from distributary.broker.membership.messages import Status
 from distributary.broker.rendezvous.messages import Copies, Copy, Handover, since_ns
 from distributary.broker.rendezvous.table import Entry, EntryKey

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from distributary.broker.addresses import Address
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, since, wire
+from distributary.broker.host import Turn
 from distributary.broker.rendezvous.messages import Copy, Held, Registration
 from distributary.broker.subscriptions.ledger import Matcher
 from distributary.broker.subscriptions.registrar import Registered, Withdrawn

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from distributary.broker.addresses import Address
 from distributary.broker.client import Updated
-from distributary.broker.effects import Persist, Send, Spend, Turn
+from distributary.broker.host import Persist, Send, Spend, Turn
 from distributary.broker.streams.messages import (
     Ask,
     Attached,

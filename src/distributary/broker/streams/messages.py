@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from distributary.broker.addresses import Speaker
+from distributary.broker.core import Check, Rules
 from distributary.broker.encoding import wire
-from distributary.broker.formats import publication_of
-from distributary.broker.validation import Check, Rules
+from distributary.broker.planning import publication_of
 from distributary.content.divergence import DIVERGENCES
 from distributary.content.publication import Publication
 from distributary.errors import BadInput, PeerMisbehaved, quoted

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Announced, Changed
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key
-from distributary.broker.host import PlantTree
+from distributary.broker.host import PlantTree, Turn
 from distributary.broker.streams.messages import (
     Following,
     FollowObject,

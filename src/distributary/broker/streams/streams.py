@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from distributary.broker.addresses import Address
 from distributary.broker.client import Announce, Changed, Refused, named_in
 from distributary.broker.core import Handler, Part
-from distributary.broker.effects import Turn
-from distributary.broker.host import PlantTree, ServiceTimes
+from distributary.broker.host import PlantTree, ServiceTimes, Turn
 from distributary.broker.settings import ns
 from distributary.broker.streams.flow import Demands, Flow
 from distributary.broker.streams.messages import (

@@ -18,8 +18,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from distributary.broker.effects import Turn
+from distributary.broker.core import Transitions
 from distributary.broker.encoding import journal_key
+from distributary.broker.host import Turn
 from distributary.broker.streams.messages import Amounts, Attach, Update, Wanted
 from distributary.broker.streams.stream import (
     NOTHING,
@@ -33,7 +34,6 @@ from distributary.broker.streams.stream import (
     kept_throughout,
 )
 from distributary.broker.timers import Timer
-from distributary.broker.transitions import Transitions
 
 __all__ = [
     "TRANSITIONS",

@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from distributary.broker.addresses import Address
-from distributary.broker.effects import Turn
+from distributary.broker.host import Turn
 from distributary.broker.settings import ns
 from distributary.broker.streams.flow import ask
 from distributary.broker.streams.messages import (

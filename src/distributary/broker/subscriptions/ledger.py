@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from distributary.broker.addresses import Address, tenant_of
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import journal_key, wire
+from distributary.broker.host import Turn
 from distributary.broker.subscriptions.subscription import (
     LocalSubscription,
     State,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Ended, Subscribed, SubscriptionsListed, SubscriptionStatus
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import MESSAGE_BYTES_MAX, journal_key, since, wire
+from distributary.broker.host import Turn
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.ledger import Ledger, WithdrawalRecord
 from distributary.broker.subscriptions.registrar import (

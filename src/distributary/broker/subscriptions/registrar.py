@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from distributary.broker.addresses import Speaker
-from distributary.broker.effects import Turn
 from distributary.broker.encoding import since, wire
+from distributary.broker.host import Turn
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
 from distributary.broker.timers import Backoff, Timer

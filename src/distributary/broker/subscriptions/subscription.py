@@ -14,11 +14,10 @@ from enum import Enum, auto
 from functools import lru_cache
 
 from distributary.broker.addresses import CLIENT_SIGN, Address
-from distributary.broker.caches import cached_by_text
-from distributary.broker.encoding import since, wire
+from distributary.broker.core import Transitions
+from distributary.broker.encoding import cached_by_text, since, wire
 from distributary.broker.settings import ns
 from distributary.broker.timers import Timer
-from distributary.broker.transitions import Transitions
 from distributary.content import ContentSpace, Subscription
 from distributary.content.documents import parse_document
 from distributary.errors import BadInput

@@ -19,9 +19,9 @@ from distributary.broker.client import (
     Unsubscribed,
     named_in,
 )
-from distributary.broker.core import Handler, Part
-from distributary.broker.effects import Turn
+from distributary.broker.core import COUNT_MAX, Handler, Part
 from distributary.broker.encoding import wire
+from distributary.broker.host import Turn
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.ledger import Ledger
@@ -41,7 +41,6 @@ from distributary.broker.subscriptions.subscription import (
     read,
     scoped_id,
 )
-from distributary.broker.validation import COUNT_MAX
 from distributary.content import Publication
 from distributary.errors import BadInput
 

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from distributary.broker.addresses import client_address
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob, client_address
 from distributary.network.requests import ContentFound, FindContent
 from distributary.network.transfers import TransferFailed, ask, chunks
 

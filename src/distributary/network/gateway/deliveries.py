@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.broker.client import Delivery, Ended, Undeliverable, Updated
 from distributary.content.media_type import MediaType
 from distributary.content.payload import content_text

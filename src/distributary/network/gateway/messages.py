@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from distributary.broker.blob import is_digest
-from distributary.broker.formats import PUBLICATION_BYTES_MAX
+from distributary.broker.addresses import is_digest
+from distributary.broker.planning import PUBLICATION_BYTES_MAX
 from distributary.content import Publication
 from distributary.content.attributes import DATA_REFERENCE, attribute_text
 from distributary.content.binary_mode import parse_binary

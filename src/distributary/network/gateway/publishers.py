@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.broker.client import Accepted, Changed
 from distributary.network.buckets import WasChanged
 from distributary.network.client import Client, WasRefused

@@ -13,7 +13,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import Parameter
 from litestar.response import Stream
 
-from distributary.broker.blob import Blob, is_digest
+from distributary.broker.addresses import Blob, is_digest
 from distributary.content.media_type import MediaType as Format
 from distributary.errors import BadInput
 from distributary.network.gateway.authentication import Asked, Here, needs, owner_of

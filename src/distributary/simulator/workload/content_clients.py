@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from distributary.broker.addresses import Address, tenant_of
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Address, Blob, tenant_of
 from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.settings import PERIOD_S_MIN, ns
 from distributary.content import Publication, Subscription

@@ -7,7 +7,7 @@ from collections import deque
 from typing import NamedTuple
 
 from distributary.broker import client as messages
-from distributary.broker.blob import Blob
+from distributary.broker.addresses import Blob
 from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.migration.messages import RegisterClient
 from distributary.broker.settings import ns

@@ -1,1 +1,0 @@
-"""Relays: what every hop does with content on its way."""
