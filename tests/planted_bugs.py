@@ -23,36 +23,44 @@ from distributary.broker.core import Part
 from distributary.broker.deliveries.deliveries import Deliveries
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
 from distributary.broker.deliveries.queues import Acknowledged, Queued, QueuedTogether
-from distributary.broker.dissemination.debts import AbsentHomes
+from distributary.broker.dissemination.audience import AbsentHomes
 from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.dissemination.messages import Item, Offer, Portion
 from distributary.broker.dissemination.task import ContentRecord, ProgressRecord, Sequence
 from distributary.broker.driver import Driver
 from distributary.broker.host import ClientGone, Effect, Free, Send, SourceOwners, Turn
+from distributary.broker.links.link import Kept
 from distributary.broker.links.links import Links
-from distributary.broker.links.outbox import Kept
 from distributary.broker.membership.membership import Membership
 from distributary.broker.membership.roster import Known
-from distributary.broker.migration.arrivals import Arrivals
-from distributary.broker.migration.departures import Departures
+from distributary.broker.migration.arrivals import ArrivalRecord, Arrivals, HeldRecord
+from distributary.broker.migration.departures import DepartureRecord, Departures
 from distributary.broker.migration.migration import Migration
-from distributary.broker.migration.transfers import ArrivalRecord, DepartureRecord, HeldRecord
 from distributary.broker.publishing.intake import Intake
 from distributary.broker.publishing.publications import KeptRecord, SettlementRecord
 from distributary.broker.publishing.publishing import Publishing
 from distributary.broker.relays import Relays
 from distributary.broker.rendezvous.messages import Copies, CopiesKept, Registration
-from distributary.broker.rendezvous.registry import Registry
-from distributary.broker.rendezvous.rendezvous import Rendezvous
-from distributary.broker.rendezvous.replication import Replication
-from distributary.broker.rendezvous.table import EntryRecord, Purpose, Table
-from distributary.broker.streams.flow import Demands, Flow
+from distributary.broker.rendezvous.rendezvous import Registry, Rendezvous
+from distributary.broker.rendezvous.table import EntryRecord, Purpose, Replication, Table
 from distributary.broker.streams.messages import Ask
-from distributary.broker.streams.stream import LinkCount, ObjectRecord, TreeRecord, rules_between
+from distributary.broker.streams.stream import (
+    Demands,
+    Flow,
+    LinkCount,
+    ObjectRecord,
+    TreeRecord,
+    rules_between,
+)
 from distributary.broker.streams.streams import Streams
-from distributary.broker.subscriptions.ledger import Covering, VersionRecord, _alike
 from distributary.broker.subscriptions.lifecycle import Lifecycle
-from distributary.broker.subscriptions.subscription import LocalSubscription, SubscriptionRecord
+from distributary.broker.subscriptions.subscription import (
+    Covering,
+    LocalSubscription,
+    SubscriptionRecord,
+    VersionRecord,
+    _alike,
+)
 from distributary.broker.subscriptions.subscriptions import Subscriptions
 from distributary.simulator.node import Node
 from distributary.simulator.workload.publisher import Publisher

@@ -22,7 +22,7 @@ from distributary.broker.broker import Broker
 from distributary.broker.client import Acknowledge, Delivery, Subscribe
 from distributary.broker.encoding import encode
 from distributary.broker.host import Effect, Erase, Neighbour, Persist, Send, Surroundings
-from distributary.broker.membership import messages as membership
+from distributary.broker.membership import roster
 from distributary.broker.settings import Settings
 from distributary.simulator.world import World
 from distributary.topology import random_identifiers
@@ -39,7 +39,7 @@ __all__ = [
 
 _DELAY_NS = 1_000_000
 _NS = 1_000_000_000
-_MEMBERSHIP = {cls for cls in vars(membership).values() if isinstance(cls, type)}
+_MEMBERSHIP = {cls for cls in vars(roster).values() if isinstance(cls, type)}
 
 
 @dataclass

@@ -12,8 +12,7 @@ from tests.contract.hosts import HOSTS, OWN, PEER, HostUnderTest, bench_of, kept
 
 from distributary.broker.encoding import encode
 from distributary.broker.links.messages import Gathered, Hop, HopAck
-from distributary.broker.membership.messages import Gossip, Join, News, Ping, Pong, Status
-from distributary.broker.membership.roster import LIFE
+from distributary.broker.membership.roster import LIFE, Gossip, Join, News, Ping, Pong, Status
 from distributary.errors import JournalDamaged
 
 

@@ -18,7 +18,7 @@ from tests.live.traffic import Traffic, event
 from distributary.broker import client as client_messages
 from distributary.broker.client import Acknowledge, Publish, Subscribe, Unsubscribe
 from distributary.broker.encoding import encode, kinds
-from distributary.broker.membership.messages import Gossip, News, Status
+from distributary.broker.membership.roster import Gossip, News, Status
 from distributary.network.connection import Connection
 from distributary.network.requests import (
     CHUNK_BYTES,

@@ -10,7 +10,7 @@ from tests.live.overlays import RunningOverlay, eventually, running_overlay
 
 from distributary.broker.client import Publish
 from distributary.broker.encoding import encode
-from distributary.broker.membership.messages import Gossip
+from distributary.broker.membership.roster import Gossip
 from distributary.network.connection import Connection, Server
 
 pytestmark = pytest.mark.slow

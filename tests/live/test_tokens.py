@@ -14,7 +14,7 @@ from tests.live.overlays import eventually
 from tests.nats_server import NatsServer
 
 from distributary.broker.encoding import encode
-from distributary.broker.membership.messages import Gossip
+from distributary.broker.membership.roster import Gossip
 from distributary.errors import BadInput
 from distributary.network.buckets import Buckets, WasChanged, make_buckets
 from distributary.network.connection import Connection, Server

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.broker_overlays import hops_max
 from tests.reference import prefix_routing as reference
 
-from distributary.broker.membership.routing import Routes
+from distributary.broker.membership.membership import Routes
 from distributary.topology import RoutingTables, root_among
 
 # Three digits from few values make long shared prefixes and empty entries common.

@@ -31,8 +31,7 @@ from distributary.broker.host import (
     Free,
     Turn,
 )
-from distributary.broker.membership.messages import Status
-from distributary.broker.membership.roster import MembersChanged
+from distributary.broker.membership.roster import MembersChanged, Status
 from distributary.broker.settings import ns
 from distributary.broker.timers import Backoff, Retention, Timer
 from distributary.content.payload import CONTENT_BYTES_MAX

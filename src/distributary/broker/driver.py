@@ -52,9 +52,9 @@ from distributary.broker.host import (
     SetAside,
     Spend,
 )
-from distributary.broker.membership import messages as membership
+from distributary.broker.membership import roster
 from distributary.broker.membership.roster import LIFE, Known
-from distributary.broker.migration.choice import Summary, best_home
+from distributary.broker.migration.migration import Summary, best_home
 from distributary.broker.plan_part import NOTHING_BEFORE, Grant, Home
 from distributary.broker.planning import Formats, PlanningProblem, plan_tree, tree_along
 from distributary.broker.settings import ContentSettings, Settings
@@ -243,7 +243,7 @@ _ANSWERS = (Converted, ConversionRefused, Fetched, FetchFailed, PlanMade)
 LANE = frozenset(
     kind
     for kind in kinds().values()
-    if kind.__module__ == membership.__name__ and speaker_of(kind) is Speaker.BROKER
+    if kind.__module__ == roster.__name__ and speaker_of(kind) is Speaker.BROKER
 )
 """Messages that wait neither for a commit nor for others before them: who has much to do is
 alive, and how far away it is does not depend on that."""

@@ -18,8 +18,8 @@ from distributary.broker.dissemination.messages import ItemId, Offer
 from distributary.broker.dissemination.task import ContentRecord
 from distributary.broker.encoding import OLDEST, VERSION, decode
 from distributary.broker.host import ServiceTimes, SourceOwners
+from distributary.broker.links.link import Kept
 from distributary.broker.links.messages import Routed
-from distributary.broker.links.outbox import Kept
 from distributary.broker.publishing.publications import KeptRecord
 from distributary.broker.settings import Settings, ns
 from distributary.broker.telemetry import (

@@ -8,6 +8,7 @@ import pytest
 from tests.explorer.moves import legal_moves
 
 from distributary.broker.adaptation import mover
+from distributary.broker.adaptation.adaptation import differs
 from distributary.broker.adaptation.messages import Figures, ObjectFigures
 from distributary.broker.adaptation.mover import steps_of, with_children
 from distributary.broker.adaptation.node import (
@@ -31,7 +32,6 @@ from distributary.broker.adaptation.node import (
     WaitExpired,
     step,
 )
-from distributary.broker.adaptation.statistics import differs
 
 R1, R2 = ("t", 1), ("t", 2)
 OTHER = ("u", 1)

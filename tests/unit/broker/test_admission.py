@@ -22,8 +22,7 @@ from distributary.broker.dissemination.items import SettledRecord
 from distributary.broker.dissemination.task import ContentRecord
 from distributary.broker.host import SourceOwners
 from distributary.broker.publishing.intake import Admission
-from distributary.broker.publishing.offers import Count
-from distributary.broker.publishing.publications import Event, Kept, KeptRecord, Remembered
+from distributary.broker.publishing.publications import Count, Event, Kept, KeptRecord, Remembered
 from distributary.broker.settings import PublishingSettings
 from distributary.errors import BadInput, PeerMisbehaved
 

@@ -15,8 +15,7 @@ from distributary.broker.client import Accepted, Busy, Publish
 from distributary.broker.dissemination.messages import Deferred, Item, Offer, Portion
 from distributary.broker.encoding import decode
 from distributary.broker.links.messages import Hop, Routed
-from distributary.broker.publishing.offers import Offers
-from distributary.broker.publishing.publications import Kept
+from distributary.broker.publishing.publications import Kept, Offers
 from distributary.broker.settings import PublishingSettings, Settings, ns
 from distributary.broker.timers import Backoff, Pacing
 

@@ -30,15 +30,12 @@ from distributary.broker.client import (
     Subscribe,
     Unsubscribe,
 )
-from distributary.broker.dissemination import (
-    audience,
-    plans,
-)
+from distributary.broker.dissemination import audience, planner
 from distributary.broker.dissemination.messages import Item, Offer
 from distributary.broker.encoding import encode
-from distributary.broker.links import inbox
+from distributary.broker.links import link
 from distributary.broker.links.messages import Hop, Routed, Step
-from distributary.broker.membership import routing
+from distributary.broker.membership import membership
 from distributary.broker.settings import (
     ContentSettings,
     LinkSettings,
@@ -193,9 +190,9 @@ BOUNDS: dict[str, Bound] = {
     "EarlyOffers._sizes": EARLY,
     "Debts._sizes": ABSENT,
     "SettledItems._known": IDENTITIES,
-    "RecentPlans._plans": in_all(lambda s: plans._RECENT_MAX),
-    "KnownHops._hops": in_all(lambda s: plans._HOPS_MAX),
-    "KnownHops._node_costs": in_all(lambda s: plans._HOPS_MAX),
+    "RecentPlans._plans": in_all(lambda s: planner._RECENT_MAX),
+    "KnownHops._hops": in_all(lambda s: planner._HOPS_MAX),
+    "KnownHops._node_costs": in_all(lambda s: planner._HOPS_MAX),
     "FinishedItems._finished": IDENTITIES,
     "FinishedItems._numbers": IDENTITIES,
     "FinishedItems._held": EARLY,
@@ -212,16 +209,16 @@ BOUNDS: dict[str, Bound] = {
     "Together._waiting": "each entry is in a queue",
     "Together._named": "each entry is of a record of which something is in a queue",
     "Outbox.flight": in_each(lambda s: 256),
-    "_Waiting.acknowledgements": in_each(lambda s: inbox._ACKNOWLEDGEMENTS_MAX),
-    "_Waiting.messages": in_each(lambda s: inbox._MESSAGES_MAX),
+    "_Waiting.acknowledgements": in_each(lambda s: link._ACKNOWLEDGEMENTS_MAX),
+    "_Waiting.messages": in_each(lambda s: link._MESSAGES_MAX),
     "Parcel.left": in_each(lambda s: 2**10),
     "Reassembly._parts": in_each(lambda s: 2**10),
-    "KnownPlans._plans": in_each(lambda s: plans._PLANS_MAX),
-    "TypicalSizes._sizes": in_each(lambda s: plans._KINDS_MAX),
+    "KnownPlans._plans": in_each(lambda s: planner._PLANS_MAX),
+    "TypicalSizes._sizes": in_each(lambda s: planner._KINDS_MAX),
     "Audience._ways": in_each(lambda s: audience._WAYS_MAX),
-    "Routes._hops": in_each(lambda s: routing._KEYS_MAX),
-    "Routes._roots": in_each(lambda s: routing._KEYS_MAX),
-    "Routes._lines": in_each(lambda s: routing._KEYS_MAX),
+    "Routes._hops": in_each(lambda s: membership._KEYS_MAX),
+    "Routes._roots": in_each(lambda s: membership._KEYS_MAX),
+    "Routes._lines": in_each(lambda s: membership._KEYS_MAX),
 }  # fmt: skip
 
 
@@ -466,7 +463,7 @@ def test_a_peer_that_floods_with_offers_of_unknown_items_fills_no_memory(gaps: b
 def test_keys_that_a_peer_makes_up_are_not_remembered_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(routing, "_KEYS_MAX", 100)
+    monkeypatch.setattr(membership, "_KEYS_MAX", 100)
     world = ContentWorld(3, settings=TIGHT)
     home, peer, _ = world.members
     for number in range(500):

@@ -12,7 +12,7 @@ from distributary.broker.addresses import HOST
 from distributary.broker.broker import Broker
 from distributary.broker.encoding import encode
 from distributary.broker.host import Effect, Persist, Send, Surroundings, Turn
-from distributary.broker.membership.messages import Ping
+from distributary.broker.membership.roster import Ping
 from distributary.broker.timers import Clock, ClockRecord
 
 TIMES = st.lists(st.integers(-(10**6), 10**6), min_size=1)

@@ -28,7 +28,7 @@ from distributary.broker.host import (
     Neighbour,
     Surroundings,
 )
-from distributary.broker.links.outbox import Kept
+from distributary.broker.links.link import Kept
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.plan_part import NOTHING_BEFORE, PlanNode, PlanPart
 from distributary.broker.relays import JobRecord

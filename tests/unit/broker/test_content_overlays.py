@@ -15,7 +15,7 @@ from distributary.broker.dissemination.messages import ContentLost, Offer, Taken
 from distributary.broker.encoding import decode
 from distributary.broker.host import Leave, OrderMove
 from distributary.broker.links.messages import Hop, Routed
-from distributary.broker.membership.messages import Status
+from distributary.broker.membership.roster import Status
 from distributary.simulator.content_store import FetchFault
 
 

@@ -12,7 +12,7 @@ from tests.broker_subscribers import Subscriber
 from tests.content_worlds import SETTINGS, ContentWorld
 
 from distributary.broker.client import Delivery, Ended, Subscribed, Unsubscribe
-from distributary.broker.dissemination.debts import Debts
+from distributary.broker.dissemination.audience import Debts
 from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.dissemination.messages import Item, ItemId, Missed
 from distributary.broker.dissemination.task import ContentRecord, Task

@@ -10,7 +10,7 @@ from tests.letters_part import Letters, Post
 from distributary.broker.addresses import HOST
 from distributary.broker.broker import Broker
 from distributary.broker.host import Detached, Reattached, Surroundings
-from distributary.broker.membership.messages import Status
+from distributary.broker.membership.roster import Status
 
 
 def cut(overlay: Overlay, *, told: bool) -> None:

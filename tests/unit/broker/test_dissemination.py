@@ -13,7 +13,7 @@ from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.dissemination.messages import ItemId, ProbeAnswer
 from distributary.broker.dissemination.task import TASK, Event, State
 from distributary.broker.settings import Settings
-from distributary.broker.subscriptions.ledger import Matcher
+from distributary.broker.subscriptions.subscription import Matcher
 from distributary.broker.telemetry import Planned, Refined, Worth
 from distributary.errors import PeerMisbehaved
 

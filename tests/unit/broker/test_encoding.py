@@ -13,7 +13,7 @@ from distributary.broker.deliveries.finished import Finished
 from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.encoding import DECODED_BYTES_MAX, decode, encode, kind_name, kinds, wire
 from distributary.broker.host import Leave
-from distributary.broker.membership.messages import Gossip, News, Status
+from distributary.broker.membership.roster import Gossip, News, Status
 from distributary.errors import PeerMisbehaved
 
 

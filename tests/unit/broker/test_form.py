@@ -42,9 +42,9 @@ from distributary.broker.migration.messages import (
     Summarize,
 )
 from distributary.broker.plan_part import NOTHING_BEFORE, RELAY, PlanNode, PlanPart
+from distributary.broker.publishing.intake import SessionRecord
 from distributary.broker.publishing.publications import CountRecord, KeptRecord, Remembered
 from distributary.broker.publishing.publishing import ClientPublications
-from distributary.broker.publishing.sessions import SessionRecord
 from distributary.broker.rendezvous.advertisements import ClientAdvertisements
 from distributary.broker.rendezvous.messages import Copies, Copy, Held, Registration
 from distributary.broker.streams.messages import Attach, FollowObject, Wanted

@@ -27,7 +27,7 @@ from distributary.broker.links.messages import (
     Parcel,
     Reassembly,
 )
-from distributary.broker.membership.messages import Gossip, Join, Members, News, Status
+from distributary.broker.membership.roster import Gossip, Join, Members, News, Status
 from distributary.broker.planning import PUBLICATION_BYTES_MAX
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.content_worlds import JPEG, PDF, ContentWorld
 
 from distributary.broker.dissemination.messages import NextHops
-from distributary.broker.dissemination.plans import KnownHops
-from distributary.broker.membership.routing import Routes
+from distributary.broker.dissemination.planner import KnownHops
+from distributary.broker.membership.membership import Routes
 from distributary.broker.plan_part import Route, Step
 from distributary.broker.telemetry import Planned, Refined
 from distributary.topology import random_identifiers

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.content_worlds import JPEG, PDF, SPEECH, TEXT, ContentWorld
 
-from distributary.broker.dissemination.plans import TypicalSizes
+from distributary.broker.dissemination.planner import TypicalSizes
 from distributary.broker.telemetry import Planned
 
 FORMATS = (PDF, JPEG, TEXT, SPEECH)

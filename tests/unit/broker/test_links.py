@@ -12,18 +12,18 @@ from tests.letters_part import Letters, Note, Post
 
 from distributary.broker.encoding import encode
 from distributary.broker.host import Leave
-from distributary.broker.links.inbox import Deduplication
-from distributary.broker.links.messages import Hop, HopAck, Routed, Step
-from distributary.broker.links.outbox import (
+from distributary.broker.links.link import (
     LINK,
     SPAN,
+    Deduplication,
     Envelope,
     LinkEvent,
     LinkState,
     Outbox,
     link_state,
 )
-from distributary.broker.membership.messages import Status
+from distributary.broker.links.messages import Hop, HopAck, Routed, Step
+from distributary.broker.membership.roster import Status
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
 from distributary.topology import root_among

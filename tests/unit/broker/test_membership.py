@@ -10,8 +10,16 @@ from tests.reference import prefix_routing as reference
 
 from distributary.broker.core import Part
 from distributary.broker.host import Leave, Neighbour, Surroundings, Turn
-from distributary.broker.membership.messages import Gossip, Join, Members, News, Ping, Pong, Status
-from distributary.broker.membership.roster import MembersChanged
+from distributary.broker.membership.roster import (
+    Gossip,
+    Join,
+    Members,
+    MembersChanged,
+    News,
+    Ping,
+    Pong,
+    Status,
+)
 from distributary.errors import PeerMisbehaved
 from distributary.topology import root_among
 

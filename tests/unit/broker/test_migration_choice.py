@@ -12,15 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distributary.broker.core import Transitions
-from distributary.broker.migration.choice import Choice, Summary, best_home, total, traffic
-from distributary.broker.migration.transfers import (
-    ARRIVING,
-    LEAVING,
-    Arriving,
-    Coming,
-    Going,
-    Leaving,
-)
+from distributary.broker.migration.arrivals import ARRIVING, Arriving, Coming
+from distributary.broker.migration.departures import LEAVING, Going, Leaving
+from distributary.broker.migration.migration import Choice, Summary, best_home, total, traffic
 from distributary.wiring.cost import cost
 from distributary.wiring.problem import WiringProblem
 

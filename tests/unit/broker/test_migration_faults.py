@@ -17,7 +17,7 @@ from distributary.broker.client import Ended, Subscribe, Subscribed, Unsubscribe
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.encoding import journal_key
 from distributary.broker.host import Erase, OrderMove, Persist, Turn
-from distributary.broker.migration.arrivals import Arrivals
+from distributary.broker.migration.arrivals import Arrival, Arrivals, HeldRecord
 from distributary.broker.migration.messages import (
     MOVING,
     AcceptMove,
@@ -33,11 +33,9 @@ from distributary.broker.migration.messages import (
     Reserve,
     Reserved,
 )
-from distributary.broker.migration.transfers import Arrival, HeldRecord
-from distributary.broker.subscriptions.ledger import WithdrawalRecord
 from distributary.broker.subscriptions.lifecycle import EXPIRED, NoticeRecord
 from distributary.broker.subscriptions.registrar import Withdraw
-from distributary.broker.subscriptions.subscription import scoped_id
+from distributary.broker.subscriptions.subscription import WithdrawalRecord, scoped_id
 from distributary.broker.subscriptions.subscriptions import Subscriptions
 from distributary.content import Subscription
 from distributary.simulator.workload.subscriber import Subscriber

@@ -9,7 +9,7 @@ import pytest
 from tests.migration_worlds import MOVING, MoveWorld
 
 from distributary.broker.client import Ended
-from distributary.broker.deliveries.queue import Queued
+from distributary.broker.deliveries.queues import Queued
 from distributary.broker.dissemination.messages import Missed
 from distributary.broker.migration.messages import Arrived, Redirect, Replicated
 from distributary.broker.settings import LinkSettings

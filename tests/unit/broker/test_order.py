@@ -16,10 +16,9 @@ from distributary.broker.deliveries.finished import Arrival, Finished, FinishedI
 from distributary.broker.dissemination.items import Unsettled
 from distributary.broker.dissemination.messages import Item, ItemId, Offer, Served
 from distributary.broker.dissemination.task import Pending, Sequence, Task
-from distributary.broker.membership.messages import Gossip, Status
+from distributary.broker.membership.roster import Gossip, Status
 from distributary.broker.plan_part import NOTHING_BEFORE, Grant
-from distributary.broker.publishing.offers import Count
-from distributary.broker.publishing.publications import Kept
+from distributary.broker.publishing.publications import Count, Kept
 from distributary.broker.rendezvous.messages import Copy, HandedOver, Held, Registration
 from distributary.broker.settings import Settings
 from distributary.broker.subscriptions.subscription import scoped_id

@@ -12,7 +12,7 @@ from tests.letters_part import Letters, Note, Post
 
 from distributary.broker.encoding import encode
 from distributary.broker.host import Turn
-from distributary.broker.links.inbox import Passage
+from distributary.broker.links.link import LinkState, Passage
 from distributary.broker.links.messages import (
     Acknowledgement,
     Gathered,
@@ -21,7 +21,6 @@ from distributary.broker.links.messages import (
     Routed,
     Step,
 )
-from distributary.broker.links.outbox import LinkState
 
 KEYS = [f"{digit:x}777" for digit in range(16)]
 

@@ -29,12 +29,15 @@ from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.encoding import encode
 from distributary.broker.host import Leave, Turn
 from distributary.broker.links.messages import Hop, Step
-from distributary.broker.rendezvous import replication
 from distributary.broker.rendezvous.messages import Copies, Copy, Held, Registration
-from distributary.broker.rendezvous.table import Table
-from distributary.broker.subscriptions.ledger import Matcher
+from distributary.broker.rendezvous.table import Table, _portions
 from distributary.broker.subscriptions.registrar import Register
-from distributary.broker.subscriptions.subscription import own_id, scoped_id, subscription_of
+from distributary.broker.subscriptions.subscription import (
+    Matcher,
+    own_id,
+    scoped_id,
+    subscription_of,
+)
 from distributary.errors import PeerMisbehaved
 from distributary.filters import Filter
 from distributary.topology import root_among
@@ -582,7 +585,7 @@ def test_what_a_subscription_was_and_is_are_not_told_apart(
                 Copy(held, Registration("h", name, 1, filters, None, False, generation, True, path))
             )
     rng.shuffle(copies)
-    portions = replication._portions(copies)
+    portions = _portions(copies)
     told = [copy for portion in portions for copy in portion]
     assert sorted(copy.held.id for copy in told) == sorted(copy.held.id for copy in copies)
     where: dict[str, list[tuple[int, int]]] = {}

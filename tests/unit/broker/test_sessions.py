@@ -17,9 +17,8 @@ from distributary.broker.client import Accepted, Busy, Publish, Refused
 from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.encoding import decode, encode
 from distributary.broker.host import Turn
-from distributary.broker.publishing.intake import SESSION_CHARACTERS_MAX
+from distributary.broker.publishing.intake import SESSION_CHARACTERS_MAX, SessionRecord
 from distributary.broker.publishing.publications import KeptRecord, Remembered
-from distributary.broker.publishing.sessions import SessionRecord
 from distributary.broker.settings import PublishingSettings, Settings, ns
 from distributary.content import Publication
 from distributary.errors import PeerMisbehaved

@@ -18,8 +18,8 @@ from distributary.broker.host import (
     Converted,
     Surroundings,
 )
-from distributary.broker.links.outbox import Kept
-from distributary.broker.membership.messages import Gossip, News, Status
+from distributary.broker.links.link import Kept
+from distributary.broker.membership.roster import Gossip, News, Status
 from distributary.broker.plan_part import NOTHING_BEFORE, PlanNode, PlanPart
 from distributary.broker.settings import ContentSettings
 from distributary.errors import PeerMisbehaved

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from distributary.broker.core import Transitions
-from distributary.broker.links.outbox import LINK
+from distributary.broker.links.link import LINK
 from distributary.broker.membership.roster import MEMBER
 
 

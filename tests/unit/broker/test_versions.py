@@ -22,7 +22,7 @@ from distributary.broker.encoding import (
     wire,
 )
 from distributary.broker.links.messages import FRAGMENT_BYTES
-from distributary.broker.membership.messages import Gossip, Join, News, Ping, Status
+from distributary.broker.membership.roster import Gossip, Join, News, Ping, Status
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
 from distributary.simulator.older_versions import read_by

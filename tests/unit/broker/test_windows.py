@@ -12,7 +12,7 @@ from tests.content_worlds import SETTINGS, ContentWorld
 
 from distributary.broker.addresses import HOST
 from distributary.broker.client import Acknowledge, Delivery, Received
-from distributary.broker.deliveries.queue import Queue, Queued
+from distributary.broker.deliveries.queues import Queue, Queued
 from distributary.broker.host import ClientBack, ClientGone
 
 

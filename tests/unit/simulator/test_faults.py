@@ -10,7 +10,7 @@ import pytest
 
 from distributary.broker.addresses import Blob
 from distributary.broker.dissemination.messages import ItemId, Taken
-from distributary.broker.membership.messages import Status
+from distributary.broker.membership.roster import Status
 from distributary.broker.settings import Settings, ns
 from distributary.simulator.conversions import ConversionOutcome
 from distributary.simulator.faults import FaultInjector, planned_faults

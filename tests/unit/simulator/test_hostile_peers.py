@@ -15,7 +15,7 @@ from distributary.broker.dissemination.messages import ConversionLost, Item, Ite
 from distributary.broker.encoding import encode
 from distributary.broker.host import Leave
 from distributary.broker.links.messages import Hop, Routed, Step
-from distributary.broker.membership.messages import Gossip, News, Status
+from distributary.broker.membership.roster import Gossip, News, Status
 from distributary.broker.plan_part import PlanPart
 from distributary.broker.telemetry import Planned
 from distributary.errors import PeerMisbehaved

@@ -9,7 +9,7 @@ import numpy as np
 from distributary.broker.addresses import Address
 from distributary.broker.host import Neighbour, Surroundings
 from distributary.broker.links.messages import Hop
-from distributary.broker.membership.messages import Ping, Pong
+from distributary.broker.membership.roster import Ping, Pong
 from distributary.broker.settings import MembershipSettings, Settings, ns
 from distributary.simulator.network import SimulatedNetwork
 from distributary.simulator.places import Places

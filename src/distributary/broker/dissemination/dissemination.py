@@ -15,10 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address
 from distributary.broker.core import Handler, Part
-from distributary.broker.dissemination.audience import Audience, LatePlace, LateRecord
-from distributary.broker.dissemination.debts import AbsentHomes, EarlyOffers, MissedRecord, Room
+from distributary.broker.dissemination.audience import (
+    AbsentHomes,
+    Audience,
+    EarlyOffers,
+    LatePlace,
+    LateRecord,
+    MissedRecord,
+    Room,
+)
 from distributary.broker.dissemination.items import Contents, SettledItems, SettledRecord, Unsettled
 from distributary.broker.dissemination.messages import (
+    CHECKS,
     PRESSURE_SINCE,
     AskOwed,
     ContentLost,
@@ -37,8 +45,7 @@ from distributary.broker.dissemination.messages import (
     Taken,
     in_order,
 )
-from distributary.broker.dissemination.planner import Planner, Probes
-from distributary.broker.dissemination.plans import Prepared, RecentPlans
+from distributary.broker.dissemination.planner import Planner, Prepared, Probes, RecentPlans
 from distributary.broker.dissemination.task import (
     ContentRecord,
     Event,
@@ -50,11 +57,9 @@ from distributary.broker.dissemination.task import (
     Supervision,
     Task,
 )
-from distributary.broker.dissemination.validation import CHECKS
 from distributary.broker.encoding import journal_key
 from distributary.broker.host import Turn
-from distributary.broker.membership.messages import Status
-from distributary.broker.membership.roster import MembersChanged
+from distributary.broker.membership.roster import MembersChanged, Status
 from distributary.broker.plan_part import NOTHING_BEFORE, After, Route
 from distributary.broker.planning import Planning, formats_of
 from distributary.broker.rendezvous.messages import Registration

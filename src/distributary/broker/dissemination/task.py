@@ -17,7 +17,7 @@ from distributary.broker.core import Transitions
 from distributary.broker.dissemination.messages import AskServed, Item, ItemId, Offer
 from distributary.broker.encoding import journal_key, wire
 from distributary.broker.host import Turn
-from distributary.broker.membership.messages import Status
+from distributary.broker.membership.roster import Status
 from distributary.broker.plan_part import Route
 from distributary.broker.settings import ns
 from distributary.broker.timers import Backoff, RoundTrip, Timer

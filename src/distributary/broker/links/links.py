@@ -7,7 +7,7 @@ not held up by it.
 
 Content is on the disk of whoever sends it already, who begins with it anew after a crash. It is
 not kept a second time, and its receiver tells by its name that it has had it. Brokers that it
-only passes store nothing at all: see `inbox`.
+only passes store nothing at all: see `link`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,21 @@ from distributary.broker.addresses import Address
 from distributary.broker.core import Handler, Part
 from distributary.broker.encoding import decode, encode
 from distributary.broker.host import Turn
-from distributary.broker.links.inbox import (
+from distributary.broker.links.link import (
+    LINK,
+    SPAN,
     Deduplication,
     DeduplicationRecord,
+    Envelope,
     Gathering,
+    Kept,
+    LinkEvent,
+    LinkState,
+    Outbox,
     Passage,
     Passages,
+    Retries,
+    link_state,
 )
 from distributary.broker.links.messages import (
     CHECKS,
@@ -40,19 +49,7 @@ from distributary.broker.links.messages import (
     Routed,
     Step,
 )
-from distributary.broker.links.outbox import (
-    LINK,
-    SPAN,
-    Envelope,
-    Kept,
-    LinkEvent,
-    LinkState,
-    Outbox,
-    Retries,
-    link_state,
-)
-from distributary.broker.membership.messages import Status
-from distributary.broker.membership.roster import MembersChanged
+from distributary.broker.membership.roster import MembersChanged, Status
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import Misbehaved
 from distributary.broker.timers import Backlog

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from distributary.broker.addresses import Address, tenant_of
+from distributary.broker.core import Transitions
 from distributary.broker.deliveries.queues import Queued
-from distributary.broker.encoding import decode, journal_key
+from distributary.broker.dissemination.messages import ItemId
+from distributary.broker.encoding import decode, journal_key, since, wire
 from distributary.broker.host import Turn
 from distributary.broker.migration.messages import (
     IDS,
@@ -16,19 +19,11 @@ from distributary.broker.migration.messages import (
     TOO_MANY_CLIENTS,
     TOO_MUCH_TRAFFIC,
     Arrived,
+    Place,
     RedirectEnd,
     Replicate,
     Replicated,
     Reserve,
-)
-from distributary.broker.migration.transfers import (
-    ARRIVING,
-    Arrival,
-    ArrivalRecord,
-    Arriving,
-    Coming,
-    HeldRecord,
-    Place,
     blobs_in,
 )
 from distributary.broker.settings import ns
@@ -38,11 +33,177 @@ from distributary.broker.telemetry import Migrated
 if TYPE_CHECKING:
     from distributary.broker.core import Core
 
-__all__ = ["Arrivals"]
+__all__ = ["ARRIVING", "Arrival", "ArrivalRecord", "Arrivals", "Arriving", "Coming", "HeldRecord"]
 
 _LOOK_S = 0.5
 # How long room is kept for a client that does not come.
 _RESERVED_S = 60.0
+
+
+class Arriving(Enum):
+    """How far a client has come to its new home."""
+
+    RESERVED = auto()
+    REGISTERING = auto()
+    TAKING_OVER = auto()
+    SETTLED = auto()
+    FORGOTTEN = auto()
+
+
+class Coming(Enum):
+    """What can happen to a client that is to come."""
+
+    REPLICATED = auto()
+    REGISTERED = auto()
+    ENDED = auto()
+    RELEASED = auto()
+    REFUSED = auto()
+    HOME_LOST = auto()
+
+
+# What roots send for the client while its subscriptions are registered in both places waits
+# until the old home has redirected the last of what it was sent before: only then is the
+# order of each publisher kept.
+ARRIVING: Transitions[Arriving, Coming] = Transitions(
+    "client that arrives",
+    Arriving.RESERVED,
+    {
+        (Arriving.RESERVED, Coming.REPLICATED): Arriving.REGISTERING,
+        (Arriving.RESERVED, Coming.RELEASED): Arriving.FORGOTTEN,
+        (Arriving.RESERVED, Coming.REFUSED): Arriving.FORGOTTEN,
+        (Arriving.RESERVED, Coming.HOME_LOST): Arriving.FORGOTTEN,
+        (Arriving.REGISTERING, Coming.REGISTERED): Arriving.TAKING_OVER,
+        (Arriving.REGISTERING, Coming.HOME_LOST): Arriving.SETTLED,
+        (Arriving.TAKING_OVER, Coming.ENDED): Arriving.SETTLED,
+        (Arriving.TAKING_OVER, Coming.HOME_LOST): Arriving.SETTLED,
+    },
+)
+
+
+@wire(661)
+@dataclass(frozen=True, slots=True)
+class ArrivalRecord:
+    """A client that comes, as it is kept.
+
+    Attributes
+    ----------
+    state
+        The number of a state of `Arriving`.
+    taken
+        How much of what was redirected has been handed on, in order.
+    count
+        How much there is; -1 while the old home has not said.
+    stored
+        Whether all that the old home had kept is stored here.
+    connected
+        Whether the client itself has come.
+    moved_ns
+        As in `Replicate`.
+    """
+
+    client: str
+    home: str
+    state: int
+    taken: int
+    count: int
+    stored: bool
+    connected: bool
+    moved_ns: int = since(2, 0)
+
+
+@wire(662)
+@dataclass(frozen=True, slots=True)
+class HeldRecord:
+    """Something for a client that waits for its turn.
+
+    Attributes
+    ----------
+    doubtful
+        Whether it was published about when the subscription came.
+    registration, published_ns
+        As in `Redirect`; empty for what a root has sent.
+    """
+
+    client: str
+    subscription: str
+    parcel: Queued
+    cell: int
+    publisher: int
+    series: int
+    place: int
+    doubtful: bool = False
+    registration: str = since(2, "")
+    published_ns: int = since(2, 0)
+
+    @property
+    def name(self) -> tuple[str, ItemId]:
+        """What tells it from others that wait: the subscription, and the item."""
+        return self.subscription, self.parcel.identity
+
+    def precedes(self, other: HeldRecord) -> bool:
+        """Whether it is for the same subscription, and was published before."""
+        return (
+            (self.subscription, self.publisher, self.cell)
+            == (other.subscription, other.publisher, other.cell)
+            and self.place > 0
+            and (self.series, self.place) < (other.series, other.place)
+        )
+
+
+class Arrival:
+    """A client that comes.
+
+    Attributes
+    ----------
+    traffic
+        For how many bytes per second room is kept.
+    size_bytes
+        What all that waits takes.
+    early
+        What was redirected before its turn, by number.
+    held, names
+        What roots have sent meanwhile, in order, and what tells that from others.
+    client, home, state, taken, count, stored, connected, moved_ns
+        As in `ArrivalRecord`.
+    """
+
+    def __init__(self, client: Address, home: str, traffic: float = 0.0) -> None:
+        self.client = client
+        self.home = home
+        self.traffic = traffic
+        self.state = ARRIVING.initial
+        self.taken = 0
+        self.count = -1
+        self.stored = False
+        self.connected = False
+        self.moved_ns = 0
+        self.early: dict[int, HeldRecord] = {}
+        self.held: dict[int, HeldRecord] = {}
+        self.names: set[tuple[str, ItemId]] = set()
+        self.size_bytes = 0
+
+    def record(self) -> ArrivalRecord:
+        """Return it as it is kept."""
+        return ArrivalRecord(
+            self.client,
+            self.home,
+            self.state.value,
+            self.taken,
+            self.count,
+            self.stored,
+            self.connected,
+            self.moved_ns,
+        )
+
+    @classmethod
+    def from_record(cls, record: ArrivalRecord) -> Arrival:
+        """Return it as it was kept."""
+        arrival = cls(record.client, record.home)
+        arrival.state = Arriving(record.state)
+        arrival.taken, arrival.count = record.taken, record.count
+        arrival.stored, arrival.connected = record.stored, record.connected
+        arrival.moved_ns = record.moved_ns
+        return arrival
 
 
 class Arrivals:

@@ -2,48 +2,210 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address, tenant_of
+from distributary.broker.core import Transitions
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.dissemination.messages import PRESSURE_SINCE, Missed
-from distributary.broker.encoding import journal_key
+from distributary.broker.encoding import journal_key, since, wire
 from distributary.broker.host import Turn
-from distributary.broker.migration.choice import Summary
 from distributary.broker.migration.messages import (
     AcceptMove,
     Arrived,
     MoveNow,
+    Place,
     Redirect,
     RedirectEnd,
     Release,
     Replicate,
     RequestToMove,
     Reserve,
-)
-from distributary.broker.migration.transfers import (
-    LEAVING,
-    Departure,
-    DepartureRecord,
-    Going,
-    Leaving,
-    Place,
     blobs_in,
 )
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.lifecycle import MISSED
-from distributary.broker.subscriptions.subscription import LocalSubscription
+from distributary.broker.subscriptions.subscription import LocalSubscription, SubscriptionRecord
 from distributary.broker.telemetry import MoveRefused
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
+    from distributary.broker.migration.migration import Summary
 
-__all__ = ["Departures"]
+__all__ = ["LEAVING", "Departure", "DepartureRecord", "Departures", "Going", "Leaving"]
 
 # How often the state of what this broker waits for is looked at.
 _LOOK_S = 0.5
 # How often a client is asked before its silence counts as a no.
 _ASKED_MAX = 5
+
+
+class Leaving(Enum):
+    """How far a client has left its home."""
+
+    RESERVING = auto()
+    ASKED = auto()
+    REPLICATING = auto()
+    REDIRECTING = auto()
+    DRAINING = auto()
+    LEFT = auto()
+    STAYING = auto()
+    FORGOTTEN = auto()
+
+
+class Going(Enum):
+    """What can happen to a client that is to leave."""
+
+    GRANTED = auto()
+    REFUSED = auto()
+    ACCEPTED = auto()
+    DECLINED = auto()
+    SILENT = auto()
+    REPLICATED = auto()
+    ARRIVED = auto()
+    DRAINED = auto()
+    RETURNED = auto()
+    EXPIRED = auto()
+    TARGET_LOST = auto()
+
+
+# Room is reserved at the target before the client is asked, so that its consent is enough.
+# From `accept` on the old home answers the client no more. What still comes for it is kept
+# here, and passed on as well once the target has stored the rest: should the target be lost,
+# or not take the client, nothing is missing. The client has come to the target, and its
+# subscriptions are registered from there, when the target says so. Then they are withdrawn
+# here, and when no root owes this broker anything for them any more, the target is told that
+# nothing follows. What is reserved or asked is forgotten in a crash, and the client stays;
+# from `accept` on everything is durable.
+LEAVING: Transitions[Leaving, Going] = Transitions(
+    "client that leaves",
+    Leaving.RESERVING,
+    {
+        (Leaving.RESERVING, Going.GRANTED): Leaving.ASKED,
+        (Leaving.RESERVING, Going.REFUSED): Leaving.STAYING,
+        (Leaving.RESERVING, Going.SILENT): Leaving.STAYING,
+        (Leaving.RESERVING, Going.TARGET_LOST): Leaving.STAYING,
+        (Leaving.ASKED, Going.ACCEPTED): Leaving.REPLICATING,
+        (Leaving.ASKED, Going.DECLINED): Leaving.STAYING,
+        (Leaving.ASKED, Going.SILENT): Leaving.STAYING,
+        (Leaving.ASKED, Going.TARGET_LOST): Leaving.STAYING,
+        (Leaving.REPLICATING, Going.REPLICATED): Leaving.REDIRECTING,
+        (Leaving.REPLICATING, Going.REFUSED): Leaving.STAYING,
+        (Leaving.REPLICATING, Going.TARGET_LOST): Leaving.STAYING,
+        (Leaving.REDIRECTING, Going.ARRIVED): Leaving.DRAINING,
+        (Leaving.REDIRECTING, Going.TARGET_LOST): Leaving.STAYING,
+        (Leaving.DRAINING, Going.DRAINED): Leaving.LEFT,
+        (Leaving.DRAINING, Going.TARGET_LOST): Leaving.FORGOTTEN,
+        (Leaving.LEFT, Going.RETURNED): Leaving.FORGOTTEN,
+        (Leaving.LEFT, Going.EXPIRED): Leaving.FORGOTTEN,
+        (Leaving.LEFT, Going.TARGET_LOST): Leaving.FORGOTTEN,
+    },
+)
+
+
+@wire(660)
+@dataclass(frozen=True, slots=True)
+class DepartureRecord:
+    """A client that leaves, as it is kept.
+
+    Attributes
+    ----------
+    state
+        The number of a state of `Leaving`.
+    redirected
+        How much was redirected.
+    since_ns
+        When the client accepted.
+    arrived
+        Whether the target has said that the client has.
+    subscriptions
+        Those that it had here.
+    passed
+        The number of the last delivery of each subscription that the target has, or was sent.
+    given_up
+        The subscriptions of which something could not be passed on.
+    """
+
+    client: str
+    target: str
+    state: int
+    redirected: int
+    since_ns: int
+    arrived: bool
+    prices: tuple[tuple[str, float], ...]
+    subscriptions: tuple[SubscriptionRecord, ...]
+    passed: tuple[tuple[str, int], ...]
+    given_up: tuple[str, ...] = since(2, ())
+
+
+class Departure:
+    """A client that leaves.
+
+    Attributes
+    ----------
+    asked
+        How often it, or the target, was asked.
+    traffic, rates
+        What it sends and is sent, and what it publishes by cell, in bytes per second.
+    ghosts
+        Subscriptions that are withdrawn, and may still be sent something.
+    client, target, state, redirected, since_ns, arrived, prices, subscriptions, passed, given_up
+        As in `DepartureRecord`.
+    """
+
+    def __init__(self, client: Address, target: str) -> None:
+        self.client = client
+        self.target = target
+        self.state = LEAVING.initial
+        self.redirected = 0
+        self.since_ns = 0
+        self.arrived = False
+        self.asked = 0
+        self.traffic = 0.0
+        self.rates: tuple[tuple[int, float], ...] = ()
+        self.prices: tuple[tuple[str, float], ...] = ()
+        self.subscriptions: tuple[SubscriptionRecord, ...] = ()
+        self.passed: dict[str, int] = {}
+        self.given_up: set[str] = set()
+        self.ghosts: list[LocalSubscription] = []
+
+    def record(self) -> DepartureRecord:
+        """Return it as it is kept."""
+        return DepartureRecord(
+            self.client,
+            self.target,
+            self.state.value,
+            self.redirected,
+            self.since_ns,
+            self.arrived,
+            self.prices,
+            self.subscriptions,
+            tuple(sorted(self.passed.items())),
+            tuple(sorted(self.given_up)),
+        )
+
+    @classmethod
+    def from_record(cls, record: DepartureRecord) -> Departure:
+        """Return it as it was kept."""
+        departure = cls(record.client, record.target)
+        departure.state = Leaving(record.state)
+        departure.redirected = record.redirected
+        departure.since_ns = record.since_ns
+        departure.arrived = record.arrived
+        departure.prices = record.prices
+        departure.subscriptions = record.subscriptions
+        departure.passed = dict(record.passed)
+        departure.given_up = set(record.given_up)
+        if departure.state is Leaving.DRAINING:
+            departure.haunt()
+        return departure
+
+    def haunt(self) -> None:
+        """Have its subscriptions stay as ghosts; those to streams are not redirected."""
+        found = [LocalSubscription.from_record(record) for record in self.subscriptions]
+        self.ghosts = [local for local in found if local.subscription.tolerance is None]
 
 
 class Departures:

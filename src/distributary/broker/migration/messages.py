@@ -7,15 +7,15 @@ and `redirect` (Zhao and Wu, section V); the others make them safe.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from distributary.broker.addresses import Speaker, tenant_of
+from distributary.broker.addresses import Blob, Speaker, tenant_of
 from distributary.broker.content import check_blob
 from distributary.broker.core import NUMBER_MAX, Check, Rules, check_client
 from distributary.broker.deliveries.deliveries import ClientDeliveries
 from distributary.broker.deliveries.queues import Queued
-from distributary.broker.dissemination.validation import check_item, check_item_blob
+from distributary.broker.dissemination.messages import check_item, check_item_blob
 from distributary.broker.encoding import decode, since, wire
 from distributary.broker.host import OrderMove
 from distributary.broker.publishing.publishing import ClientPublications
@@ -36,6 +36,7 @@ __all__ = [
     "Connect",
     "Connected",
     "MoveNow",
+    "Place",
     "Redirect",
     "RedirectEnd",
     "RegisterClient",
@@ -46,6 +47,7 @@ __all__ = [
     "Reserve",
     "Reserved",
     "Summarize",
+    "blobs_in",
 ]
 
 TOO_MANY_CLIENTS = "clients"
@@ -304,6 +306,19 @@ _RECORDS: dict[str, type] = {
 _TRAFFIC_MAX = 1e24
 # A client must not bring its home to pass on numbers that are too large.
 _RECEIVED_MAX = NUMBER_MAX // 2
+
+
+Place = tuple[int, int, int, int]
+"""Where an item stands: cell, publisher, series and number."""
+
+
+def blobs_in(
+    deliveries: ClientDeliveries, publications: ClientPublications
+) -> Iterator[Blob | None]:
+    """Go through all content that a client takes along, as often as something refers to it."""
+    for *_, waiting in deliveries.queues:
+        yield from (queued.blob for queued in waiting)
+    yield from (kept.blob for kept in publications.kept)
 
 
 def _check_prices(message: RegisterClient | Replicate, rules: Rules) -> None:

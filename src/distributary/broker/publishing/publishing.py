@@ -28,19 +28,21 @@ from distributary.broker.dissemination.messages import (
 from distributary.broker.encoding import journal_key, wire
 from distributary.broker.host import SourceOwners, Turn
 from distributary.broker.membership.roster import MembersChanged
-from distributary.broker.publishing.intake import CHECKS, Intake
-from distributary.broker.publishing.offers import Count, Offers, Place, series_of
+from distributary.broker.publishing.intake import CHECKS, Intake, SessionRecord
 from distributary.broker.publishing.publications import (
+    Count,
     CountRecord,
     Event,
     Kept,
     KeptRecord,
+    Offers,
+    Place,
     Remembered,
     SettlementRecord,
     State,
     item_of,
+    series_of,
 )
-from distributary.broker.publishing.sessions import SessionRecord
 from distributary.broker.settings import ns
 from distributary.broker.timers import Backlog, Backoff, Obstacle, Retention
 from distributary.content import Publication

@@ -20,7 +20,7 @@ from distributary.errors import BadInput
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
-    from distributary.broker.rendezvous.replication import Replication
+    from distributary.broker.rendezvous.table import Replication
 
 __all__ = [
     "AdvertisementRecord",
@@ -240,7 +240,7 @@ def _key(client: Address, source: str) -> str:
 # over does not know who was told what, and waits for the longest time that it can have been.
 #
 # Where the surrogate is such a home itself, nobody else need know of it, unlike of a registration
-# (see `replication`). Without root and surrogate the next in line waits in any case. What a home
+# (see `Replication`). Without root and surrogate the next in line waits in any case. What a home
 # was told it forgets in a crash, and does not believe once it takes the root for down.
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from distributary.broker.addresses import Address
 from distributary.broker.host import Turn
 from distributary.broker.settings import ns
-from distributary.broker.streams.flow import ask
 from distributary.broker.streams.messages import (
     Ask,
     Attach,
@@ -21,13 +20,13 @@ from distributary.broker.streams.messages import (
     PulseAnswer,
     Update,
 )
-from distributary.broker.streams.stream import Copy, LinkCount, Stream
+from distributary.broker.streams.stream import Copy, LinkCount, Stream, ask
 from distributary.broker.streams.tree import ChildLink, ParentLink, Tree, TreeEvent
 from distributary.broker.telemetry import TreeLinked
 
 if TYPE_CHECKING:
     from distributary.broker.core import Core
-    from distributary.broker.streams.flow import Demands, Flow
+    from distributary.broker.streams.stream import Demands, Flow
     from distributary.broker.streams.tree import Forest
 
 __all__ = ["Downlinks", "Uplinks"]

@@ -11,7 +11,6 @@ from distributary.broker.client import Ended, Subscribed, SubscriptionsListed, S
 from distributary.broker.encoding import MESSAGE_BYTES_MAX, journal_key, since, wire
 from distributary.broker.host import Turn
 from distributary.broker.settings import ns
-from distributary.broker.subscriptions.ledger import Ledger, WithdrawalRecord
 from distributary.broker.subscriptions.registrar import (
     Register,
     Registered,
@@ -21,8 +20,10 @@ from distributary.broker.subscriptions.registrar import (
 )
 from distributary.broker.subscriptions.subscription import (
     Event,
+    Ledger,
     LocalSubscription,
     State,
+    WithdrawalRecord,
     scoped_id,
 )
 from distributary.broker.timers import Backoff

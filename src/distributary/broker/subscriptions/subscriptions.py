@@ -24,7 +24,6 @@ from distributary.broker.encoding import wire
 from distributary.broker.host import Turn
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
-from distributary.broker.subscriptions.ledger import Ledger
 from distributary.broker.subscriptions.lifecycle import (
     Lifecycle,
     NoticeRecord,
@@ -34,6 +33,7 @@ from distributary.broker.subscriptions.lifecycle import (
 )
 from distributary.broker.subscriptions.registrar import Registered, RegistrationsRenewed, Withdrawn
 from distributary.broker.subscriptions.subscription import (
+    Ledger,
     LocalSubscription,
     Reading,
     State,
