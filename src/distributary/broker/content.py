@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distributary.broker.addresses import Address, Blob, Speaker, is_digest, tenant_of
-from distributary.broker.core import Check, Handler, Part, Rules, check_client
+from distributary.broker.core import Check, Core, Handler, Part, Rules, check_client
 from distributary.broker.encoding import journal_key, wire
 from distributary.broker.host import (
     ContentHeld,
@@ -37,19 +37,7 @@ from distributary.broker.timers import Backoff, Retention, Timer
 from distributary.content.payload import CONTENT_BYTES_MAX
 from distributary.errors import PeerMisbehaved, quoted
 
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
-
-__all__ = [
-    "CHECKS",
-    "Content",
-    "ContentArrived",
-    "FetchRecord",
-    "Fetches",
-    "LentRecord",
-    "PutRecord",
-    "check_blob",
-]
+__all__ = ["Content", "ContentArrived", "FetchRecord", "LentRecord", "PutRecord", "check_blob"]
 
 
 # Fetches: content that a broker's host is to get from others, and who waits for it.

@@ -67,9 +67,6 @@ from distributary.filters import Filter, Index
 __all__ = ["FAILURES_MAX", "FAILURES_WITHIN_NS", "LANE", "Driver", "Host", "load_compiled"]
 
 
-# Hosting: what a driver needs of whoever runs a broker, and loads before a broker's first turn.
-
-
 class Host(Protocol):
     """What a driver needs of whoever runs a broker.
 

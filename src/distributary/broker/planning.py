@@ -69,7 +69,6 @@ __all__ = [
     "publication_of",
     "reversed_route",
     "tree_along",
-    "useful",
 ]
 
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distributary.broker.addresses import Address, Blob
-from distributary.broker.core import Handler, Part
+from distributary.broker.core import Core, Handler, Part
 from distributary.broker.deliveries.finished import Arrival
 from distributary.broker.dissemination.messages import (
     HOPS_SINCE,
@@ -42,30 +42,10 @@ from distributary.broker.settings import ContentSettings, ns
 from distributary.broker.telemetry import ConversionTime, Refined
 from distributary.broker.timers import Retention
 
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
-
-__all__ = [
-    "Attempt",
-    "HandledRecord",
-    "Job",
-    "JobRecord",
-    "Relays",
-    "attempt_of",
-    "in_hand_of",
-    "other_hops",
-    "refined",
-]
+__all__ = ["JobRecord", "Relays", "other_hops", "refined"]
 
 
 # One portion that a broker carries out: content first, then conversions, then what they are for.
-#
-# Refinement: a broker whose next hops are not the plan's plans its own subtree anew.
-#
-# Content follows routing tables, and a plan is made on a tree that is only an estimate, or was
-# true when it was found. A broker knows its next hop to every home and nothing beyond: where the
-# plan has another child on the way, the new tree goes from the broker to the next hop and from
-# there to the home.
 
 
 @wire(580)
@@ -220,6 +200,14 @@ class Job:
         if self.own:
             homes.add(self.part.first.broker)
         return sorted(homes)
+
+
+# Refinement: a broker whose next hops are not the plan's plans its own subtree anew.
+#
+# Content follows routing tables, and a plan is made on a tree that is only an estimate, or was
+# true when it was found. A broker knows its next hop to every home and nothing beyond: where the
+# plan has another child on the way, the new tree goes from the broker to the next hop and from
+# there to the home.
 
 
 def other_hops(part: PlanPart, next_hop: Callable[[str], str | None]) -> dict[str, str | None]:

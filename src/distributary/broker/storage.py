@@ -10,19 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from distributary.broker.addresses import Address, Speaker, is_client
 from distributary.broker.client import Publish, Refused, Subscribe
-from distributary.broker.core import Handler, Part
+from distributary.broker.core import Core, Handler, Part
 from distributary.broker.encoding import decode, encode, kind_name, wire
 from distributary.broker.host import SetAside, StorageLow, StorageRecovered, Turn
 from distributary.broker.links.messages import Hop, Routed
 from distributary.broker.telemetry import SetAsideMessage
 from distributary.errors import PeerMisbehaved
-
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
 
 __all__ = ["Nothing", "Storage"]
 

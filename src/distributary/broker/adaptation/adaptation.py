@@ -28,7 +28,7 @@ from distributary.broker.adaptation.messages import (
 )
 from distributary.broker.adaptation.mover import Movers, steps_of, with_children
 from distributary.broker.addresses import Address
-from distributary.broker.core import Handler, Part
+from distributary.broker.core import Core, Handler, Part
 from distributary.broker.host import OrderTree, Turn
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import Adapted, TreeOrdered
@@ -36,10 +36,9 @@ from distributary.broker.timers import Timer
 from distributary.fidelity.local import LocalMove, LocalView, best_move
 
 if TYPE_CHECKING:
-    from distributary.broker.core import Core
     from distributary.broker.membership.roster import MembersChanged
 
-__all__ = ["Adaptation", "Collector", "TreeOrders", "differs", "grandchildren_of", "view_of"]
+__all__ = ["Adaptation", "TreeOrders", "differs"]
 
 
 # Statistics: what a broker knows of itself and its children in each tree.

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Acknowledge, Received
-from distributary.broker.core import Handler, Part, check_client
+from distributary.broker.core import Core, Handler, Part, check_client
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
 from distributary.broker.deliveries.queues import Acknowledged, Queued, QueuedTogether, Queues
 from distributary.broker.dissemination.messages import (
@@ -36,9 +36,6 @@ from distributary.broker.settings import ns
 from distributary.broker.subscriptions.lifecycle import MISSED, NOTHING_QUEUED, Depth
 from distributary.broker.subscriptions.subscription import LocalSubscription
 from distributary.broker.timers import Backlog, Retention
-
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
 
 __all__ = ["ClientDeliveries", "Deliveries"]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from distributary.broker.addresses import Address, Blob, tenant_of
 from distributary.broker.client import Acknowledge, Delivery, Received, Undeliverable
+from distributary.broker.core import Core
 from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.encoding import journal_key, replaced, wire
 from distributary.broker.host import Turn
@@ -18,10 +19,7 @@ from distributary.broker.subscriptions.subscription import LocalSubscription, ow
 from distributary.broker.telemetry import Delivered
 from distributary.broker.timers import Backoff, Timer
 
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
-
-__all__ = ["Acknowledged", "Queue", "Queued", "QueuedTogether", "Queues", "Together"]
+__all__ = ["Acknowledged", "Queue", "Queued", "QueuedTogether", "Queues"]
 
 
 # The queue of one subscription: numbered, kept until its client has acknowledged.

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from distributary.broker.core import Core
 from distributary.broker.dissemination.items import Unsettled
 from distributary.broker.dissemination.messages import (
     PRESSURE_SINCE,
@@ -29,15 +30,11 @@ from distributary.broker.subscriptions.registrar import MOVES_MAX
 from distributary.broker.subscriptions.subscription import filter_of, subscription_of
 from distributary.broker.timers import Pacing, Retention, Timer
 
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
-
 __all__ = [
     "AbsentHomes",
     "Audience",
     "Debts",
     "EarlyOffers",
-    "Forgone",
     "LatePlace",
     "LateRecord",
     "MissedRecord",

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.core import Handler, Part
+from distributary.broker.core import Core, Handler, Part
 from distributary.broker.dissemination.audience import (
     AbsentHomes,
     Audience,
@@ -65,9 +65,6 @@ from distributary.broker.planning import Planning, formats_of
 from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ns
 from distributary.broker.timers import Backlog, Retention
-
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
 
 __all__ = ["Dissemination"]
 

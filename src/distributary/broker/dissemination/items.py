@@ -6,9 +6,9 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
+from distributary.broker.core import Core
 from distributary.broker.dissemination.messages import ContentLost, ItemId, Offer
 from distributary.broker.dissemination.task import Place, Stream, Task
 from distributary.broker.encoding import journal_key, wire
@@ -18,9 +18,6 @@ from distributary.broker.planning import formats_of
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.subscription import subscription_of
 from distributary.broker.timers import Backoff, Retention
-
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
 
 __all__ = ["Contents", "SettledItems", "SettledRecord", "Unsettled"]
 

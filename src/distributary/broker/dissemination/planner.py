@@ -13,9 +13,10 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distributary.broker.addresses import Address, Blob
+from distributary.broker.core import Core
 from distributary.broker.dissemination.messages import Item, ItemId, NextHops, Probe, ProbeAnswer
 from distributary.broker.dissemination.task import Pending, Task
 from distributary.broker.host import Turn
@@ -41,21 +42,7 @@ from distributary.placement.conversions import Converter
 from distributary.placement.objective import Objective, objective
 from distributary.topology import shared_prefix_length
 
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
-
-__all__ = [
-    "KnownHops",
-    "KnownPlans",
-    "Planner",
-    "Prepared",
-    "Probes",
-    "RecentPlans",
-    "TypicalSizes",
-    "Workloads",
-    "order_of_sizes",
-    "worth_of",
-]
+__all__ = ["KnownHops", "Planner", "Prepared", "Probes", "RecentPlans", "TypicalSizes", "Workloads"]
 
 
 # Plans: what a root has planned, knows of ways, uses again, and shows to those who look at it.

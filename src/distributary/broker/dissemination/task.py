@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Blob
-from distributary.broker.core import Transitions
+from distributary.broker.core import Core, Transitions
 from distributary.broker.dissemination.messages import AskServed, Item, ItemId, Offer
 from distributary.broker.encoding import journal_key, wire
 from distributary.broker.host import Turn
@@ -21,9 +20,6 @@ from distributary.broker.membership.roster import Status
 from distributary.broker.plan_part import Route
 from distributary.broker.settings import ns
 from distributary.broker.timers import Backoff, RoundTrip, Timer
-
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
 
 __all__ = [
     "TASK",

@@ -10,18 +10,14 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
-from distributary.broker.core import Transitions
+from distributary.broker.core import Core, Transitions
 from distributary.broker.encoding import wire
 from distributary.broker.host import Turn
 from distributary.broker.links.messages import Acknowledgement, Gathered, HopAck, Parcel
 from distributary.broker.membership.roster import Status
 from distributary.broker.settings import ns
 from distributary.broker.timers import Retention, Timer, Timers
-
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
 
 __all__ = [
     "GATHERED_SINCE",
@@ -264,8 +260,6 @@ class Gathering:
 
 
 # Outbox: the messages to one peer that it has not acknowledged.
-#
-# Retries: which messages are to be sent again, and when.
 
 
 # So many messages are on their way to one peer at once, at most. It bounds what the peer

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.core import Handler, Part
+from distributary.broker.core import Core, Handler, Part
 from distributary.broker.encoding import decode, encode
 from distributary.broker.host import Turn
 from distributary.broker.links.link import (
@@ -54,9 +54,6 @@ from distributary.broker.settings import ns
 from distributary.broker.telemetry import Misbehaved
 from distributary.broker.timers import Backlog
 from distributary.errors import PeerMisbehaved
-
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
 
 __all__ = ["Links"]
 

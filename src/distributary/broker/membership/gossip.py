@@ -10,6 +10,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address, is_broker
+from distributary.broker.core import Core
 from distributary.broker.host import Turn
 from distributary.broker.membership.roster import (
     LIFE,
@@ -31,13 +32,12 @@ from distributary.broker.timers import Timer
 from distributary.errors import PeerMisbehaved
 
 if TYPE_CHECKING:
-    from distributary.broker.core import Core
     from distributary.broker.membership.membership import Membership
 
 __all__ = ["Detector", "GossipExchange", "GossipQueue"]
 
 
-# The detector: pings others in turn, and notices who does not answer.
+# The failure detector: pings others in turn, and notices who does not answer.
 #
 # In every period it asks one other broker, each once in a round, in random order, so that the
 # load is the same however large the overlay is. Who does not answer is asked again, and by way

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distributary.broker.addresses import Address
-from distributary.broker.core import Handler, Part
+from distributary.broker.core import Core, Handler, Part
 from distributary.broker.encoding import VERSION
 from distributary.broker.host import Detached, Leave, Neighbour, Reattached, Surroundings, Turn
 from distributary.broker.membership.gossip import Detector, GossipExchange
@@ -39,10 +39,7 @@ from distributary.broker.timers import ClockRecord
 from distributary.topology import shared_prefix_length
 from distributary.topology.prefix_routing import narrowed, root_among
 
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
-
-__all__ = ["Distances", "Membership", "Routes"]
+__all__ = ["Membership", "Routes"]
 
 
 # Routes: where a broker passes messages on to, found when they are asked for.
@@ -50,8 +47,6 @@ __all__ = ["Distances", "Membership", "Routes"]
 # The answers are those of a routing table (`topology.RoutingTables`). A table would have to be
 # filled in every broker whenever one comes or goes; here an entry is found the first time that a
 # message needs it, by bisection in the ascending identifiers, and then remembered.
-#
-# What a broker knows about the way to others: delays and costs, given and measured.
 
 
 # So many ways are remembered. There are as many as brokers and cells, unless a peer makes up keys.
@@ -170,6 +165,9 @@ class Routes:
 _UNKNOWN_NS = 1_000_000_000
 
 _REFRESH_NS = 10_000_000_000
+
+
+# What a broker knows about the way to others: delays and costs, given and measured.
 
 
 class Distances:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distributary.broker.addresses import Address, tenant_of
-from distributary.broker.core import Transitions
+from distributary.broker.core import Core, Transitions
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.encoding import decode, journal_key, since, wire
@@ -29,9 +29,6 @@ from distributary.broker.migration.messages import (
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.lifecycle import TOO_MANY_BYTES
 from distributary.broker.telemetry import Migrated
-
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
 
 __all__ = ["ARRIVING", "Arrival", "ArrivalRecord", "Arrivals", "Arriving", "Coming", "HeldRecord"]
 

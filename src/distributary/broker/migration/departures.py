@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address, tenant_of
-from distributary.broker.core import Transitions
+from distributary.broker.core import Core, Transitions
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.dissemination.messages import PRESSURE_SINCE, Missed
 from distributary.broker.encoding import journal_key, since, wire
@@ -31,10 +31,9 @@ from distributary.broker.subscriptions.subscription import LocalSubscription, Su
 from distributary.broker.telemetry import MoveRefused
 
 if TYPE_CHECKING:
-    from distributary.broker.core import Core
     from distributary.broker.migration.migration import Summary
 
-__all__ = ["LEAVING", "Departure", "DepartureRecord", "Departures", "Going", "Leaving"]
+__all__ = ["LEAVING", "DepartureRecord", "Departures", "Going", "Leaving"]
 
 # How often the state of what this broker waits for is looked at.
 _LOOK_S = 0.5

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from distributary.broker.addresses import Address
-from distributary.broker.core import Handler, Part
+from distributary.broker.core import Core, Handler, Part
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.encoding import decode, journal_key, wire
 from distributary.broker.host import OrderMove, Turn
@@ -44,18 +44,13 @@ from distributary.broker.telemetry import MoveRefused
 from distributary.wiring.cost import cost
 from distributary.wiring.problem import WiringProblem
 
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
-
-__all__ = ["Choice", "Migration", "PublishingRates", "Summary", "best_home", "total", "traffic"]
+__all__ = ["Choice", "Migration", "Summary", "best_home", "total", "traffic"]
 
 
 # Which home is best for a client, as far as its present home can tell.
 #
 # Every other broker counts as one big user, which publishes and wants what its clients do
 # (Zhao and Wu, section IV.D). What a wiring costs is `wiring`'s to say.
-#
-# What clients publish: as this broker has measured it, and until then as they advertise it.
 
 
 @dataclass(frozen=True)
@@ -202,6 +197,9 @@ def _prices(brokers: list[str], crowds: Mapping[str, Summary]) -> np.ndarray:
 
 # Clients may advertise what they like, and others must not be told what they would refuse.
 _ADVERTISED_MAX = 1e12
+
+
+# What clients publish: as this broker has measured it, and until then as they advertise it.
 
 
 class PublishingRates:

@@ -20,15 +20,7 @@ from distributary.errors import BadInput, PeerMisbehaved, quoted
 if TYPE_CHECKING:
     from distributary.broker.publishing.publishing import Publishing
 
-__all__ = [
-    "CHECKS",
-    "SESSION_CHARACTERS_MAX",
-    "Admission",
-    "Intake",
-    "Session",
-    "SessionRecord",
-    "Sessions",
-]
+__all__ = ["CHECKS", "SESSION_CHARACTERS_MAX", "Admission", "Intake", "SessionRecord"]
 
 
 # Sessions: in which order a home takes what its clients have under way.

@@ -353,9 +353,6 @@ def _content(publication: Publication, blob: Blob | None) -> tuple[str, int]:
 
 
 # Offers: what a home has numbered and offered to roots, and they have not taken.
-
-
-# Offers: what a home has offered to roots and they have not taken.
 #
 # A root that has much to do takes its time before it says `Taken`. What it has not taken counts
 # against its clients, so that publishers are no faster than the slowest broker that their content

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distributary.broker.addresses import Address
 from distributary.broker.client import Publish
-from distributary.broker.core import Handler, Part
+from distributary.broker.core import Core, Handler, Part
 from distributary.broker.dissemination.messages import (
     Deferred,
     ItemId,
@@ -46,9 +46,6 @@ from distributary.broker.publishing.publications import (
 from distributary.broker.settings import ns
 from distributary.broker.timers import Backlog, Backoff, Obstacle, Retention
 from distributary.content import Publication
-
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
 
 __all__ = ["ClientPublications", "Publishing"]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
 from distributary.broker.client import Advertise, Advertised, Refused
+from distributary.broker.core import Core
 from distributary.broker.encoding import journal_key, wire
 from distributary.broker.host import Turn
 from distributary.broker.membership.roster import MembersChanged
@@ -19,7 +20,6 @@ from distributary.broker.timers import Timer
 from distributary.errors import BadInput
 
 if TYPE_CHECKING:
-    from distributary.broker.core import Core
     from distributary.broker.rendezvous.table import Replication
 
 __all__ = [

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distributary.broker.addresses import Address
 from distributary.broker.client import Advertise
-from distributary.broker.core import Handler, Part
+from distributary.broker.core import Core, Handler, Part
 from distributary.broker.host import Turn
 from distributary.broker.membership.roster import MembersChanged, Status
 from distributary.broker.rendezvous.advertisements import (
@@ -52,18 +52,13 @@ from distributary.broker.subscriptions.registrar import (
 from distributary.content import Publication
 from distributary.errors import PeerMisbehaved
 
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
-
-__all__ = ["LEASE_PERIODS", "Registry", "Rendezvous", "Upkeep"]
+__all__ = ["LEASE_PERIODS", "Registry", "Rendezvous"]
 
 
 # The registry: registrations that are stored, copied, and only then vouched for.
 #
 # Whoever is told something about a registration merges it by version, so that registrations,
 # copies and hand-overs can arrive in any order, late or twice.
-#
-# Upkeep: bringing registrations to where they belong, and letting go of old ones.
 
 
 LEASE_PERIODS = 3
@@ -265,6 +260,9 @@ class Registry:
 
 def _receipt(purpose: Purpose, held: list[Held]) -> CopiesKept | HandedOver:
     return CopiesKept(tuple(held)) if purpose is Purpose.COPY else HandedOver(tuple(held))
+
+
+# Upkeep: bringing registrations to where they belong, and letting go of old ones.
 
 
 class Upkeep:

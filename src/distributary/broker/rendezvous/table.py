@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Address
+from distributary.broker.core import Core
 from distributary.broker.encoding import journal_key, since, wire
 from distributary.broker.host import Turn
 from distributary.broker.membership.roster import Status
@@ -34,19 +34,7 @@ from distributary.broker.subscriptions.subscription import Matcher, filter_of, s
 from distributary.content import Publication
 from distributary.topology.prefix_routing import root_among
 
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
-
-__all__ = [
-    "Entry",
-    "EntryKey",
-    "EntryRecord",
-    "Purpose",
-    "Replication",
-    "Request",
-    "Requests",
-    "Table",
-]
+__all__ = ["Entry", "EntryRecord", "Purpose", "Replication", "Request", "Requests", "Table"]
 
 
 EntryKey = tuple[str, str]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from distributary.broker.addresses import Address
 from distributary.broker.client import Updated
+from distributary.broker.core import Core
 from distributary.broker.encoding import wire
 from distributary.broker.host import Persist, Send, Spend, Turn
 from distributary.broker.streams.messages import (
@@ -32,7 +33,6 @@ from distributary.content.publication import Publication
 from distributary.content.tolerance import EffectiveTolerance, ForwardingRule, Tolerance
 
 if TYPE_CHECKING:
-    from distributary.broker.core import Core
     from distributary.broker.streams.tree import ChildLink, Forest, ParentLink, Tree
 
 __all__ = [
@@ -47,13 +47,11 @@ __all__ = [
     "ObjectKey",
     "ObjectName",
     "ObjectRecord",
-    "Rules",
     "Stream",
     "TreeRecord",
     "amounts_of",
     "ask",
     "kept_throughout",
-    "needs",
     "rules_between",
     "smallest",
 ]
@@ -410,13 +408,6 @@ class LinkCount:
 #
 # The handling of a version is the queueing model of Zhou, Ooi and Tan: it waits for the
 # processor, then children are looked at in random order, and looking and sending take time.
-#
-# Tolerances on their way up the trees, and promises on their way down.
-#
-# A broker demands of its parent the smallest amounts of its own clients and its children. Its
-# parent promises to keep to them as soon as it has been promised what it demands itself in
-# turn, so that a promise means everybody up to the root. Until then a broker does not rely on
-# amounts smaller than those it was promised before: it forwards more than it would have to.
 
 
 _FILTER: Final = Spend("filter")
@@ -557,6 +548,14 @@ def _send(branch: Branch, copy: Copy, turn: Turn) -> None:
     update = Update(link.number, link.sent, branch.number, copy.sequence, copy.time_ns, copy.values)
     turn.effects.append(Persist(branch.key, update))
     turn.effects.append(Send(link.peer, update))
+
+
+# Tolerances on their way up the trees, and promises on their way down.
+#
+# A broker demands of its parent the smallest amounts of its own clients and its children. Its
+# parent promises to keep to them as soon as it has been promised what it demands itself in
+# turn, so that a promise means everybody up to the root. Until then a broker does not rely on
+# amounts smaller than those it was promised before: it forwards more than it would have to.
 
 
 class Demands:

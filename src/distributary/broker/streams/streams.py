@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Announce, Announced, Changed, Refused, named_in
-from distributary.broker.core import Handler, Part
+from distributary.broker.core import Core, Handler, Part
 from distributary.broker.encoding import journal_key
 from distributary.broker.host import PlantTree, ServiceTimes, Turn
 from distributary.broker.settings import ns
@@ -53,11 +53,10 @@ from distributary.content.publication import Publication
 from distributary.errors import BadInput, quoted
 
 if TYPE_CHECKING:
-    from distributary.broker.core import Core
     from distributary.broker.membership.roster import MembersChanged
     from distributary.broker.rendezvous.messages import Registration
 
-__all__ = ["Announcements", "Objects", "Streams", "name_of"]
+__all__ = ["Streams"]
 
 
 # Objects that are announced or followed at one broker, and how their followers hear of them.

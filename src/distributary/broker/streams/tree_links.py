@@ -6,6 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from distributary.broker.addresses import Address
+from distributary.broker.core import Core
 from distributary.broker.host import Turn
 from distributary.broker.settings import ns
 from distributary.broker.streams.messages import (
@@ -25,7 +26,6 @@ from distributary.broker.streams.tree import ChildLink, ParentLink, Tree, TreeEv
 from distributary.broker.telemetry import TreeLinked
 
 if TYPE_CHECKING:
-    from distributary.broker.core import Core
     from distributary.broker.streams.stream import Demands, Flow
     from distributary.broker.streams.tree import Forest
 

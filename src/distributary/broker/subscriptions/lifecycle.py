@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Ended, Subscribed, SubscriptionsListed, SubscriptionStatus
+from distributary.broker.core import Core
 from distributary.broker.encoding import MESSAGE_BYTES_MAX, journal_key, since, wire
 from distributary.broker.host import Turn
 from distributary.broker.settings import ns
@@ -27,9 +28,6 @@ from distributary.broker.subscriptions.subscription import (
     scoped_id,
 )
 from distributary.broker.timers import Backoff
-
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
 
 __all__ = [
     "EXPIRED",

@@ -10,19 +10,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from distributary.broker.addresses import Speaker
+from distributary.broker.core import Core
 from distributary.broker.encoding import since, wire
 from distributary.broker.host import Turn
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
 from distributary.broker.timers import Backoff, Timer
-
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
 
 __all__ = [
     "MOVES_MAX",

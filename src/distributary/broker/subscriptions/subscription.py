@@ -42,7 +42,6 @@ __all__ = [
     "SubscriptionRecord",
     "VersionRecord",
     "WithdrawalRecord",
-    "cell_mask_of",
     "cells_of",
     "filter_of",
     "is_scoped",
@@ -418,9 +417,6 @@ class LocalSubscription:
             return False
         self.state = following
         return True
-
-
-# The ledger: all subscriptions of a broker's clients, kept, found and matched.
 
 
 # Matching: which of some filters does a publication pass?

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distributary.broker.addresses import Address
 from distributary.broker.client import (
@@ -19,7 +19,7 @@ from distributary.broker.client import (
     Unsubscribed,
     named_in,
 )
-from distributary.broker.core import COUNT_MAX, Handler, Part
+from distributary.broker.core import COUNT_MAX, Core, Handler, Part
 from distributary.broker.encoding import wire
 from distributary.broker.host import Turn
 from distributary.broker.membership.roster import MembersChanged
@@ -43,9 +43,6 @@ from distributary.broker.subscriptions.subscription import (
 )
 from distributary.content import Publication
 from distributary.errors import BadInput
-
-if TYPE_CHECKING:
-    from distributary.broker.core import Core
 
 __all__ = ["ClientSubscriptions", "Subscriptions"]
 
