@@ -183,7 +183,7 @@ class Kept:
         How often it was offered without an answer, when it was offered last, and when it is to
         be looked after.
     offered_to
-        The root that it was offered to and that has not taken it, as `offers.Offers` counts it.
+        The root that it was offered to and that has not taken it, as `Offers` counts it.
     """
 
     __slots__ = (
