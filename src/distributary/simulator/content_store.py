@@ -135,5 +135,4 @@ class Transfers:
         world = self._world
         world.message_counts[_KIND] += 1
         world.message_bytes[_KIND] += blob.size_bytes
-        world.link_bytes[sender, to] += blob.size_bytes
         return world.network.arrivals(sender, to, blob.size_bytes, world.now_ns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from distributary.broker.addresses import Address
@@ -53,9 +53,11 @@ class _Link:
         Whether both are brokers.
     free_ns
         When what stands in line on it has been sent.
+    sent_bytes
+        How many bytes were sent, lost ones included.
     """
 
-    __slots__ = ("between", "byte_ns", "delay_ns", "free_ns", "loss")
+    __slots__ = ("between", "byte_ns", "delay_ns", "free_ns", "loss", "sent_bytes")
 
     def __init__(self, delay_ns: int, byte_ns: float, loss: float, between: bool) -> None:
         self.delay_ns = delay_ns
@@ -63,6 +65,7 @@ class _Link:
         self.loss = loss
         self.between = between
         self.free_ns = 0
+        self.sent_bytes = 0
 
 
 class SimulatedNetwork:
@@ -114,6 +117,7 @@ class SimulatedNetwork:
         link = self._links.get((sender, to))
         if link is None:
             link = self._links[sender, to] = self._link(sender, to)
+        link.sent_bytes += size_bytes
         delay_ns, byte_ns = link.delay_ns, link.byte_ns
         if link.between and self.delay_factor != 1.0:
             delay_ns = round(delay_ns * self.delay_factor)
@@ -135,6 +139,10 @@ class SimulatedNetwork:
     ) -> tuple[int, ...]:
         """Return when a message arrives that does not stand in line."""
         return self.arrivals(sender, to, size_bytes, now_ns, ahead=True)
+
+    def sent_bytes(self) -> Iterator[tuple[tuple[Address, Address], int]]:
+        """Return how many bytes were sent from whom to whom, content included."""
+        return ((ends, link.sent_bytes) for ends, link in self._links.items())
 
     def _link(self, sender: Address, to: Address) -> _Link:
         one, other = self._index.get(sender), self._index.get(to)

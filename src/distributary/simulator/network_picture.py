@@ -37,7 +37,7 @@ def network_plane(simulation: Simulation) -> Plane:
         delays = places.delays_ns.astype(np.float64)
         points = metric_places(0.5 * (delays + delays.T))
     carried, between = np.zeros(count), np.zeros((count, count))
-    for (sender, to), size in world.link_bytes.items():
+    for (sender, to), size in simulation.network.sent_bytes():
         ends = [index[end] for end in (sender, to) if end in index]
         carried[ends] += size / _BYTES_PER_MEGABYTE
         if len(ends) == 2 and sender != to:

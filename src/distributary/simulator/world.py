@@ -89,8 +89,6 @@ class World:
         Called with (sender, receiver, message, time) for every message that is sent.
     message_counts, message_bytes
         How many messages were sent, and how many bytes they took, by kind.
-    link_bytes
-        How many bytes were sent from whom to whom, content included.
     conversions
         What was converted, in the order in which it was done.
     when_left
@@ -137,7 +135,6 @@ class World:
         self.listeners: list[Callable[[Address, Address, object, int], None]] = []
         self.message_counts: Counter[str] = Counter()
         self.message_bytes: Counter[str] = Counter()
-        self.link_bytes: Counter[tuple[Address, Address]] = Counter()
         self.conversions: list[conversions.Conversion] = []
         self.refused = 0
         self.plan_ns = 0.0
@@ -258,7 +255,6 @@ class World:
         self._log.update(f"{self.now_ns} {sender} {to} ".encode() + encoded)
         self.message_counts[kind] += 1
         self.message_bytes[kind] += size
-        self.link_bytes[sender, to] += size
         return size
 
     def _arrive(self, sender: Address, to: Address, message: object) -> None:

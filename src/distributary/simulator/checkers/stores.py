@@ -57,17 +57,20 @@ class ContentCheck(Checker):
         assert broker is not None
         content = broker.core.content
         clock_ns = broker.core.clock.read(node.clock_ns(now_ns))
-        for digest in sorted(node.store):
+        referred = _referred_to(node)
+        wrong: list[str] = []
+        for digest in referred | node.store.keys():
             unused_ns = content.unused_ns(digest, clock_ns)
+            if digest in referred and unused_ns is not None:
+                wrong.append(f"has a record that refers to {digest}, and would free it")
+            if digest not in node.store:
+                continue
             if not broker.has_content(digest):
-                self.complain(now_ns, f"{node.identity} has {digest} and does not know it")
+                wrong.append(f"has {digest} and does not know it")
             elif unused_ns is not None and unused_ns > self._kept_ns:
-                what = f"{node.identity} still has {digest}, to which nothing refers"
-                self.complain(now_ns, what)
-        for digest in sorted(_referred_to(node)):
-            if content.unused_ns(digest, clock_ns) is not None:
-                what = f"{node.identity} has a record that refers to {digest}, and would free it"
-                self.complain(now_ns, what)
+                wrong.append(f"still has {digest}, to which nothing refers")
+        for what in sorted(wrong):
+            self.complain(now_ns, f"{node.identity} {what}")
 
 
 def _referred_to(node: Node) -> set[str]:
