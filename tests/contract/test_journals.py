@@ -22,22 +22,22 @@ from tests.contract.recorded_disk import recorded_disk
 
 from distributary.broker.encoding import journal_key
 from distributary.errors import BadInput, JournalDamaged
-from distributary.network.journal import Journal, SqliteJournal, is_full
+from distributary.network.journal import SqliteJournal, is_full
 
 BROKER = "0000000a"
 
-JOURNALS: Mapping[str, Callable[[Path], Journal]] = {
+JOURNALS: Mapping[str, Callable[[Path], SqliteJournal]] = {
     "sqlite": lambda folder: SqliteJournal(folder / "journal.db", BROKER),
 }
 
 
 @pytest.fixture(params=JOURNALS)
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Journal]:
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], SqliteJournal]:
     """Opens the journal in one folder, as often as it is called."""
     return lambda: JOURNALS[request.param](tmp_path)
 
 
-def read_again(opened: Callable[[], Journal]) -> dict[str, bytes]:
+def read_again(opened: Callable[[], SqliteJournal]) -> dict[str, bytes]:
     journal = opened()
     try:
         return journal.read()
@@ -45,7 +45,7 @@ def read_again(opened: Callable[[], Journal]) -> dict[str, bytes]:
         journal.close()
 
 
-def test_what_was_committed_is_there_again(opened: Callable[[], Journal]) -> None:
+def test_what_was_committed_is_there_again(opened: Callable[[], SqliteJournal]) -> None:
     journal = opened()
     assert journal.read() == {}
     journal.commit({"a/1": b"one", "a/2": b"", "b": bytes(range(256))})
@@ -54,7 +54,7 @@ def test_what_was_committed_is_there_again(opened: Callable[[], Journal]) -> Non
     assert read_again(opened) == {"a/2": b"two", "b": bytes(range(256))}
 
 
-def test_another_thread_may_commit(opened: Callable[[], Journal]) -> None:
+def test_another_thread_may_commit(opened: Callable[[], SqliteJournal]) -> None:
     journal = opened()
     thread = threading.Thread(target=journal.commit, args=({"a": b"1"},))
     thread.start()
@@ -63,7 +63,7 @@ def test_another_thread_may_commit(opened: Callable[[], Journal]) -> None:
     journal.close()
 
 
-def test_nothing_of_a_commit_that_fails_is_there(opened: Callable[[], Journal]) -> None:
+def test_nothing_of_a_commit_that_fails_is_there(opened: Callable[[], SqliteJournal]) -> None:
     journal = opened()
     journal.commit({"a": b"old", "b": b"old"})
     bad: dict[str, bytes | None] = {"a": b"new", "b": None, "c": "no bytes"}  # type: ignore[dict-item]
@@ -146,7 +146,7 @@ def test_a_process_that_is_killed_in_the_middle_leaves_whole_commits(
 
 
 def test_a_hundred_thousand_records_are_read_within_two_seconds(
-    opened: Callable[[], Journal],
+    opened: Callable[[], SqliteJournal],
 ) -> None:
     journal = opened()
     records: dict[str, bytes] = {
@@ -160,7 +160,7 @@ def test_a_hundred_thousand_records_are_read_within_two_seconds(
     assert after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime < 2.0
 
 
-def test_a_journal_has_one_process(opened: Callable[[], Journal]) -> None:
+def test_a_journal_has_one_process(opened: Callable[[], SqliteJournal]) -> None:
     journal = opened()
     with pytest.raises(BadInput, match="is in use"):
         opened()

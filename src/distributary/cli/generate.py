@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from distributary.cli import generate_wiring
-from distributary.cli.network_options import (
-    At,
-    Delays,
-    RoundTrip,
-    Topology,
-    Unit,
-    chosen_sites,
-    print_notes,
-    read_network,
-)
+from distributary.cli.network_options import At, Network, chosen_sites, print_notes
+from distributary.cli.option_groups import with_groups
 from distributary.cli.options import Seed, output_option, was_given
 from distributary.cli.output import check_output, print_written, write_document
 from distributary.errors import BadInput, counted
@@ -60,6 +52,7 @@ def generate() -> None:
 
 
 @app.command("placement", epilog=EXAMPLES)
+@with_groups
 def placement(
     context: typer.Context,
     kind: Annotated[Kind, typer.Argument(metavar="KIND", help="The kind of problem.")],
@@ -89,10 +82,7 @@ def placement(
     ] = "routes",
     alpha: Annotated[float, typer.Option(help="What a unit of transmission is worth.")] = 1.0,
     beta: Annotated[float, typer.Option(help="What a unit of conversion is worth.")] = 1.0,
-    topology: Topology = None,
-    delays: Delays = None,
-    unit: Unit = None,
-    round_trip: RoundTrip = False,
+    network: Network = Network(),
     at: At = None,
     output: Output = None,
 ) -> None:
@@ -103,7 +93,7 @@ def placement(
     of your own the tree is that of the quickest ways from the root.
     """
     check_output(output, "-o")
-    sites = read_network(topology, delays, unit, round_trip)
+    sites = network.sites()
     chosen_sites(sites, at, brokers, "--brokers")
     if sites is not None and was_given(context, "tree"):
         raise BadInput("--tree", "cannot be combined with a network, which has ways of its own")
@@ -135,6 +125,7 @@ def placement(
 
 
 @app.command("tree", epilog=TREE_EXAMPLES)
+@with_groups
 def tree(
     seed: Seed = 0,
     servers: Annotated[
@@ -159,10 +150,7 @@ def tree(
     routers: Annotated[
         int | None, typer.Option(min=2, help="Routers in the network.", show_default="3500")
     ] = None,
-    topology: Topology = None,
-    delays: Delays = None,
-    unit: Unit = None,
-    round_trip: RoundTrip = False,
+    network: Network = Network(),
     at: At = None,
     adaptation: Annotated[
         bool, typer.Option("--adaptation", help="Count what adapting the tree costs.")
@@ -175,7 +163,7 @@ def tree(
     otherwise. With more than 500 nodes and -o, delays go to a .npy file beside it.
     """
     check_output(output, "-o")
-    sites = read_network(topology, delays, unit, round_trip)
+    sites = network.sites()
     chosen = chosen_sites(sites, at, servers, "--servers")
     from distributary.fidelity.generate import PAPER_ADAPTATION, SERVERS, generate_problem
 

@@ -7,16 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from distributary.cli.network_options import (
-    At,
-    Delays,
-    RoundTrip,
-    Topology,
-    Unit,
-    chosen_sites,
-    print_notes,
-    read_network,
-)
+from distributary.cli.network_options import At, Network, chosen_sites, print_notes
+from distributary.cli.option_groups import with_groups
 from distributary.cli.options import Seed, check_number, was_given
 from distributary.cli.output import print_written, write_document
 from distributary.cli.tables_output import tables_folder, tables_option, writing_tables
@@ -35,6 +27,7 @@ Examples:
 """
 
 
+@with_groups
 def wiring(
     context: typer.Context,
     seed: Seed = 0,
@@ -65,10 +58,7 @@ def wiring(
     layout: Annotated[
         Literal["plane", "towns"], typer.Option(help="Users anywhere, or around centres.")
     ] = "plane",
-    topology: Topology = None,
-    delays: Delays = None,
-    unit: Unit = None,
-    round_trip: RoundTrip = False,
+    network: Network = Network(),
     at: At = None,
     output: Annotated[str | None, tables_option("PROBLEM")] = None,
 ) -> None:
@@ -80,7 +70,7 @@ def wiring(
     check_number("--capacity-factor", capacity_factor, positive=True)
     if unlimited and was_given(context, "capacity_factor"):
         raise BadInput("--capacity-factor", "cannot be combined with --unlimited")
-    sites = read_network(topology, delays, unit, round_trip)
+    sites = network.sites()
     chosen_sites(sites, at, brokers, "--brokers")
     if sites is not None and was_given(context, "layout"):
         raise BadInput("--layout", "cannot be combined with a network, which has places of its own")

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
+from distributary.cli.output import ascii_only
 from distributary.files import replacing
 
 __all__ = ["WriteLine", "writing_lines"]
@@ -45,10 +46,10 @@ def writing_lines(path: Path | None, *, at_once: bool = False) -> Iterator[Write
 
 
 def _printing(at_once: bool) -> Iterator[WriteLine]:
-    ascii_only = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
+    plain = ascii_only()
 
     def line_of(document: Mapping[str, object]) -> str:
-        return json.dumps(document, ensure_ascii=ascii_only) + "\n"
+        return json.dumps(document, ensure_ascii=plain) + "\n"
 
     if at_once:
 

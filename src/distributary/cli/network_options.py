@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,31 +15,8 @@ if TYPE_CHECKING:
     from distributary.arrays import IntArray
     from distributary.topology.sites import Sites
 
-__all__ = [
-    "At",
-    "Delays",
-    "RoundTrip",
-    "Topology",
-    "Unit",
-    "chosen_sites",
-    "print_notes",
-    "read_network",
-]
+__all__ = ["At", "Network", "chosen_sites", "print_notes"]
 
-Topology = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE.gml", help="Take places and delays from this network."),
-]
-Delays = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Take places and delays from this matrix."),
-]
-Unit = Annotated[
-    Literal["s", "ms", "us"] | None, typer.Option(help="Unit of --delays.", show_default="ms")
-]
-RoundTrip = Annotated[
-    bool, typer.Option("--round-trip", help="Halve --delays: they are there and back.")
-]
 At = Annotated[
     list[str] | None,
     typer.Option(
@@ -49,21 +27,38 @@ At = Annotated[
 ]
 
 
-def read_network(
-    topology: Path | None, delays: Path | None, unit: str | None, round_trip: bool
-) -> Sites | None:
-    """Return the places of the network that the options name, or None if they name none."""
-    if topology is not None and delays is not None:
-        raise BadInput("--delays", "cannot be combined with --topology")
-    if delays is None and (round_trip or unit is not None):
-        raise BadInput("--round-trip" if round_trip else "--unit", "needs --delays")
-    from distributary.topology.sites import gml_sites, matrix_sites
+@dataclass(frozen=True)
+class Network:
+    """Which network it is, if any."""
 
-    if topology is not None:
-        return gml_sites(topology)
-    if delays is not None:
-        return matrix_sites(delays, unit=unit or "ms", round_trip=round_trip)
-    return None
+    topology: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.gml", help="Take places and delays from this network."),
+    ] = None
+    delays: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Take places and delays from this matrix."),
+    ] = None
+    unit: Annotated[
+        Literal["s", "ms", "us"] | None, typer.Option(help="Unit of --delays.", show_default="ms")
+    ] = None
+    round_trip: Annotated[
+        bool, typer.Option("--round-trip", help="Halve --delays: they are there and back.")
+    ] = False
+
+    def sites(self) -> Sites | None:
+        """Return the places of the network that the options name, or None if they name none."""
+        if self.topology is not None and self.delays is not None:
+            raise BadInput("--delays", "cannot be combined with --topology")
+        if self.delays is None and (self.round_trip or self.unit is not None):
+            raise BadInput("--round-trip" if self.round_trip else "--unit", "needs --delays")
+        from distributary.topology.sites import gml_sites, matrix_sites
+
+        if self.topology is not None:
+            return gml_sites(self.topology)
+        if self.delays is not None:
+            return matrix_sites(self.delays, unit=self.unit or "ms", round_trip=self.round_trip)
+        return None
 
 
 def chosen_sites(

@@ -13,8 +13,10 @@ from distributary.errors import BadInput, quoted
 from distributary.files import replacing
 
 __all__ = [
+    "ascii_only",
     "check_output",
     "output_name",
+    "print_aligned",
     "print_warnings",
     "print_written",
     "readable_path",
@@ -43,13 +45,17 @@ def check_output(path: Path | None, option: str) -> None:
         raise BadInput(option, f"directory {quoted(path.parent)} does not exist")
 
 
+def ascii_only() -> bool:
+    """Whether standard output takes no other characters than those of ASCII."""
+    return (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
+
+
 def write_document(document: dict[str, object], path: Path | None) -> None:
     """Write `document` as JSON to the file, whole or not at all, or to standard output."""
     from distributary.content.documents import document_text
 
     if path is None:
-        ascii_only = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
-        sys.stdout.write(document_text(document, ascii_only=ascii_only))
+        sys.stdout.write(document_text(document, ascii_only=ascii_only()))
         sys.stdout.flush()
         return
     with replacing(path, "-o") as draft:
@@ -58,10 +64,17 @@ def write_document(document: dict[str, object], path: Path | None) -> None:
 
 def write_documents(documents: Sequence[dict[str, object]]) -> None:
     """Write a list of documents as JSON to standard output, a line for each."""
-    ascii_only = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
-    lines = [json.dumps(item, ensure_ascii=ascii_only, allow_nan=False) for item in documents]
+    lines = [json.dumps(item, ensure_ascii=ascii_only(), allow_nan=False) for item in documents]
     sys.stdout.write("[" + ",\n ".join(lines) + "]\n")
     sys.stdout.flush()
+
+
+def print_aligned(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows as columns, as wide as what is in them."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print("  ".join(cells).rstrip())
 
 
 def print_written(summary: str, output: Path | str | None) -> None:

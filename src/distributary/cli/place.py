@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from distributary.cli.network_options import (
-    Delays,
-    RoundTrip,
-    Topology,
-    Unit,
-    print_notes,
-    read_network,
-)
+from distributary.cli.network_options import Network, print_notes
+from distributary.cli.option_groups import with_groups
 from distributary.cli.options import (
     PlacementMethod,
     Seed,
@@ -55,6 +49,7 @@ Examples:
 _CONCURRENT_REFUSES = ("method", "iterations", "select", "steiner", "depth", "objective", "draw")
 
 
+@with_groups
 def place(
     context: typer.Context,
     problems: Annotated[list[Path], problem_argument()],
@@ -81,10 +76,7 @@ def place(
     ] = "cost",
     time_limit: TimeLimit = None,
     seed: Seed = 0,
-    topology: Topology = None,
-    delays: Delays = None,
-    unit: Unit = None,
-    round_trip: RoundTrip = False,
+    network: Network = Network(),
     draw: Annotated[Path | None, drawing_option("plan")] = None,
     concurrent: Annotated[
         bool, typer.Option("--concurrent", help="Plan several publications that share brokers.")
@@ -115,7 +107,7 @@ def place(
             "is a second problem file",
             hint="add --concurrent to plan them together",
         )
-    sites = read_network(topology, delays, unit, round_trip)
+    sites = network.sites()
     files = _read(problems, graph, content_bytes, sites)
     if concurrent:
         summary = _place_concurrently(problems, files, load_growth, time_limit, seed, output)

@@ -14,6 +14,7 @@ import typer
 
 from distributary.arguments import check_choice
 from distributary.cli.gateway_options import State, Url
+from distributary.cli.output import print_aligned
 from distributary.errors import BadInput, quoted
 
 __all__ = ["app", "tenants"]
@@ -123,10 +124,7 @@ def list_(
         sources = ",".join(one["sources"]) or "any"
         expires = one.get("expires") or "never"
         rows.append((one["name"], one["tenant"] or "-", ",".join(one["scopes"]), sources, expires))
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print("  ".join(cells).rstrip())
+    print_aligned(rows)
 
 
 @app.command(short_help="Revoke a token.", epilog=_REVOKE_EXAMPLES)

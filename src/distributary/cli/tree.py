@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from distributary.cli.network_options import (
-    Delays,
-    RoundTrip,
-    Topology,
-    Unit,
-    print_notes,
-    read_network,
-)
+from distributary.cli.network_options import Network, print_notes
+from distributary.cli.option_groups import with_groups
 from distributary.cli.options import (
     FidelityMethod,
     ProblemPath,
@@ -70,6 +64,7 @@ _NAMED_MAX = 5
 _REASONS_MAX = 3
 
 
+@with_groups
 def tree(
     context: typer.Context,
     problem: ProblemPath,
@@ -110,10 +105,7 @@ def tree(
     rounds: Annotated[
         int | None, typer.Option(min=1, help="adapt: end after this many rounds.")
     ] = None,
-    topology: Topology = None,
-    delays: Delays = None,
-    unit: Unit = None,
-    round_trip: RoundTrip = False,
+    network: Network = Network(),
     draw: Annotated[Path | None, drawing_option("tree")] = None,
     output: Annotated[Path | None, output_option("TREE.json")] = None,
 ) -> None:
@@ -134,7 +126,7 @@ def tree(
     from distributary.fidelity.problem_file import read_problem
     from distributary.fidelity.tree_file import read_trees, trees_document
 
-    sites = read_network(topology, delays, unit, round_trip)
+    sites = network.sites()
     file = read_problem(readable_path(problem), alone=str(problem) == "-", sites=sites)
     begin = None if start is None else read_trees(start, file.problem, approach=objects)
     from distributary.fidelity.anneal import AnnealingSchedule

@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from distributary.cli.network_options import (
-    Delays,
-    RoundTrip,
-    Topology,
-    Unit,
-    print_notes,
-    read_network,
-)
+from distributary.cli.network_options import Network, print_notes
+from distributary.cli.option_groups import with_groups
 from distributary.cli.options import (
     Seed,
     TimeLimit,
@@ -59,6 +53,7 @@ Examples:
 _STARTED = ("auto", "search")
 
 
+@with_groups
 def wire(
     problem: Annotated[
         Path,
@@ -85,10 +80,7 @@ def wire(
     moves: Annotated[
         int | None, typer.Option(min=0, help="With --from: most users to move.", show_default="all")
     ] = None,
-    topology: Topology = None,
-    delays: Delays = None,
-    unit: Unit = None,
-    round_trip: RoundTrip = False,
+    network: Network = Network(),
     draw: Annotated[Path | None, drawing_option("wiring")] = None,
     output: Annotated[str | None, tables_option("WIRING")] = None,
 ) -> None:
@@ -106,7 +98,7 @@ def wire(
         raise BadInput("--from", "cannot be standard input when PROBLEM is")
     check_drawing(draw, output)
     folder = tables_folder(output, prefer_tables=problem.is_dir())
-    sites = read_network(topology, delays, unit, round_trip)
+    sites = network.sites()
     file = _read(problem, sites)
     begin = None if start is None else _read_start(start, file.problem)
     from distributary.wiring.planner import wire as plan

@@ -15,7 +15,10 @@ and the spread of the measurements, are for people and are not read here.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from distributary.arguments import checked
 from distributary.content.adaptation_graph import AdaptationGraph
@@ -25,7 +28,7 @@ from distributary.content.graph_file import graph_from
 from distributary.content.payload import CONTENT_BYTES_MAX
 from distributary.errors import BadInput
 
-__all__ = ["graph_for", "read_graph_for"]
+__all__ = ["graph_for", "graph_text", "read_graph_for"]
 
 _MEGABYTE = 1e6
 
@@ -50,3 +53,26 @@ def graph_for(document: object, content_bytes: int) -> AdaptationGraph:
 def read_graph_for(path: Path | str, content_bytes: int) -> AdaptationGraph:
     """Return the adaptation graph of the calibration in a file; see `graph_for`."""
     return read_document(path, lambda document: graph_for(document, content_bytes))
+
+
+def graph_text(document: Mapping[str, Any], kept: Collection[str] | None = None) -> str:
+    """Return a calibration as JSON, without what is in it for people.
+
+    Of the formats only those that are `kept`, all unless given, and what leads from one to another.
+    """
+    formats, conversions = document["formats"], document["conversions"]
+    names = {entry["name"] for entry in formats} if kept is None else set(kept)
+    return json.dumps(
+        {
+            "formats": [
+                {"name": entry["name"], "size": entry["size"]}
+                for entry in formats
+                if entry["name"] in names
+            ],
+            "conversions": [
+                {"from": entry["from"], "to": entry["to"], "cost": entry["cost"]}
+                for entry in conversions
+                if {entry["from"], entry["to"]} <= names
+            ],
+        }
+    )

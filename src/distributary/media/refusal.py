@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from itertools import pairwise
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from distributary.content.media_type import MediaType
 from distributary.errors import quoted
-from distributary.media.converter import Converter
+
+if TYPE_CHECKING:
+    from distributary.media.registry import Registry
 
 __all__ = ["Refusal", "refused_parameter"]
 
@@ -17,20 +19,7 @@ Refusal = tuple[str, str]
 """What is wrong, and what to do about it."""
 
 
-class _Converters(Protocol):
-    """As much of a registry as it takes."""
-
-    @property
-    def converters(self) -> Mapping[str, Converter]: ...
-
-    def steps(self, source: MediaType, target: MediaType) -> tuple[MediaType, ...]: ...
-
-    def converter(self, source: MediaType, target: MediaType) -> Converter | None: ...
-
-
-def refused_parameter(
-    registry: _Converters, source: MediaType, target: MediaType
-) -> Refusal | None:
+def refused_parameter(registry: Registry, source: MediaType, target: MediaType) -> Refusal | None:
     """Return which parameter no converter takes; None if the types themselves are to blame.
 
     Each parameter is tried alone, on what can be made without any.
@@ -62,7 +51,7 @@ def refused_parameter(
     return f"{quoted(f'{name}={value}')} is out of range", f"{name} is {known[name]}"
 
 
-def _parameters(registry: _Converters, source: MediaType, target: MediaType) -> dict[str, str]:
+def _parameters(registry: Registry, source: MediaType, target: MediaType) -> dict[str, str]:
     """Return the parameters that somebody takes who makes such a target on the way."""
     found: dict[str, str] = {}
     plain = _with(target, {})

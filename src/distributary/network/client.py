@@ -19,7 +19,7 @@ from distributary.broker.encoding import decode, encode
 from distributary.broker.migration import messages as migration
 from distributary.errors import DistributaryError, PeerMisbehaved
 from distributary.network.connection import Connection, Server
-from distributary.network.outgoing import Content, Given, Outgoing, Question
+from distributary.network.outgoing import Given, Outgoing, Question
 from distributary.network.subjects import Subjects
 from distributary.network.transfers import chunks
 
@@ -146,6 +146,8 @@ class Client:
     ----------
     address, home
         Who it is, and which broker it is attached to. Its subscriptions are there.
+    outgoing
+        What it publishes, and how the broker is that takes it.
     repeats
         How many deliveries came again.
     """
@@ -168,7 +170,7 @@ class Client:
         self._changed = changed
         self._loop = asyncio.get_running_loop()
         self._questions: dict[tuple[str, str], Question] = {}
-        self._outgoing = Outgoing(
+        self.outgoing = Outgoing(
             gate.connection,
             gate.subjects,
             gate.name,
@@ -186,9 +188,9 @@ class Client:
         self._unsaid: set[str] = set()
         self._gathering = False
         self._handlers: dict[type, Callable[[Any], None]] = {
-            messages.Accepted: self._outgoing.accepted,
-            messages.Busy: self._outgoing.busy,
-            messages.ContentMissing: self._outgoing.content_missing,
+            messages.Accepted: self.outgoing.accepted,
+            messages.Busy: self.outgoing.busy,
+            messages.ContentMissing: self.outgoing.content_missing,
             messages.Refused: self._refused,
             messages.Subscribed: lambda m: self._answered("subscribe", m.id, m),
             messages.Unsubscribed: lambda m: self._answered("unsubscribe", m.id, m),
@@ -204,55 +206,23 @@ class Client:
 
     # What it asks for.
 
-    async def publish(
-        self, event: str, content: Given | None = None, media_type: str = ""
-    ) -> messages.Accepted:
-        """Publish an event behind those before it; return when it is stored.
-
-        Parameters
-        ----------
-        content, media_type
-            What goes with it, if that is not inside of the event.
-
-        Raises
-        ------
-        WasRefused
-            When it breaks the rules.
-        """
-        return await self.submit(event, content, media_type)
-
-    def submit(
+    def publish(
         self, event: str, content: Given | Blob | None = None, media_type: str = ""
     ) -> asyncio.Future[messages.Accepted]:
         """Publish an event behind those before it; return what says that it is stored.
 
-        Content that was put before goes by what refers to it.
+        Parameters
+        ----------
+        content, media_type
+            What goes with it, if that is not inside of the event; by what refers to it if it was
+            put before.
+
+        Raises
+        ------
+        WasRefused
+            When it breaks the rules; of what is returned.
         """
-        return self._outgoing.publish(event, content, media_type)
-
-    async def put_part(self, blob: Blob, begin: int, content: Content) -> int:
-        """Bring content to where it publishes, as `Outgoing.put` says."""
-        return await self._outgoing.put(blob, begin, content)
-
-    @property
-    def busy_s(self) -> float:
-        """For how long the broker that takes what it publishes wants to be left alone."""
-        return self._outgoing.busy_s
-
-    @property
-    def objection(self) -> str:
-        """Why that broker does not take it at present, if it has said so."""
-        return self._outgoing.objection
-
-    @property
-    def waiting(self) -> int:
-        """How many publications are not sent yet."""
-        return self._outgoing.waiting
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether everything that it has published is answered."""
-        return self._outgoing.is_idle
+        return self.outgoing.publish(event, content, media_type)
 
     async def announce(self, source: str, subject: str, event: str) -> messages.Announced:
         """Open a stream object; return when those who follow it know of it."""
@@ -267,7 +237,7 @@ class Client:
     @property
     def publishes_at(self) -> str:
         """The broker that takes what it publishes: its home, or another one if that was away."""
-        return self._outgoing.home
+        return self.outgoing.home
 
     def content(self, blob: Blob) -> AsyncIterator[bytes]:
         """Return the bytes of content that was delivered, in chunks.
@@ -343,10 +313,6 @@ class Client:
         self._present(False)
         self._present(True)
 
-    def leave(self) -> None:
-        """Be sent nothing until it comes back."""
-        self._present(False)
-
     async def close(self, *, goodbye: bool = True) -> None:
         """End, and say goodbye: what comes for it waits until it is back.
 
@@ -360,7 +326,7 @@ class Client:
         self.send_acknowledgements()
         if goodbye:
             self._present(False)
-        await self._outgoing.close()
+        await self.outgoing.close()
 
     # What it says, and says again.
 
@@ -395,7 +361,7 @@ class Client:
         """Ask at once for everything that is not answered, as after a break."""
         for question in self._questions.values():
             self._send(question.message)
-        self._outgoing.ask_again()
+        self.outgoing.ask_again()
         if self._next is not None:
             self._knock()
 
@@ -404,13 +370,13 @@ class Client:
         for question in list(self._questions.values()):
             if question.is_due(now):
                 self._send(question.message)
-        self._outgoing.look(now)
+        self.outgoing.look(now)
         if self._next is not None:
             self._knock()
 
     def _refused(self, message: messages.Refused) -> None:
         if message.what == _PUBLICATION:
-            question = self._outgoing.answered(message)
+            question = self.outgoing.answered(message)
         else:
             kind = "subscribe" if message.what == "subscription" else message.what
             name = _object(message) if kind == "announcement" else message.id
@@ -426,7 +392,7 @@ class Client:
             if sender == self._next:
                 self._connected()
             return
-        expected = self._outgoing.home if _is_of_publication(message) else self.home
+        expected = self.outgoing.home if _is_of_publication(message) else self.home
         if sender == expected or isinstance(message, migration.MoveNow):
             handler = self._handlers.get(type(message))
             if handler is not None:
@@ -498,7 +464,7 @@ class Client:
 
     def _connected(self) -> None:
         assert self._next is not None
-        self._outgoing.follow(self.home, self._next)
+        self.outgoing.follow(self.home, self._next)
         self.home, self._next = self._next, None
         self.ask_again()
         self._changed(self)

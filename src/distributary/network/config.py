@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from distributary.broker.host import Neighbour, Surroundings
 from distributary.broker.settings import Settings, settings_with
-from distributary.content.calibrated_graph import graph_for
+from distributary.content.calibrated_graph import graph_for, graph_text
 from distributary.content.documents import parse_document
 from distributary.content.fields import no_such_name
 from distributary.content.tables import bounded, read_table
@@ -325,14 +325,4 @@ def _graph(name: str, folder: Path) -> str:
         with naming(file):
             document = parse_document(file_bytes(file, bytes_max=_GRAPH_BYTES_MAX))
             graph_for(document, _MEBIBYTE)
-    return json.dumps(
-        {
-            "formats": [
-                {"name": entry["name"], "size": entry["size"]} for entry in document["formats"]
-            ],
-            "conversions": [
-                {"from": entry["from"], "to": entry["to"], "cost": entry["cost"]}
-                for entry in document["conversions"]
-            ],
-        }
-    )
+    return graph_text(document)

@@ -55,11 +55,8 @@ from distributary.network.clock import Alarm, Clock, WallClock
 from distributary.network.connection import Connection, Server
 from distributary.network.draining import drain
 from distributary.network.inbox import Inbox
-from distributary.network.journal import Journal, is_full
-from distributary.network.requests import (
-    decode_request,
-    encode_request,
-)
+from distributary.network.journal import SqliteJournal, is_full
+from distributary.network.requests import decode_request, encode_request
 from distributary.network.room import Room
 from distributary.network.service_times import ServiceClock
 from distributary.network.subjects import Subjects
@@ -131,7 +128,7 @@ class NetworkHost:
         settings: Settings,
         *,
         first: Sequence[object],
-        journal: Journal,
+        journal: SqliteJournal,
         folder: Path,
         subjects: Subjects,
         server: Server,
@@ -212,11 +209,6 @@ class NetworkHost:
         self._journal.close()
         if not self.ended.done():
             self.ended.set_result(None)
-
-    @property
-    def busy(self) -> bool:
-        """Whether there is something that it has not done yet, or waits for."""
-        return self._scheduled or any(not task.done() for task in self._tasks.values())
 
     # What arrives.
 

@@ -18,12 +18,11 @@ import os
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
 from zlib import crc32
 
 from distributary.errors import BadInput, JournalDamaged, quoted
 
-__all__ = ["Journal", "JournalInUse", "SqliteJournal", "check_path", "is_full"]
+__all__ = ["JournalInUse", "SqliteJournal", "check_path", "is_full"]
 
 _APPLICATION = int.from_bytes(b"dstr", "big")
 _VERSION = 2
@@ -52,29 +51,6 @@ def check_path(path: Path) -> None:
             f"is a path of more than {_PATH_BYTES_MAX} bytes, which SQLite does not take",
             hint="give a folder with a shorter one",
         )
-
-
-class Journal(Protocol):
-    """A disk with records by key, which belongs to one broker."""
-
-    def read(self) -> dict[str, bytes]:
-        """Return all records.
-
-        Raises
-        ------
-        JournalDamaged
-            When it does not give back what was written.
-        """
-
-    def commit(self, writes: Mapping[str, bytes | None]) -> None:
-        """Make records durable, all or none: bytes by key; None erases what is there.
-
-        It may be called from another thread than `read`, by one at a time. Whatever it raises,
-        nothing of the commit is durable.
-        """
-
-    def close(self) -> None:
-        """Let go of the disk."""
 
 
 def is_full(error: Exception) -> bool:
@@ -170,7 +146,7 @@ class SqliteJournal:
         db.execute("COMMIT")
 
     def read(self) -> dict[str, bytes]:
-        """Return all records."""
+        """Return all records, or raise `JournalDamaged` where they are not what was written."""
         records: dict[str, bytes] = {}
         places: dict[str, int] = {}
         place = 0
@@ -186,7 +162,11 @@ class SqliteJournal:
         return records
 
     def commit(self, writes: Mapping[str, bytes | None]) -> None:
-        """Make records durable, all or none."""
+        """Make records durable, all or none: bytes by key; None erases what is there.
+
+        It may be called from another thread than `read`, by one at a time. Whatever it raises,
+        nothing of the commit is durable.
+        """
         if self._places is None:
             self.read()
         assert self._places is not None

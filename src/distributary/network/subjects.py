@@ -178,10 +178,6 @@ class Subjects:
             return kind, rest[0]
         raise PeerMisbehaved(f"the subject {quoted(subject)}")
 
-    def home(self, subject: str) -> str:
-        """Return which broker something in a client's inbox is from."""
-        return subject.rpartition(".")[2]
-
     def read_by_broker(self, broker: str) -> tuple[str, ...]:
         """Return what a broker subscribes to, besides answers."""
         begin = self._begin

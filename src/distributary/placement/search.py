@@ -55,7 +55,6 @@ class SearchResult:
 
     plan: Plan = field(repr=False)
     lower_bound: float
-    rounds: int
 
 
 def dual_bound(problem: PlacementProblem) -> float:
@@ -87,13 +86,12 @@ def search(
     after the round in which `seconds_max` have passed.
     """
     if not problem.served[0]:
-        return SearchResult(Plan.empty(problem), 0.0, 0)
+        return SearchResult(Plan.empty(problem), 0.0)
     run = _Search(problem, seed=seed)
     if rounds is None:
         arcs = len(run.graph.conversion_costs) + len(run.graph.transmission_costs)
         rounds = int(np.clip(_ARCS_PER_SEARCH // arcs, _ROUNDS_MIN, _ROUNDS_MAX))
     deadline = None if seconds_max is None else clock() + seconds_max
-    done = 0
     for done in range(1, rounds + 1):
         run.visit(done)
         if observe is not None:
@@ -103,7 +101,7 @@ def search(
     if not run.proven:
         run.recombine()
         run.raise_bound()
-    return SearchResult(prune(problem, run.plan(run.best)), run.bound, done)
+    return SearchResult(prune(problem, run.plan(run.best)), run.bound)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from distributary.drawing.chart import CHART_WIDTH, Bars, Lines, Window
 from distributary.drawing.drawn import DrawnTree
@@ -46,17 +46,6 @@ main { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 4
 """
 
 
-class Panel(Protocol):
-    """One part of the view, its upper left corner at (0, 0)."""
-
-    @property
-    def height(self) -> float:
-        """How high it is."""
-
-    def markup(self) -> str:
-        """Return what it shows."""
-
-
 @dataclass(frozen=True, eq=False)
 class NetworkPanel:
     """The network of a run, as wide as the view, with what its symbols mean beside it."""
@@ -93,6 +82,10 @@ class NetworkPanel:
         return element("g", drawn.markup, transform=at) + element(
             "g", "".join(rows), transform=beside
         )
+
+
+Panel: TypeAlias = NetworkPanel | Bars | Lines
+"""One part of the view, its upper left corner at (0, 0)."""
 
 
 def run_svg(report: dict[str, Any], simulation: Simulation | None = None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +18,7 @@ from distributary.broker.settings import (
     settings_with,
 )
 from distributary.content import ContentSpace
-from distributary.content.calibrated_graph import graph_for
+from distributary.content.calibrated_graph import graph_for, graph_text
 from distributary.content.divergence import DIVERGENCES
 from distributary.content.documents import parse_document, place_of
 from distributary.content.fields import described, no_such_name
@@ -274,24 +273,9 @@ def _graph(content: ContentTable, path: Path, chosen: str = "formats") -> str:
         assert isinstance(read, dict)
         document = read
     formats: Any = document["formats"]
-    conversions: Any = document["conversions"]
     names = {entry["name"] for entry in formats}
     wanted: tuple[str, ...] = getattr(content, chosen)
     for index, name in enumerate(wanted):
         if name not in names:
             raise no_such_name(f"content.{chosen}[{index}]", name, names, "a format of the graph")
-    kept = set(wanted) or names
-    return json.dumps(
-        {
-            "formats": [
-                {"name": entry["name"], "size": entry["size"]}
-                for entry in formats
-                if entry["name"] in kept
-            ],
-            "conversions": [
-                {"from": entry["from"], "to": entry["to"], "cost": entry["cost"]}
-                for entry in conversions
-                if entry["from"] in kept and entry["to"] in kept
-            ],
-        }
-    )
+    return graph_text(document, wanted or None)

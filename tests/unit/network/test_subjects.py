@@ -66,7 +66,6 @@ def test_a_gateway_speaks_for_its_own() -> None:
 def test_brokers_are_as_they_are() -> None:
     assert SUBJECTS.sender(SUBJECTS.to_broker(HOME, "ffff")) == ("b", "ffff")
     assert SUBJECTS.sender(SUBJECTS.to_host(HOME, "operator")) == ("h", "operator")
-    assert SUBJECTS.home(SUBJECTS.to_client("@gateway/me", HOME)) == HOME
     for subject in ("d.main.b.a.b.c", "d.main.b.a.@b", "d.main.x.a.b", "d.main.c.a.b"):
         with pytest.raises(PeerMisbehaved):
             SUBJECTS.sender(subject)

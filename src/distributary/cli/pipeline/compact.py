@@ -7,32 +7,22 @@ from typing import Annotated
 import typer
 
 from distributary.cli.output import write_document
-from distributary.cli.pipeline.options import (
-    AsJson,
-    Data,
-    StorageOption,
-    app,
-    check_there,
-    examples,
-    opened,
-)
+from distributary.cli.pipeline.options import Tables, command
 
 __all__ = ["compact"]
 
 
-@app.command(
-    "compact",
-    short_help="Put small files together.",
-    epilog=examples("compact --data market", "compact --data market --table quotes --json"),
+@command(
+    "Put small files together.",
+    "compact --data market",
+    "compact --data market --table quotes --json",
 )
 def compact(
-    data: Data,
+    tables: Tables,
     table: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this table; may be repeated.", show_default=False),
     ] = None,
-    storage_option: StorageOption = None,
-    as_json: AsJson = False,
 ) -> None:
     """Put the small files of tables together, those of a day for themselves.
 
@@ -40,11 +30,10 @@ def compact(
     """
     from distributary.pipeline.schemas import TABLES, table_schema
 
-    check_there(data)
-    store = opened(data, storage_option)
+    store = tables.store()
     chosen = [table_schema(name).name for name in table or ()] or [*TABLES]
     done = {name: store.compact(name) for name in chosen if store.has(name)}
-    if as_json:
+    if tables.as_json:
         found: dict[str, object] = {
             name: {"removed": gone, "added": new} for name, (gone, new) in done.items()
         }

@@ -7,34 +7,24 @@ from typing import Annotated
 import typer
 
 from distributary.cli.output import write_documents
-from distributary.cli.pipeline.options import (
-    AsJson,
-    Data,
-    StorageOption,
-    app,
-    check_there,
-    examples,
-    opened,
-)
+from distributary.cli.pipeline.options import Tables, command
 
 __all__ = ["history"]
 
 
-@app.command(
-    "history",
-    short_help="List runs of jobs.",
-    epilog=examples("history --data market", "history deliveries --data market --json"),
+@command(
+    "List runs of jobs.",
+    "history --data market",
+    "history deliveries --data market --json",
 )
 def history(
-    data: Data,
+    tables: Tables,
     table: Annotated[
         str | None,
         typer.Argument(
             metavar="[TABLE]", help="Only what has made versions of it.", show_default=False
         ),
     ] = None,
-    storage_option: StorageOption = None,
-    as_json: AsJson = False,
 ) -> None:
     """List the runs of jobs on a folder: what they have read, made and done, in their order.
 
@@ -44,9 +34,8 @@ def history(
     from distributary.pipeline.days import shown_days
     from distributary.pipeline.history import history_of
 
-    check_there(data)
-    runs = history_of(opened(data, storage_option), table)
-    if as_json:
+    runs = history_of(tables.store(), table)
+    if tables.as_json:
         write_documents([item.document() for item in runs])
         return
     for item in runs:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from distributary.cli.option_groups import with_groups
 from distributary.cli.progress import progress
 from distributary.errors import BadInput, quoted
 
@@ -31,6 +31,7 @@ __all__ = [
     "Since",
     "SparkOptions",
     "StorageOption",
+    "Tables",
     "Until",
     "Version",
     "Where",
@@ -132,6 +133,20 @@ app = typer.Typer(
 @app.callback()
 def pipeline() -> None:
     """Match, measure and plan over whole tables, on Spark."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """What commands have that tidy up or tell: Spark is not started for them."""
+
+    data: Data
+    storage_option: StorageOption = None
+    as_json: AsJson = False
+
+    def store(self) -> Store:
+        """Return the tables, or raise `BadInput` if there is no such folder."""
+        check_there(self.data)
+        return opened(self.data, self.storage_option)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,47 +260,20 @@ class Running:
 
 Command = Callable[..., None]
 
-_COMMON = (DayJob, Job, SparkOptions)
-_FIRST = ("data", "output", "since", "until")
+_LAST = ("explain", "master", "remote", "driver_memory", "as_json", "storage_option")
 
 
 def command(short_help: str, *lines: str, output: bool = True) -> Callable[[Command], Command]:
     """Make a function a command of `pipeline`, with the options that all jobs have.
 
-    Typer reads options from a signature. In that of the function, the parameter that is a
-    `Job` or `DayJob`, or `SparkOptions` alone, stands for the options in it: the tables' in its
-    place, the others after all of the function's own. Without `output` there is no option for it.
-    The list of commands has the short help, and the command's own help the lines, as examples.
+    The parameter that is a `Job` or `DayJob`, or `SparkOptions` or `Tables` alone, stands for the
+    options in it: the tables' in its place, the others after all of the function's own. Without
+    `output` there is no option for it. The list of commands has the short help, and the command's
+    own help the lines, as examples.
     """
 
     def decorate(function: Command) -> Command:
-        own = inspect.signature(function, eval_str=True).parameters
-        (taken,) = (item for item in own.values() if item.annotation in _COMMON)
-        common = [
-            inspect.Parameter(
-                item.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=item.default,
-                annotation=get_type_hints(taken.annotation, include_extras=True)[item.name],
-            )
-            for item in inspect.signature(taken.annotation).parameters.values()
-            if output or item.name != "output"
-        ]
-        tables = [item for item in common if item.name in _FIRST]
-        parameters = [
-            each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for item in own.values()
-            for each in (tables if item is taken else [item])
-        ]
-        parameters += [item for item in common if item not in tables]
-
-        def run(**given: Any) -> None:
-            options = taken.annotation(**{item.name: given.pop(item.name) for item in common})
-            function(**given, **{taken.name: options})
-
-        run.__doc__ = function.__doc__
-        run.__annotations__ = {item.name: item.annotation for item in parameters}
-        vars(run)["__signature__"] = inspect.Signature(parameters)
+        run = with_groups(function, last=_LAST, without=() if output else ("output",))
         app.command(function.__name__, epilog=examples(*lines), short_help=short_help)(run)
         return run
 

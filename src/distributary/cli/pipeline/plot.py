@@ -8,28 +8,23 @@ from typing import Annotated
 import typer
 
 from distributary.cli.output import check_output, print_written
-from distributary.cli.pipeline.options import Version, Where, app, examples
+from distributary.cli.pipeline.options import Data, Version, Where, command
 from distributary.errors import BadInput, quoted
 
 __all__ = ["plot"]
 
 
-@app.command(
-    "plot",
-    short_help="Draw rates, traffic, savings and other tables.",
-    epilog=examples(
-        "plot rates --data market -o rates.svg",
-        "plot plans --data market -o savings.html",
-        "plot quotes --data market --where object=ACME -o acme.html",
-    ),
+@command(
+    "Draw rates, traffic, savings and other tables.",
+    "plot rates --data market -o rates.svg",
+    "plot plans --data market -o savings.html",
+    "plot quotes --data market --where object=ACME -o acme.html",
 )
 def plot(
     table: Annotated[
         str, typer.Argument(metavar="TABLE", help="The table to draw.", show_default=False)
     ],
-    data: Annotated[
-        str, typer.Option("--data", metavar="DIR", help="The folder of tables.", show_default=False)
-    ],
+    data: Data,
     output: Annotated[
         Path,
         typer.Option(

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from distributary.cli.output import write_document
+from distributary.cli.output import print_aligned, write_document
 from distributary.cli.pipeline.options import (
     Data,
     Since,
@@ -19,8 +19,7 @@ from distributary.cli.pipeline.options import (
     Until,
     Version,
     Where,
-    app,
-    examples,
+    command,
     opened,
 )
 from distributary.errors import BadInput
@@ -30,16 +29,13 @@ __all__ = ["show"]
 _WIDTH_MAX = 40
 
 
-@app.command(
-    "show",
-    short_help="Show rows of a table.",
-    epilog=examples(
-        "show plans --data market --where 'failure!=null'",
-        "show deliveries --data market --where user=ann --where 'bytes>=1000' --csv",
-        "show quarantine --data market --limit 5",
-        "show users --data market --version 0",
-        "show plans --data market --since 2026-01-05 --until 2026-01-06",
-    ),
+@command(
+    "Show rows of a table.",
+    "show plans --data market --where 'failure!=null'",
+    "show deliveries --data market --where user=ann --where 'bytes>=1000' --csv",
+    "show quarantine --data market --limit 5",
+    "show users --data market --version 0",
+    "show plans --data market --since 2026-01-05 --until 2026-01-06",
 )
 def show(
     table: Annotated[
@@ -79,7 +75,7 @@ def show(
         writer.writerow(names)
         writer.writerows([_text(value, "") for value in row] for row in rows)
     else:
-        _print_aligned(names, rows)
+        print_aligned([names, *([_cut(_text(value, "-")) for value in row] for row in rows)])
     if found.num_rows > limit:
         print(f"there are more; --limit {10 * limit} shows more of them", file=sys.stderr)
 
@@ -99,14 +95,6 @@ def _text(value: Any, nothing: str) -> str:
     if value is None:
         return nothing
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _print_aligned(names: list[str], rows: list[list[Any]]) -> None:
-    shown = [names, *([_cut(_text(value, "-")) for value in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    for line in shown:
-        cells = (f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True))
-        print("  ".join(cells).rstrip())
 
 
 def _cut(text: str) -> str:

@@ -8,15 +8,7 @@ import typer
 
 from distributary.cli.output import write_document
 from distributary.cli.pipeline.durations import microseconds
-from distributary.cli.pipeline.options import (
-    AsJson,
-    Data,
-    StorageOption,
-    app,
-    check_there,
-    examples,
-    opened,
-)
+from distributary.cli.pipeline.options import Tables, command
 from distributary.errors import BadInput
 
 __all__ = ["vacuum"]
@@ -24,21 +16,19 @@ __all__ = ["vacuum"]
 _HOUR = 3_600_000_000
 
 
-@app.command(
-    "vacuum",
-    short_help="Remove files of old versions.",
-    epilog=examples("vacuum --data market", "vacuum --data market --older-than 30d --dry-run"),
+@command(
+    "Remove files of old versions.",
+    "vacuum --data market",
+    "vacuum --data market --older-than 30d --dry-run",
 )
 def vacuum(
-    data: Data,
+    tables: Tables,
     older_than: Annotated[
         str, typer.Option("--older-than", metavar="AGE", help="Keep younger files: 7d or 12h.")
     ] = "7d",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count what would go, and remove nothing.")
     ] = False,
-    storage_option: StorageOption = None,
-    as_json: AsJson = False,
 ) -> None:
     """Remove the files that no version of the last days has, and what killed runs have left.
 
@@ -49,11 +39,10 @@ def vacuum(
         raise BadInput("--older-than", "must be at least 1h, or files of running jobs would go")
     from distributary.pipeline.schemas import TABLES
 
-    check_there(data)
-    store = opened(data, storage_option)
+    store = tables.store()
     there = [name for name in TABLES if store.has(name)]
     removed = {name: len(store.vacuum(name, hours=hours, dry_run=dry_run)) for name in there}
-    if as_json:
+    if tables.as_json:
         write_document({"files": sum(removed.values()), "tables": removed}, None)
         return
     for name, count in removed.items():

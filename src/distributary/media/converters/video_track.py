@@ -75,7 +75,6 @@ class VideoTrack:
         self._turner: Graph | None = None
         # The frame before, waiting to learn how long it is shown.
         self._waiting: tuple[int, VideoFrame] | None = None
-        self.frame_count = 0
 
     def take(self, frame: VideoFrame) -> None:
         """Take the next frame to be shown."""
@@ -148,5 +147,4 @@ class VideoTrack:
         frame.duration = until - tick
         # The source's choice of key frames is none of the encoder's business.
         frame.pict_type = 0
-        self.frame_count += 1
         self._target.mux(self._stream.encode(frame))

@@ -74,7 +74,7 @@ class _Publisher:
         """Whether nobody has needed it for a while, and nothing that it has published waits."""
         if self.users or self.used_at > since or not self.opening.done():
             return False
-        return self.has_failed or self.opening.result().is_idle
+        return self.has_failed or self.opening.result().outgoing.is_idle
 
 
 class Publishers:
@@ -199,11 +199,11 @@ class Publishers:
         waiting = [one for one in answers if not isinstance(one, Accepted)]
         # Whoever gives up does so for itself: what is under way is published all the same.
         if waiting and await self._are_late(client, waiting):
-            if client.busy_s:
-                raise _busy(client.busy_s, client.objection)
+            if client.outgoing.busy_s:
+                raise _busy(client.outgoing.busy_s, client.outgoing.objection)
             raise (
-                TransferFailed(client.objection, lasting=False)
-                if client.objection
+                TransferFailed(client.outgoing.objection, lasting=False)
+                if client.outgoing.objection
                 else TimeoutError
             )
         return [one if isinstance(one, Accepted) else one.result() for one in answers]
@@ -214,7 +214,7 @@ class Publishers:
         late: Collection[asyncio.Future[Accepted]] = waiting
         while late and asyncio.get_running_loop().time() < ends:
             late = (await asyncio.wait(late, timeout=_OBJECTION_S))[1]
-            if client.objection:
+            if client.outgoing.objection:
                 break
         return bool(late)
 
@@ -226,23 +226,23 @@ class Publishers:
         for one in events:
             text = one.text
             if one.reference is None:
-                answer = client.submit(text, one.content, one.media_type)
+                answer = client.publish(text, one.content, one.media_type)
                 if isinstance(one.content, Spool):
                     # The request may end before it is there.
                     one.content.keep()
                     answer.add_done_callback(partial(_close, one.content))
             else:
                 found = references[one.reference]
-                answer = client.submit(text, Blob(one.media_type, found.size_bytes, found.digest))
+                answer = client.publish(text, Blob(one.media_type, found.size_bytes, found.digest))
             # Whoever waits for several is told of the first that fails.
             answer.add_done_callback(_looked_at)
             answers.append(answer)
         return answers
 
     def _check_room(self, client: Client) -> None:
-        if client.busy_s:
-            raise _busy(client.busy_s, client.objection)
-        if client.waiting > _WAITING_MAX:
+        if client.outgoing.busy_s:
+            raise _busy(client.outgoing.busy_s, client.outgoing.objection)
+        if client.outgoing.waiting > _WAITING_MAX:
             raise _busy(1.0)
 
     async def references(self, owner: Owner, events: Sequence[Outbound]) -> dict[str, Blob]:

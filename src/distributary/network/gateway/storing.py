@@ -75,7 +75,7 @@ async def put_content(request: Asked, gateway: Here, digest: Digest) -> Response
             raise BadInput("digest", "is not that of the bytes that were sent")
         gateway.limits.take_bytes(request.user.tenant, body.size_bytes)
         async with gateway.publishers.using(owner_of(request.user)) as client:
-            there = await client.put_part(blob, begin, body)
+            there = await client.outgoing.put(blob, begin, body)
             gateway.contents.note(request.user.tenant, digest, client.publishes_at)
         if not there:
             # What is whole is no draft any more. Whoever missed the answer to the last part is not

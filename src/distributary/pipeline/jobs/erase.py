@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["erase", "frames"]
 
-_KEY = ("source", "event_id", DAY)
 _OF_PUBLICATIONS = ("deliveries", "plans")
 
 
