@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["freeze", "map_in_arrow", "task_count", "unfreeze"]
+__all__ = ["freeze", "map_in_arrow", "set_aside", "task_count", "unfreeze"]
 
 # A client of Spark Connect does not see the cores.
 _CORES_ELSEWHERE = 16
@@ -57,6 +57,14 @@ def freeze() -> None:
         gc.collect()
         gc.freeze()
         _frozen = len(sys.modules)
+
+
+def set_aside() -> None:
+    """Keep what has just been made out of later collections, too.
+
+    Without a collection before: that would look through all of it, and find nothing.
+    """
+    gc.freeze()
 
 
 def unfreeze() -> None:

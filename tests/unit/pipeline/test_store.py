@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 from pathlib import Path
@@ -18,7 +20,7 @@ import pytest
 from distributary.errors import BadInput, DistributaryError, PipelineFailed
 from distributary.pipeline import java
 from distributary.pipeline.arrow_types import type_name
-from distributary.pipeline.broadcast import broadcast
+from distributary.pipeline.broadcast import Broadcast, broadcast
 from distributary.pipeline.counting import RowCount
 from distributary.pipeline.days import Days
 from distributary.pipeline.failures import explained
@@ -30,6 +32,14 @@ from distributary.pipeline.workers import freeze, unfreeze
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+class Cyclic:
+    """Something that only a collection of garbage finds, once nobody needs it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.itself = self
 
 
 def users(store: Store, *names: str) -> DataFrame:
@@ -170,6 +180,29 @@ def test_what_a_worker_has_loaded_is_kept_out_of_collections() -> None:
     assert gc.get_freeze_count() < loaded + len(later)
     unfreeze()
     assert gc.get_freeze_count() == 0
+
+
+def test_a_worker_keeps_few_broadcast_values_and_finds_what_it_lets_go() -> None:
+    """Be they in cycles; what has gone is fetched again when it is asked for."""
+    fetched: list[int] = []
+
+    def sent(number: int) -> Broadcast[Cyclic]:
+        def fetch() -> bytes:
+            fetched.append(number)
+            return pickle.dumps(Cyclic(number))
+
+        return Broadcast(f"test {number}", fetch)
+
+    kept = [weakref.ref(sent(number).value) for number in range(9)]
+    try:
+        assert [ref() is not None for ref in kept][:4] == [False] * 4
+        last = kept[-1]()
+        assert last is not None
+        assert sent(8).value is last
+        assert sent(0).value.number == 0
+        assert fetched == [*range(9), 0]
+    finally:
+        unfreeze()
 
 
 @pytest.mark.parametrize(
