@@ -71,11 +71,9 @@ def servers(rows: Sequence[Row], name: str, events: ObjectEvents | None = None) 
     return [found.servers[number] for number in found.of([name])[0].servers.tolist()]
 
 
-def counted(
-    quotes: DataFrame, followers: Broadcast[Followers], *, tasks: int, one_day: bool = False
-) -> DataFrame:
+def counted(quotes: DataFrame, followers: Broadcast[Followers], *, tasks: int) -> DataFrame:
     days = sorted(row[0] for row in quotes.selectExpr("to_date(time)").distinct().collect())
-    return rates_of_days(rate_days(None, quotes, followers, days, tasks=tasks), one_day=one_day)
+    return rates_of_days(rate_days(None, quotes, followers, days, tasks=tasks))
 
 
 def some_quotes() -> list[Quote]:
@@ -90,19 +88,15 @@ def some_quotes() -> list[Quote]:
 
 
 def test_rates_are_those_of_going_through_versions_one_by_one(spark: SparkSession) -> None:
-    """Unsorted, with times that are there twice and an object of a single version.
-
-    They are of one day, of which nothing has to be summed.
-    """
+    """Unsorted, with times that are there twice and an object of a single version."""
     quotes = some_quotes()
     frame = spark.createDataFrame(quotes, "object string, us bigint, value double").selectExpr(
         "object", "timestamp_micros(us) AS time", "value"
     )
     everybody = broadcast(spark, of(ROWS))
     found = {}
-    for tasks, partitions, one_day in ((3, 5, False), (1, 1, True)):
-        shuffled = frame.repartition(partitions)
-        rows = counted(shuffled, everybody, tasks=tasks, one_day=one_day).collect()
+    for tasks, partitions in ((3, 5), (1, 1)):
+        rows = counted(frame.repartition(partitions), everybody, tasks=tasks).collect()
         rates = {(row.server, row.object): row.updates_per_second for row in rows}
         assert len(rates) == len(rows)
         found[tasks] = rates

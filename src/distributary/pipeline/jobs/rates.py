@@ -73,10 +73,8 @@ def rates(
         done = _redone(source, target, days, broadcast(source.spark, everybody))
         # What the files say: counting rows on their way to be sorted takes longer.
         rows = source.row_count("quotes", _chosen(done))
-        summed = days if span is None else span
-        one_day = len(summed.among(target.days(DAYS))) == 1
-        found = rates_of_days(target.frame(DAYS, summed), one_day=one_day)
-        written = target.write("rates", found)
+        found = target.frame(DAYS, days if span is None else span)
+        written = target.write("rates", rates_of_days(found))
     return JobReport(
         "rates",
         {"quotes": rows, "subscriptions": len(everybody.index)},

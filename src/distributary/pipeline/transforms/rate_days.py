@@ -91,7 +91,7 @@ def _parted(rows: DataFrame, part: int) -> DataFrame:
     return rows.withColumn(_PART, f.lit(part).cast("tinyint"))
 
 
-def rates_of_days(found: DataFrame, *, one_day: bool = False) -> DataFrame:
+def rates_of_days(found: DataFrame) -> DataFrame:
     """Return the table `rates` of some days of `rate_days`: sums over them.
 
     Updates per second from the first version of the object to the last; 0 for a single one. An
@@ -99,15 +99,15 @@ def rates_of_days(found: DataFrame, *, one_day: bool = False) -> DataFrame:
     """
     from pyspark.sql import functions as f
 
-    # One day has each server and object once: there is nothing to sum, and nothing to shuffle.
-    if not one_day:
-        found = found.groupBy("server", "object").agg(
-            f.sum("sent").alias("sent"), f.min("first").alias("first"), f.max("last").alias("last")
-        )
     seconds = (f.unix_micros("last") - f.unix_micros("first")) / 1e6
     rate = f.when(seconds > 0, f.col("sent") / seconds).otherwise(f.lit(0.0))
-    return found.filter(f.col("first").isNotNull()).select(
-        "server", "object", rate.alias("updates_per_second")
+    return (
+        found.groupBy("server", "object")
+        .agg(
+            f.sum("sent").alias("sent"), f.min("first").alias("first"), f.max("last").alias("last")
+        )
+        .filter(f.col("first").isNotNull())
+        .select("server", "object", rate.alias("updates_per_second"))
     )
 
 
