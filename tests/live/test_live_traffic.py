@@ -13,7 +13,7 @@ from tests.live.overlays import RunningOverlay, running_overlay
 from tests.live.traffic import Traffic, event
 
 from distributary.broker.client import Delivery
-from distributary.network.client import Numbered, WasRefused
+from distributary.network.client import Client, Numbered, WasRefused
 
 pytestmark = pytest.mark.slow
 
@@ -62,6 +62,40 @@ def test_only_what_matches_comes_and_a_bad_event_is_refused(overlay: RunningOver
 
     asyncio.run(run())
     assert [json.loads(text)["id"] for text in got] == [str(number) for number in range(0, 30, 3)]
+
+
+def test_a_home_tells_of_an_end_until_that_is_known_for_good(overlay: RunningOverlay) -> None:
+    """Whoever hears of it may crash before it has kept it, and would ask for nothing ever after."""
+    wish = {
+        "id": "full",
+        "filters": [{"exact": {"type": "much"}}],
+        "config": {"queue_bytes": 2_000},
+    }
+
+    async def run() -> list[bool]:
+        async with overlay.gate() as gate:
+            home, told = overlay.brokers[0], []
+
+            def hearer() -> Client:
+                return gate.client("hearer", home, changed=lambda _: None)
+
+            client = hearer()
+            await client.subscribe(wish)
+            publisher = gate.client("much", overlay.brokers[1])
+            for number in range(10):
+                await publisher.publish(event("/much", number, "much", data="x" * 500))
+            while "full" not in client.ended:
+                assert await client.status("other") is None
+            for known in (False, True, False):
+                if known:
+                    client.know_ends()
+                await client.close()
+                client = hearer()
+                assert await client.status("full") is None
+                told.append("full" in client.ended)
+            return told
+
+    assert asyncio.run(run()) == [True, False, False]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "restarted"])

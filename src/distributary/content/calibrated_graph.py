@@ -55,6 +55,7 @@ def read_graph_for(path: Path | str, content_bytes: int) -> AdaptationGraph:
     return read_document(path, lambda document: graph_for(document, content_bytes))
 
 
+@checked
 def graph_text(document: Mapping[str, Any], kept: Collection[str] | None = None) -> str:
     """Return a calibration as JSON, without what is in it for people.
 

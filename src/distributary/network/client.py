@@ -86,7 +86,7 @@ class ClientGate:
         *,
         tenant: str = "",
         update: Callable[[messages.Updated], None] = lambda _: None,
-        changed: Callable[[Client], None] = lambda _: None,
+        changed: Callable[[Client], None] = lambda client: client.know_ends(),
     ) -> Client:
         """Return a client that speaks from here.
 
@@ -97,7 +97,8 @@ class ClientGate:
         update
             Called with versions of stream objects.
         changed
-            Called when the client has moved, and when one of its subscriptions has ended.
+            Called when the client has moved, and when one of its subscriptions has ended. The home
+            tells that again until the client says by `know_ends` that it will not forget it.
         """
         address = client_address(f"{self.name}/{name}", tenant)
         client = Client(self, address, home, deliver, update, changed)
@@ -272,6 +273,11 @@ class Client:
         answer: messages.Status = await self._ask("status", subscription, asked)
         return answer.status
 
+    def know_ends(self) -> None:
+        """Say which subscriptions are known to have ended; then their home forgets that."""
+        for name in self.ended:
+            self._send(messages.Unsubscribe(name))
+
     def has_gap(self, subscription: str) -> bool:
         """Whether deliveries wait for one before them."""
         return bool(self._early.get(subscription))
@@ -430,7 +436,6 @@ class Client:
 
     def _ended(self, message: messages.Ended) -> None:
         self.ended[message.id] = message
-        self._send(messages.Unsubscribe(message.id))
         self._changed(self)
 
     # Moving to another home.

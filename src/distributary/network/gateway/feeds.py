@@ -160,6 +160,7 @@ class Feed:
         self.acknowledged_s = feeds.gateway.acknowledged_s
         self._feeds = feeds
         self._ousted: tuple[float, Connection] | None = None
+        self._told_end = False
         self.client = feeds.gateway.gate.client(
             f"{_SUBSCRIBER}/{owner.name}/{name}",
             home,
@@ -185,7 +186,8 @@ class Feed:
 
     def _changed(self, client: Client) -> None:
         ended = client.ended.get(self.name)
-        if ended is not None:
+        if ended is not None and not self._told_end:
+            self._told_end = True
             self.waiting.append(ended)
             self.news.set()
         self._feeds.gateway.client_changed(self.owner, self.name, client)

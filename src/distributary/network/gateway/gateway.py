@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from distributary.errors import DistributaryError
-from distributary.network.buckets import Buckets
+from distributary.network.buckets import Buckets, WasChanged
 from distributary.network.client import Client, ClientGate
 from distributary.network.connection import Server
 from distributary.network.gateway.audit import Audit
@@ -114,14 +114,25 @@ class Gateway:
 
     def client_changed(self, owner: Owner, name: str, client: Client) -> None:
         """Note that the client of a subscription has moved, or that it has ended."""
-        ended = client.ended.get(name)
-        self.spawn(self._note(owner, name, client.home, "" if ended is None else ended.reason))
+        self.spawn(self._note(owner, name, client))
 
-    async def _note(self, owner: Owner, name: str, home: str, ended: str) -> None:
-        held = await self.directory.subscription(owner, name)
-        if held is not None and (held.home, held.ended) != (home, ended):
-            noted = msgspec.structs.replace(held, home=home, ended=ended or held.ended)
-            await self.directory.keep_subscription(owner, name, noted)
+    async def _note(self, owner: Owner, name: str, client: Client) -> None:
+        # The feed stays until it is noted, and its home forgets no end before: else nobody would
+        # know of it.
+        async with self.feeds.using(owner, name, client.home) as feed:
+            ended = client.ended.get(name)
+            noted = False
+            while not noted:
+                # Whatever somebody else writes meanwhile.
+                with suppress(WasChanged):
+                    held = await self.directory.subscription(owner, name)
+                    if held is not None:
+                        reason = held.ended if ended is None else ended.reason
+                        now = msgspec.structs.replace(held, home=client.home, ended=reason)
+                        if now != held:
+                            await self.directory.keep_subscription(owner, name, now)
+                    noted = True
+            feed.client.know_ends()
 
     async def close(self) -> None:
         """End everything."""
