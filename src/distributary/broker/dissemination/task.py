@@ -227,7 +227,8 @@ class Task:
     repeats
         How often it was sent again because homes did not answer.
     sent_ns
-        When it was sent last; 0 when it was not in this life of the broker.
+        When it was sent last; 0 when it was not in this life of the broker, or its homes have
+        been away since.
     timer
         When it is next looked after.
     work_s
@@ -437,6 +438,8 @@ class Supervision:
 
     def wait_long(self, task: Task, turn: Turn) -> None:
         """Wait for homes that are away; they tell when they are back."""
+        # What an attempt of before brings them then was not as long on its way.
+        task.sent_ns = 0
         self._wait(task, self._backoff.longest_ns, turn)
 
     def end(self, task: Task) -> None:
