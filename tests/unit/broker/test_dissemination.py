@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.content_worlds import JPEG, PDF, SETTINGS, SPEECH, TEXT, ContentWorld
 
 from distributary.broker.dissemination.dissemination import Dissemination
-from distributary.broker.dissemination.messages import ItemId, ProbeAnswer
+from distributary.broker.dissemination.messages import ItemId, ProbeAnswer, Served
 from distributary.broker.dissemination.task import TASK, Event, State
 from distributary.broker.settings import Settings
 from distributary.broker.subscriptions.subscription import Matcher
@@ -219,6 +219,30 @@ def test_a_home_that_was_away_gets_what_it_missed_in_order() -> None:
     world.run_s(20)
     assert world.violations() == []
     assert [got for got, _ in world.got(name_at(world, home))] == [f"map {n}" for n in range(4)]
+
+
+def test_how_long_a_home_was_away_is_not_taken_for_a_way() -> None:
+    """It may be back before the root knows, and confirm what somebody has kept for it."""
+    patient = replace(SETTINGS, content=replace(SETTINGS.content, repeat_s=6.0))
+    world = ContentWorld(12, settings=patient, spare=2)
+    root = world.root_of()
+    home, publisher = [member for member in world.members if member != root][:2]
+    world.subscribe("s", home, MAPS)
+    world.run_s(3)
+    world.publish("map 0", publisher)
+    world.run_s(3)
+    supervision = part_of(world, root)._supervision
+    timeout_ns = supervision._trip.timeout_ns
+    assert timeout_ns > 0
+    world.world.crash(home)
+    world.publish("map 1", publisher)
+    world.run_s(12)
+    (task,) = (task for task in part_of(world, root)._tasks.values() if not task.settled)
+    assert (task.state, task.attempt) == (State.WAITING, 1)
+    names = tuple(task.pending[home].registrations)
+    world.world.tell(root, Served(task.identity, 1, names, ()), sender=home)
+    assert task.settled
+    assert supervision._trip.timeout_ns == timeout_ns
 
 
 def test_a_home_that_is_lost_for_ever_does_not_hold_up_the_rest() -> None:
