@@ -26,6 +26,8 @@ with ``hint: ...`` when there is something to do.
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "BadInput",
     "DistributaryError",
@@ -69,6 +71,18 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
 
 class DistributaryError(Exception):
     """Base of every error that distributary raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Errors cross from processes that work for us, as they are: by default they would be made
+        # anew from their text, which is not what they are made from.
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[DistributaryError], args: Any, fields: dict[str, Any]) -> Exception:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
 
 
 class BadInput(DistributaryError, ValueError):

@@ -12,6 +12,7 @@ from tests.commands import check_one_line
 
 from distributary.cli import main
 from distributary.cli.sweep import run_seeds
+from distributary.errors import BadInput
 
 SCENARIO = """
 size = "small"
@@ -90,6 +91,15 @@ def test_a_run_is_not_kept_while_the_next_one_goes_on(tmp_path: Path) -> None:
     for _ in run_seeds([tmp_path / "s.toml"], range(4), jobs=1, keep=keep):
         pass
     assert left == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_scenario_that_is_gone_when_its_turn_comes_is_named(tmp_path: Path, jobs: int) -> None:
+    """Somebody tidies up while the runs of a night go on."""
+    (tmp_path / "s.toml").write_text(SCENARIO)
+    paths = [tmp_path / "s.toml", tmp_path / "gone.toml"]
+    with pytest.raises(BadInput, match=r"gone\.toml"):
+        list(run_seeds(paths, [0], jobs=jobs))
 
 
 def test_several_seeds_make_several_runs(run: Any) -> None:
