@@ -12,7 +12,7 @@ from tests.content_worlds import JPEG, SETTINGS, TEXT, ContentWorld
 from distributary.broker.settings import ns
 
 # Longer than anything is kept: items at homes, what was published, sessions.
-OVER_S = 2 * (SETTINGS.membership.lost_s + 2 * SETTINGS.content.retention_s + 80.0)
+OVER_S = 4 * (SETTINGS.membership.lost_s + SETTINGS.content.retention_s + 40.0)
 EVERY_S = 0.2
 QUICK = replace(SETTINGS, content=replace(SETTINGS.content, put_s=60.0))
 

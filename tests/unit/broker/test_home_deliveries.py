@@ -299,7 +299,7 @@ def test_who_has_got_what_is_known_for_longer_than_roots_send_it() -> None:
     world.publish("map", world.members[1])
     world.run_s(3)
     client.say(Acknowledge("s", 1))
-    kept_s = SETTINGS.membership.lost_s + 2 * SETTINGS.content.retention_s
+    kept_s = 2 * (SETTINGS.membership.lost_s + SETTINGS.content.retention_s)
     world.run_s(kept_s - 5)
     assert part_of(world, home)._items.get(ItemId("", "/maps", "map")) is not None
     world.run_s(5)

@@ -76,9 +76,10 @@ class Deliveries(Part):
         # Longer than anybody may send an item again. A root can go down before it hears that we
         # have served the item; another takes over, and is told; the first comes back any time
         # before it counts as lost, still waits for us, and sends it anew. So does a root to
-        # which a publisher's home offers what it could not while it was away. Each of the two
-        # keeps an item for so long after that.
-        self._kept_ns = ns(settings.membership.lost_s) + 2 * ns(settings.content.retention_s)
+        # which a publisher's home offers what it could not while it was away. It may wait for the
+        # home that had the subscription before, and come to us only when that is lost, too. Each
+        # of the two keeps an item for so long after that.
+        self._kept_ns = 2 * ns(settings.membership.lost_s) + 2 * ns(settings.content.retention_s)
         self._backlog = Backlog(core.timers)
         self._forgetting = Retention(core.timers, self._forget)
         self._abandoning = Retention(core.timers, self._abandon)
