@@ -132,7 +132,9 @@ class Gateway:
                         if now != held:
                             await self.directory.keep_subscription(owner, name, now)
                     noted = True
-            feed.client.know_ends()
+            # Of another end, heard meanwhile, another note is made.
+            if ended is not None and feed.client is client:
+                client.know_ends()
 
     async def close(self) -> None:
         """End everything."""

@@ -188,8 +188,8 @@ async def _told(gateway: Gateway, owner: Owner, name: str, held: Held) -> Subscr
         return SubscriptionTold(name, "ended", reason=status.reason, **document)
     if status is None:
         # Its home forgets that it has ended once the directory has it, perhaps just now.
-        latest = await held_of(gateway, owner, name)
-        if latest.ended:
+        latest = await gateway.directory.subscription(owner, name)
+        if latest is not None and latest.ended:
             return SubscriptionTold(name, "ended", reason=latest.ended, **document)
         return SubscriptionTold(name, "registering", **document)
     return SubscriptionTold(
