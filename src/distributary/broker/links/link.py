@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -233,8 +233,21 @@ class Gathering:
     def flush(self, peer: str, turn: Turn) -> None:
         """Wait no longer with what is for a peer."""
         waiting = self._waiting.pop(peer, None)
-        if waiting is None:
-            return
+        if waiting is not None:
+            self._send(peer, waiting, turn)
+
+    def acknowledge_now(
+        self, peer: str, arrived: Iterable[tuple[int, int, int]], turn: Turn
+    ) -> None:
+        """Tell a peer at once that messages have arrived, and what waits for it.
+
+        Each is a number, when it was sent and when it came.
+        """
+        waiting = self._waiting.pop(peer, None) or _Waiting()
+        waiting.acknowledgements.extend(arrived)
+        self._send(peer, waiting, turn)
+
+    def _send(self, peer: str, waiting: _Waiting, turn: Turn) -> None:
         arrived, messages = waiting.acknowledgements, waiting.messages
         # Somebody who knows less may have come meanwhile.
         if self._waits() and (arrived or len(messages) > 1):

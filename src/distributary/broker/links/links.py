@@ -73,6 +73,9 @@ _FRAGMENT = encode(Fragment(0, 0, 1, b""))[_KIND]
 
 _CARRIERS = frozenset((Hop, HopAck, Gathered, Fragment))
 
+Passed = dict[str, list[tuple[int, int, int]]]
+"""What has passed, by who has sent it: its number, when it was sent and when it came."""
+
 # Numbers of one life of a broker are above those of all its lives before.
 _NUMBERS_PER_LIFE = 1 << 32
 
@@ -421,7 +424,7 @@ class Links(Part):
         self._transmit(peer, outbox, envelope, turn)
 
     def _gathered(self, message: Gathered, sender: Address, turn: Turn) -> None:
-        passed: set[str] = set()
+        passed: Passed = {}
         for number, sent_ns, held_ns in message.acknowledgements:
             self._has_arrived(sender, number, sent_ns, held_ns, passed, turn)
         if passed:
@@ -430,12 +433,12 @@ class Links(Part):
             self._take(encoded, sender, (), turn)
 
     def _acknowledged(self, message: HopAck, sender: Address, turn: Turn) -> None:
-        passed: set[str] = set()
+        passed: Passed = {}
         self._has_arrived(sender, message.number, message.sent_ns, 0, passed, turn)
         self._tell_passed(passed, turn)
 
     def _has_arrived(
-        self, sender: Address, number: int, sent_ns: int, held_ns: int, passed: set[str], turn: Turn
+        self, sender: Address, number: int, sent_ns: int, held_ns: int, passed: Passed, turn: Turn
     ) -> None:
         outbox = self._outboxes.get(sender)
         if outbox is None:
@@ -449,7 +452,7 @@ class Links(Part):
         if envelope.attempts == 1:
             self.core.measured.hop(sender, max(0, turn.now_ns - envelope.sent_ns - held_ns))
         if envelope.passage is not None:
-            self._passed(envelope.passage, passed, turn)
+            self._passed(envelope.passage, passed)
         parcel = envelope.parcel
         if parcel is None:
             if envelope.kept:
@@ -506,20 +509,19 @@ class Links(Part):
         self._passages.add(passage)
         return True
 
-    def _passed(self, passage: Passage, passed: set[str], turn: Turn) -> None:
-        """Note that one more has got what passed, or will not; when all have, acknowledge it."""
+    def _passed(self, passage: Passage, passed: Passed) -> None:
+        """Note that one more has got what passed, or will not; when all have, it has arrived."""
         if not self._passages.is_over(passage):
             return
         sender, number = passage.sender, passage.number
         # In memory alone: should it come again after a crash, it passes again.
         self._seen.setdefault(sender, Deduplication()).add(number, lowest=passage.lowest)
-        self._gathering.acknowledge(sender, number, passage.sent_ns, passage.came_ns, turn)
-        passed.add(sender)
+        passed.setdefault(sender, []).append((number, passage.sent_ns, passage.came_ns))
 
-    def _tell_passed(self, peers: set[str], turn: Turn) -> None:
+    def _tell_passed(self, passed: Passed, turn: Turn) -> None:
         # They have been gathered already, and would wait at every hop once more.
-        for peer in sorted(peers):
-            self._gathering.flush(peer, turn)
+        for peer in sorted(passed):
+            self._gathering.acknowledge_now(peer, passed[peer], turn)
 
     def _take_part(self, message: Hop, sender: Address, turn: Turn) -> bool:
         """Keep a part of a message, or have the message handled that it completes.
@@ -609,7 +611,7 @@ class Links(Part):
         self._leave_following(peer, outbox, turn)
 
         def give_back(envelope: Envelope, turn: Turn) -> None:
-            passed: set[str] = set()
+            passed: Passed = {}
             parcel = envelope.parcel
             message = decode(envelope.message if parcel is None else parcel.message)
             before, self._passage = self._passage, envelope.passage
@@ -622,7 +624,7 @@ class Links(Part):
             finally:
                 self._passage = before
             if envelope.passage is not None:
-                self._passed(envelope.passage, passed, turn)
+                self._passed(envelope.passage, passed)
             # Last: a crash in between must leave one of the two on the disk.
             if parcel is None:
                 if envelope.kept:
