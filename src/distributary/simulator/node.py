@@ -132,6 +132,7 @@ class Node(Processor):
         self.disk: Disk | None = None
         self._first: tuple[object, ...] = ()
         self._wake_ns: int | None = None
+        self._wakes: set[int] = set()
         self._sends_left: int | None = None
 
     def clock_ns(self, now_ns: int) -> int:
@@ -289,7 +290,10 @@ class Node(Processor):
         if at_ns < self.world.now_ns:
             at_ns = self.world.now_ns
         self._wake_ns = at_ns
-        self.world.at(at_ns, self._wake, self.life, at_ns)
+        # A later time that an earlier one has replaced is asked for again after that.
+        if at_ns not in self._wakes:
+            self._wakes.add(at_ns)
+            self.world.at(at_ns, self._wake, self.life, at_ns)
 
     def failed(self, error: Exception, message: object | None) -> None:
         """Let a failure that nobody has asked for end the run: it is a fault of the broker."""
@@ -397,7 +401,10 @@ class Node(Processor):
         self.world.tell(self.identity, PlanMade(ticket, problem.solve()), sender=HOST)
 
     def _wake(self, life: int, at_ns: int) -> None:
-        if self.life == life and self._wake_ns == at_ns and self.driver is not None:
+        if self.life != life:
+            return
+        self._wakes.discard(at_ns)
+        if self._wake_ns == at_ns and self.driver is not None:
             self._wake_ns = None
             self.driver.wake()
 
@@ -406,6 +413,7 @@ class Node(Processor):
         super().forget()
         self.broker = None
         self._wake_ns = None
+        self._wakes.clear()
         self._sends_left = None
         self.fetching.clear()
         self.converter.abandon(now_ns=self.world.now_ns)
