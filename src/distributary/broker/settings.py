@@ -86,7 +86,8 @@ class LinkSettings:
     retry_s, retry_s_max
         How long a hop waits for an acknowledgement at first, and at most.
     gather_s
-        How long acknowledgements and other small messages wait for more to go with them.
+        How long acknowledgements and other small messages wait for more to go with them, where
+        more has come of late.
     outbox_items, outbox_bytes
         How many messages may wait for one peer, and how many bytes of them, until clients whose
         publications would go there have to wait.

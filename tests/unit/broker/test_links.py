@@ -155,7 +155,7 @@ def test_a_broker_that_leaves_still_delivers_what_it_owes() -> None:
     overlay.network.loss = 0.5
     post(overlay, one, other, *(f"note {number}" for number in range(20)))
     overlay.world.tell(one, Leave(), sender="!")
-    overlay.run_s(30)
+    overlay.run_s(60)
     assert len(letters(overlay, other).received) == 20
     broker = overlay.world.nodes[one].broker
     assert broker is not None

@@ -264,6 +264,43 @@ def test_many_messages_are_acknowledged_by_one() -> None:
     assert overlay.broker(one).core.links.idle
 
 
+def test_nothing_waits_in_vain_twice_and_what_comes_together_is_gathered_again() -> None:
+    overlay = Overlay(2, parts={"letters": Letters})
+    one, other = overlay.members
+    # When a letter is handled, and when it is acknowledged.
+    handled: list[int] = []
+    told: list[tuple[int, int]] = []
+
+    def listen(sender: str, to: str, message: object, now_ns: int) -> None:
+        if isinstance(message, Hop):
+            handled.append(now_ns + overlay.network.delay_ns(one, other))
+        elif isinstance(message, Gathered | HopAck):
+            count = len(message.acknowledgements) if isinstance(message, Gathered) else 1
+            told.append((now_ns, count))
+
+    overlay.world.listeners.append(listen)
+
+    def post(*texts: str) -> list[tuple[int, int]]:
+        handled.clear()
+        told.clear()
+        for text in texts:
+            overlay.world.tell(one, Post(other, (text,)), sender="!")
+            overlay.run_s(0.01)
+        overlay.run_s(1)
+        return [(now_ns - handled[0], count) for now_ns, count in told]
+
+    wait_ns = 20 * MS
+    assert post("a") == [(wait_ns, 1)]
+    assert post("b") == [(0, 1)]
+    assert post("c") == [(0, 1)]
+    # One leaves at once, and as another follows it pays to wait from now on.
+    assert post("d", "e", "f") == [(0, 1), (10 * MS + wait_ns, 2)]
+    assert post("g", "h") == [(wait_ns, 2)]
+    # Until nothing has come in time.
+    assert post("i") == [(wait_ns, 1)]
+    assert post("j") == [(0, 1)]
+
+
 def test_those_who_do_not_know_of_gathering_are_told_one_by_one() -> None:
     overlay = Overlay(2, parts={"letters": Letters})
     one, other = overlay.members

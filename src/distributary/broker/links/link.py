@@ -163,6 +163,8 @@ _ACKNOWLEDGEMENTS_MAX = 64
 _BYTES_MAX = 64 * 2**10
 # Who gets them handles all in one turn, and what it does for each takes longer than to read it.
 _MESSAGES_MAX = 128
+# Whoever is forgotten is waited for once more.
+_PEERS_MAX = 8_192
 
 
 class _Waiting:
@@ -184,12 +186,18 @@ class Gathering:
     `gather_s`, and leave together. Nobody waits for them so urgently: a message is sent again
     after half a second at the earliest. What is lost of them is asked for again, like
     everything that is not sent over a link.
+
+    To wait in vain costs a turn, and with many peers of whom each is seldom told anything nearly
+    everything would. So after something has left alone the next does not wait, until two would
+    have left together: what has paid, or not, is likely to do so again.
     """
 
     def __init__(self, core: Core) -> None:
         self._core = core
         self._wait_ns = ns(core.settings.links.gather_s)
         self._waiting: dict[str, _Waiting] = {}
+        self._alone_ns: dict[str, int] = {}
+        """When peers were last told something alone, of those for whom it does not pay to wait."""
         self._leaving = Retention(core.timers, self._leave, tick_ns=1)
 
     def __len__(self) -> int:
@@ -197,10 +205,10 @@ class Gathering:
 
     def acknowledge(self, peer: str, number: int, sent_ns: int, came_ns: int, turn: Turn) -> None:
         """Tell a peer soon that a message has arrived."""
-        if not self._waits():
+        waiting = self._waiting_for(peer, turn)
+        if waiting is None:
             turn.send(peer, HopAck(number, sent_ns))
             return
-        waiting = self._waiting_for(peer, turn)
         waiting.acknowledgements.append((number, sent_ns, came_ns))
         if len(waiting.acknowledgements) >= _ACKNOWLEDGEMENTS_MAX:
             self.flush(peer, turn)
@@ -214,21 +222,34 @@ class Gathering:
         if len(encoded) > _BYTES_MAX:
             self._core.links.send(peer, message, turn)
             return
-        if not self._waits():
+        waiting = self._waiting_for(peer, turn)
+        if waiting is None:
             turn.send(peer, message)
             return
-        waiting = self._waiting_for(peer, turn)
         waiting.messages.append((message, encoded))
         waiting.size_bytes += len(encoded)
         if waiting.size_bytes >= _BYTES_MAX or len(waiting.messages) >= _MESSAGES_MAX:
             self.flush(peer, turn)
 
-    def _waiting_for(self, peer: str, turn: Turn) -> _Waiting:
+    def _waiting_for(self, peer: str, turn: Turn) -> _Waiting | None:
+        """Return with what something for a peer is to wait; None if it is to leave at once."""
         waiting = self._waiting.get(peer)
-        if waiting is None:
-            waiting = self._waiting[peer] = _Waiting()
-            self._leaving.keep(peer, turn.now_ns + self._wait_ns)
+        if waiting is not None:
+            return waiting
+        if not self._waits():
+            return None
+        alone_ns = self._alone_ns.pop(peer, None)
+        if alone_ns is not None and turn.now_ns - alone_ns >= self._wait_ns:
+            self._note_alone(peer, turn)
+            return None
+        waiting = self._waiting[peer] = _Waiting()
+        self._leaving.keep(peer, turn.now_ns + self._wait_ns)
         return waiting
+
+    def _note_alone(self, peer: str, turn: Turn) -> None:
+        if len(self._alone_ns) >= _PEERS_MAX:
+            self._alone_ns.clear()
+        self._alone_ns[peer] = turn.now_ns
 
     def flush(self, peer: str, turn: Turn) -> None:
         """Wait no longer with what is for a peer."""
@@ -269,6 +290,9 @@ class Gathering:
 
     def _leave(self, peer: str, turn: Turn) -> None:
         # One that came after the last were sent leaves a little early.
+        waiting = self._waiting.get(peer)
+        if waiting is not None and len(waiting.acknowledgements) + len(waiting.messages) == 1:
+            self._note_alone(peer, turn)
         self.flush(peer, turn)
 
 
