@@ -10,7 +10,7 @@ from distributary.broker.addresses import HOST, Blob
 from distributary.broker.client import Refused
 from distributary.broker.encoding import encode
 from distributary.broker.host import Converted
-from distributary.broker.links.messages import Gathered, Hop
+from distributary.broker.links.messages import Gathered, Hop, HopAck
 from distributary.broker.telemetry import SetAsideMessage
 
 BREAKS = do("persist:a=broken", "say:broken", "fail:this")
@@ -22,8 +22,13 @@ def set_aside(host: HostUnderTest) -> list[tuple[str, str]]:
 
 
 def acknowledged(host: HostUnderTest) -> list[int]:
-    gathered = [message for _, message in host.sent if isinstance(message, Gathered)]
-    return [one.number for message in gathered for one in message.acknowledgements]
+    numbers: list[int] = []
+    for _, message in host.sent:
+        if isinstance(message, HopAck):
+            numbers.append(message.number)
+        elif isinstance(message, Gathered):
+            numbers += [one.number for one in message.acknowledgements]
+    return numbers
 
 
 def test_a_turn_that_fails_has_not_happened(host: HostUnderTest) -> None:

@@ -35,7 +35,7 @@ from distributary.broker.host import (
 )
 from distributary.broker.settings import ContentSettings, Settings, ns
 from distributary.broker.telemetry import Measurements
-from distributary.broker.timers import Backoff, Clock, Timer, Timers
+from distributary.broker.timers import Backoff, Clock, Retention, Timers
 from distributary.errors import BadInput, PeerMisbehaved, quoted
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ _RETRY_NS_MAX = 16 * _RETRY_NS
 class _Question:
     """Something that was asked: who is told the answer, and how it is asked again."""
 
-    __slots__ = ("arguments", "asked", "call", "effect", "failures", "timer")
+    __slots__ = ("arguments", "asked", "call", "due_ns", "effect", "failures")
 
     def __init__(
         self, call: Callable[..., None], arguments: tuple[Any, ...], effect: Effect | None = None
@@ -205,7 +205,7 @@ class _Question:
         self.effect = effect
         self.asked = 0
         self.failures = 0
-        self.timer: Timer | None = None
+        self.due_ns = 0
 
 
 class Tickets:
@@ -228,7 +228,8 @@ class Tickets:
 
     def __init__(self, timers: Timers, settings: ContentSettings) -> None:
         self.life = 0
-        self._timers = timers
+        # Nearly everything is answered in time, and left out when that has come.
+        self._due = Retention(timers, self._again, tick_ns=1)
         ask_ns = ns(settings.ask_s)
         self._asking = Backoff(ask_ns, 8 * ask_ns)
         self._retrying = Backoff(_RETRY_NS, _RETRY_NS_MAX)
@@ -256,9 +257,7 @@ class Tickets:
 
     def withdraw(self, ticket: int) -> None:
         """Wait no longer for an answer."""
-        question = self._questions.pop(ticket, None)
-        if question is not None and question.timer is not None:
-            question.timer.cancel()
+        self._questions.pop(ticket, None)
 
     def failed_for_now(self, ticket: int, turn: Turn) -> bool:
         """Try again later what has failed for now; return whether it is worth another try."""
@@ -269,15 +268,13 @@ class Tickets:
         if question.failures >= self._tries:
             return False
         question.asked = 0
-        self._set_timer(ticket, question, self._retrying.after(question.failures - 1), turn)
+        self._say_at(ticket, question, self._retrying.after(question.failures - 1), turn)
         return True
 
     def answer(self, ticket: int, *answers: object, turn: Turn) -> None:
         """Tell whoever waits; nobody waits for what was answered, or was asked in another life."""
         question = self._questions.pop(ticket, None)
         if question is not None:
-            if question.timer is not None:
-                question.timer.cancel()
             question.call(turn, *answers, *question.arguments)
 
     def _enter(self, question: _Question) -> int:
@@ -286,19 +283,20 @@ class Tickets:
         self._questions[ticket] = question
         return ticket
 
-    def _again(self, turn: Turn, ticket: int) -> None:
-        self._say(ticket, self._questions[ticket], turn)
+    def _again(self, ticket: int, turn: Turn) -> None:
+        question = self._questions.get(ticket)
+        if question is not None and question.due_ns <= turn.now_ns:
+            self._say(ticket, question, turn)
 
     def _say(self, ticket: int, question: _Question, turn: Turn) -> None:
         assert question.effect is not None
         turn.effects.append(question.effect)
-        self._set_timer(ticket, question, self._asking.after(question.asked), turn)
+        self._say_at(ticket, question, self._asking.after(question.asked), turn)
         question.asked += 1
 
-    def _set_timer(self, ticket: int, question: _Question, wait_ns: int, turn: Turn) -> None:
-        if question.timer is not None:
-            question.timer.cancel()
-        question.timer = self._timers.at(turn.now_ns + wait_ns, self._again, ticket)
+    def _say_at(self, ticket: int, question: _Question, wait_ns: int, turn: Turn) -> None:
+        question.due_ns = turn.now_ns + wait_ns
+        self._due.keep(ticket, question.due_ns)
 
 
 Handler = Callable[[Any, Address, Turn], None]

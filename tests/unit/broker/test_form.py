@@ -197,7 +197,7 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (planned(nodes=NODES[:1]), "serves nobody"),
         (planned(nodes=NODES[1:2]), "a portion for"),
         (planned(formats=(PDF,)), "without sizes"),
-        (planned(formats=(PDF,), sizes=(1.0,), conversions=()), "does not name"),
+        (planned(formats=(PDF,), sizes=(1.0,), conversions=()), "a conversion that there is not"),
         (planned(formats=("a",) * 4), "not told apart"),
         (planned(sizes=(math.nan,) * 4), "an amount of nan"),
         (
@@ -234,7 +234,7 @@ def test_what_keeps_to_the_form_is_taken(message: object) -> None:
         (plan({"made": ((2, 3),)}), "wait for each other"),
         (plan({"made": ((0, 2),)}), "sends what it does not make"),
         (plan({}, {"grants": (("s", 1),)}), "what is wanted"),
-        (plan({}, {"grants": (("s", -1),)}), "does not name"),
+        (plan({}, {"grants": (("s", -1),)}), "does not make"),
         (plan({"grants": (("s", 0),)}), "a relay with registrations"),
         (replace(PORTION, item=item(home="@c")), "not the name of a broker"),
         (replace(PORTION, item=item(inline=True), original=JPEG, blobs=(None,)), "its content"),

@@ -556,9 +556,9 @@ def _check_tree(part: PlanPart, rules: Rules) -> None:
         if not top < node.depth <= depth + 1:
             raise PeerMisbehaved("a plan whose nodes are not in order")
         depth = node.depth
+    rules.amounts([x for node in nodes for x in (node.link_cost, node.node_cost, node.wait_s)])
     serves = False
     for node in nodes:
-        rules.amounts((node.link_cost, node.node_cost, node.wait_s))
         if node.after != RELAY:
             serves = True
             if min(node.after) < 0:
@@ -587,19 +587,20 @@ def _check_formats(part: PlanPart, rules: Rules) -> None:
         conversions.update([(origin, target) for origin, target, _ in part.conversions])
         if not indices.issuperset(chain(*conversions)) or any(a == b for a, b in conversions):
             raise PeerMisbehaved("a plan with conversions of formats that it does not name")
+    # What a node has is among the formats if what the first one is given is: others receive what
+    # the node above them has, and what is made comes of conversions.
+    if not indices.issuperset(part.first.receives):
+        raise PeerMisbehaved("a plan with formats that it does not name")
     above: list[frozenset[int]] = []
     top = part.first.depth
     for node in part.nodes:
-        wants = node.wants
-        if not indices.issuperset(chain(wants, node.receives, *node.made)):
-            raise PeerMisbehaved("a plan with formats that it does not name")
-        if not conversions.issuperset(node.made):
+        if node.made and not conversions.issuperset(node.made):
             raise PeerMisbehaved("a plan with a conversion that there is not")
         del above[node.depth - top :]
         if above and not above[-1].issuperset(node.receives):
             raise PeerMisbehaved("a plan that sends what it does not make")
         there = _available(node)
-        if not there.issuperset(wants):
+        if node.grants and not there.issuperset(node.wants):
             raise PeerMisbehaved("a plan that does not make what is wanted")
         above.append(there)
 

@@ -638,10 +638,8 @@ class Retries:
 
     def clear(self) -> None:
         """Have nothing sent again."""
+        # The timer stays: the next message needs one that is not later.
         self._due.clear()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     def _arm(self) -> None:
         if self._timer is not None:
