@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from distributary.errors import BadInput, MissingPackage
+from distributary.errors import BadInput, MissingPackage, first_line
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -39,8 +39,7 @@ def open_table(
             latest = open_table(place, None, storage_options)
             if latest is not None and latest.version() < version:
                 raise BadInput(place, f"has no version {version}") from None
-        line = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise BadInput(place, f"has a log that cannot be read: {line}") from None
+        raise BadInput(place, f"has a log that cannot be read: {first_line(error)}") from None
     unread = set(table.protocol().reader_features or ()) - _HARMLESS
     if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
         unread.add("columnMapping")

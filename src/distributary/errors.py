@@ -44,6 +44,7 @@ __all__ = [
     "TooLarge",
     "WrongType",
     "counted",
+    "first_line",
     "quoted",
 ]
 
@@ -59,6 +60,11 @@ def quoted(name: object, characters_max: int = _QUOTED_CHARACTERS_MAX) -> str:
     if len(text) > characters_max:
         text = text[: characters_max - 3] + "..."
     return repr(text)
+
+
+def first_line(error: BaseException) -> str:
+    """Return what an error says first: what other people's code says may go on for pages."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:

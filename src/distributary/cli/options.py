@@ -27,8 +27,6 @@ __all__ = [
     "was_given",
 ]
 
-_DRAWING_SUFFIXES = (".html", ".svg")
-
 
 def problem_argument() -> Any:
     """Return the argument that names a problem, or several."""
@@ -82,8 +80,9 @@ def check_drawing(path: Path | None, output: Path | str | None) -> None:
     """
     if path is None:
         return
-    if path.suffix not in _DRAWING_SUFFIXES:
-        raise BadInput("--draw", f"{quoted(path)} ends in neither .html nor .svg")
+    from distributary.drawing.picture import is_svg
+
+    is_svg(path, option="--draw")
     check_output(path, "--draw")
     if output is not None and path.resolve() == Path(output).resolve():
         raise BadInput("--draw", f"{quoted(path)} is where -o writes the result")

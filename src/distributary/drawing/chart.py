@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import ClassVar, Protocol
 
 from distributary.arguments import checked_fields
 from distributary.drawing.embedded import embedded
 from distributary.drawing.palette import SAFE_COLOUR_COUNT, colours
-from distributary.drawing.picture import MARGIN, svg_file, titled_svg, write_picture
+from distributary.drawing.picture import (
+    MARGIN,
+    is_svg,
+    svg_file,
+    svg_rules,
+    titled_svg,
+    write_picture,
+)
 from distributary.drawing.svg import element, number, shortened, text, text_width
-from distributary.errors import BadInput, quoted
 
-__all__ = ["BARS_MAX", "CHART_WIDTH", "LINES_MAX", "Bars", "Charts", "Lines", "Window"]
+__all__ = [
+    "BARS_MAX",
+    "CHART_WIDTH",
+    "LINES_MAX",
+    "Bars",
+    "Charts",
+    "Lines",
+    "Panel",
+    "Window",
+    "panels_page",
+]
 
 BARS_MAX = 30
 """The most bars that are drawn in one panel: more cannot be read."""
@@ -57,6 +74,8 @@ class Bars:
     figures
         What is written beside each bar, if anything.
     """
+
+    width: ClassVar[float] = CHART_WIDTH
 
     title: str
     axis: str
@@ -127,6 +146,8 @@ class Lines:
     windows
         What is marked on the axis of time.
     """
+
+    width: ClassVar[float] = CHART_WIDTH
 
     title: str
     axis: str
@@ -203,43 +224,68 @@ class Charts:
 
     def html(self) -> str:
         """Return a page that needs nothing but a browser: panels beside each other as they fit."""
-        rules = files("distributary.drawing")
-        style = rules.joinpath("picture.css").read_text("utf-8") + rules.joinpath(
-            "charts.css"
-        ).read_text("utf-8")
-        panels = "".join(
-            element(
-                "svg",
-                element("title", text(panel.title)) + panel.markup(),
-                viewBox=f"0 0 {number(CHART_WIDTH)} {number(panel.height)}",
-                role="img",
-            )
-            for panel in self.panels
-        )
-        return (
-            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"{element('title', text(self.title))}{element('style', style)}</head><body>"
-            f"{element('h1', text(self.title))}{element('p', text(self.subtitle))}"
-            f"{element('main', panels)}</body></html>\n"
-        )
+        return panels_page(self.title, self.subtitle, self.panels)
 
     def write(self, path: Path | str, *, option: str) -> None:
         """Write the charts to a file, as its suffix says, whole or not at all.
 
         `option` is what the caller calls `path`, for the error message.
         """
-        suffix = Path(path).suffix.lower()
-        if suffix not in (".svg", ".html"):
-            raise BadInput(
-                option,
-                f"{quoted(path)} ends in neither .svg nor .html",
-                hint="name the file after the picture you want, as in rates.svg or rates.html",
-            )
-        write_picture(self.svg() if suffix == ".svg" else self.html(), path, option=option)
+        svg = is_svg(path, option=option, stem="rates")
+        write_picture(self.svg() if svg else self.html(), path, option=option)
 
     def _repr_html_(self) -> str:
         return embedded(self.svg(), f"{self.title}. {self.subtitle}")
+
+
+class Panel(Protocol):
+    """One part of a view, its upper left corner at (0, 0)."""
+
+    @property
+    def title(self) -> str:
+        """What is shown."""
+
+    @property
+    def width(self) -> float:
+        """How wide it is."""
+
+    @property
+    def height(self) -> float:
+        """How high it is."""
+
+    def markup(self) -> str:
+        """Return what it shows."""
+
+
+def panels_page(title: str, subtitle: str, panels: Iterable[Panel]) -> str:
+    """Return an HTML page that needs nothing but a browser: panels side by side as they fit.
+
+    One that is wider than a chart has a row of its own.
+    """
+    charts = files("distributary.drawing").joinpath("charts.css").read_text("utf-8")
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    framed = "".join(
+        element(
+            "section",
+            element(
+                "svg",
+                element("title", text(panel.title)) + panel.markup(),
+                viewBox=f"0 0 {number(panel.width)} {number(panel.height)}",
+                width=panel.width,
+                role="img",
+            ),
+            class_="wide" if panel.width > CHART_WIDTH else "panel",
+        )
+        for panel in panels
+    )
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"{element('title', text(title))}{element('style', svg_rules() + charts)}</head>\n<body>"
+        f"{element('h1', text(title))}{element('p', text(subtitle))}"
+        f"{element('main', framed)}</body></html>\n"
+    )
 
 
 def _ticks(largest: float, least: float = 0.0) -> list[float]:

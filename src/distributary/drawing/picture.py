@@ -15,7 +15,7 @@ from distributary.drawing.svg import element, number, text, text_width
 from distributary.errors import BadInput, quoted
 from distributary.files import replacing
 
-__all__ = ["MARGIN", "Picture", "svg_file", "svg_rules", "titled_svg", "write_picture"]
+__all__ = ["MARGIN", "Picture", "is_svg", "svg_file", "svg_rules", "titled_svg", "write_picture"]
 
 _TITLE_SIZE = 20.0
 _SUBTITLE_SIZE = 13.0
@@ -69,14 +69,24 @@ class Picture:
         `option` is what the caller calls `path`, and `stem` what such a file may be named: both
         are for the error message.
         """
-        suffix = Path(path).suffix.lower()
-        if suffix not in (".svg", ".html"):
-            raise BadInput(
-                option,
-                f"{quoted(path)} ends in neither .svg nor .html",
-                hint=f"name the file after the picture you want, as in {stem}.svg or {stem}.html",
-            )
-        write_picture(self.svg() if suffix == ".svg" else self.html(), path, option=option)
+        svg = is_svg(path, option=option, stem=stem)
+        write_picture(self.svg() if svg else self.html(), path, option=option)
+
+
+def is_svg(path: Path | str, *, option: str, stem: str = "picture") -> bool:
+    """Return whether a picture at a path is to be SVG; else it is HTML, and nothing else.
+
+    `option` is what the caller calls `path`, and `stem` what such a file may be named: both are
+    for the error message.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".svg", ".html"):
+        raise BadInput(
+            option,
+            f"{quoted(path)} ends in neither .svg nor .html",
+            hint=f"name the file after the picture you want, as in {stem}.svg or {stem}.html",
+        )
+    return suffix == ".svg"
 
 
 def titled_svg(

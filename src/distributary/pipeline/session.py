@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distributary.errors import BadInput, MissingPackage
+from distributary.errors import BadInput, MissingPackage, first_line
 from distributary.pipeline.executor_package import ensure_package
 from distributary.pipeline.java import ensure_java
 
@@ -104,7 +104,7 @@ def spark_session(
     except Exception as error:
         where = f"--remote {remote}" if remote else f"--master {master}"
         raise BadInput(
-            where, f"Spark does not start there: {_first_line(error)}", hint="is it running?"
+            where, f"Spark does not start there: {first_line(error)}", hint="is it running?"
         ) from error
     if remote is None:
         spark.sparkContext.setLogLevel("ERROR")
@@ -140,7 +140,3 @@ def _warehouse() -> str:
     folder = tempfile.mkdtemp(prefix="distributary-warehouse-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)

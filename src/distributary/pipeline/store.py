@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from distributary.arguments import checked
-from distributary.errors import BadInput, PipelineFailed, quoted
+from distributary.errors import BadInput, PipelineFailed, first_line, quoted
 from distributary.pipeline.arrow_types import type_name
 from distributary.pipeline.counting import RowCount
 from distributary.pipeline.days import ALL, NONE, Day, Days
@@ -513,9 +513,8 @@ def _check_columns(place: str, declared: TableSchema, found: TableVersion) -> No
 
 
 def _unreadable(error: Exception) -> str:
-    text = str(error)
-    if "Parquet" in text:
+    if "Parquet" in str(error):
         return "holds a file that is not Parquet, or only half of one"
     if isinstance(error, FileNotFoundError):
         return "misses a file that its log has; was it removed while it was read?"
-    return f"cannot be read: {next(iter(text.strip().splitlines()), type(error).__name__)}"
+    return f"cannot be read: {first_line(error)}"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from distributary.delta import open_table
-from distributary.errors import BadInput, TableBusy
+from distributary.errors import BadInput, TableBusy, first_line
 from distributary.pipeline.arrow_types import type_name
 from distributary.pipeline.days import NONE, Day, Days, day_list, read_day_list
 from distributary.pipeline.table_files import DAY, DataFile, plain_files, sound_schema
@@ -334,7 +334,7 @@ class TableLog:
         except DeltaError as error:
             if "already exists" in str(error):
                 return False
-            raise BadInput(self._place, f"cannot be committed: {_line(error)}") from error
+            raise BadInput(self._place, f"cannot be committed: {first_line(error)}") from error
         return True
 
     def _number(self) -> int:
@@ -395,7 +395,3 @@ def _partition(declared: TableSchema, item: DataFile) -> dict[str, str | None]:
     if not declared.by_day:
         return {}
     return {DAY: None if item.day is None else item.day.isoformat()}
-
-
-def _line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-from distributary.drawing.chart import CHART_WIDTH, Bars, Lines, Window
+from distributary.drawing.chart import CHART_WIDTH, Bars, Lines, Panel, Window, panels_page
 from distributary.drawing.drawn import DrawnTree
-from distributary.drawing.picture import MARGIN, svg_file, svg_rules, titled_svg, write_picture
+from distributary.drawing.picture import MARGIN, is_svg, svg_file, titled_svg, write_picture
 from distributary.drawing.plane import Plane, draw_plane
 from distributary.drawing.svg import element, number, shortened, text
 from distributary.errors import counted
@@ -32,19 +32,6 @@ _KEY_WIDTH = 310.0
 _NETWORK_SIZE = (_WIDE - _KEY_WIDTH - 120.0, 560.0)
 _KEY_ROW = 22.0
 
-_PAGE_RULES = """\
-:root { color-scheme: light; }
-body { margin: 16px 20px; font: 14px/1.45 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; }
-h1 { margin: 0; font-size: 20px; overflow-wrap: anywhere; }
-p { margin: 2px 0 14px; color: #57606a; font-size: 13px; }
-main { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr));
-  gap: 26px 28px; align-items: start; }
-.panel { overflow-x: auto; }
-.panel.wide { grid-column: 1 / -1; }
-.panel svg { display: block; max-width: 100%; height: auto; }
-@media (max-width: 820px) { .panel.wide svg { max-width: none; } }
-"""
-
 
 @dataclass(frozen=True, eq=False)
 class NetworkPanel:
@@ -55,6 +42,11 @@ class NetworkPanel:
     @cached_property
     def _drawn(self) -> DrawnTree:
         return draw_plane(self.plane, size=_NETWORK_SIZE)
+
+    @property
+    def title(self) -> str:
+        """What is shown."""
+        return self.plane.title
 
     @property
     def width(self) -> float:
@@ -82,10 +74,6 @@ class NetworkPanel:
         return element("g", drawn.markup, transform=at) + element(
             "g", "".join(rows), transform=beside
         )
-
-
-Panel: TypeAlias = NetworkPanel | Bars | Lines
-"""One part of the view, its upper left corner at (0, 0)."""
 
 
 def run_svg(report: dict[str, Any], simulation: Simulation | None = None) -> str:
@@ -117,41 +105,14 @@ def run_svg(report: dict[str, Any], simulation: Simulation | None = None) -> str
 
 
 def draw_run(simulation: Simulation, path: Path | str) -> None:
-    """Write the picture of a run that is over to a file, as its suffix says, or nothing at all."""
+    """Write the picture of a run that is over to a file, as its suffix says."""
     report = report_of(simulation)
-    if Path(path).suffix == ".html":
-        content = _page(report, simulation)
-    else:
+    if is_svg(path, option="--draw", stem="run"):
         content = svg_file(run_svg(report, simulation))
+    else:
+        panels = [*_wide_panels(simulation), *_panels(report, simulation)]
+        content = panels_page(*_titles(report), panels)
     write_picture(content, path, option="--draw")
-
-
-def _page(report: dict[str, Any], simulation: Simulation) -> str:
-    """Return a page with as many panels beside each other as there is room for."""
-    title, subtitle = _titles(report)
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    head = (
-        '<meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{text(str(report['scenario']))}</title>"
-        f"<style>{svg_rules()}{_PAGE_RULES}</style>"
-    )
-    parts = [_framed(panel, panel.width, "panel wide") for panel in _wide_panels(simulation)]
-    parts += [_framed(panel, CHART_WIDTH, "panel") for panel in _panels(report, simulation)]
-    body = f"<h1>{text(title)}</h1><p>{text(subtitle)}</p><main>{''.join(parts)}</main>"
-    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>\n'
-
-
-def _framed(panel: Panel, width: float, role: str) -> str:
-    svg = element(
-        "svg",
-        panel.markup(),
-        viewBox=f"0 0 {number(width)} {number(panel.height)}",
-        width=width,
-        role="img",
-    )
-    return element("section", svg, class_=role)
 
 
 def _at(panel: Panel, left: float, top: float) -> str:

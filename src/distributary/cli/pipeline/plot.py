@@ -9,7 +9,6 @@ import typer
 
 from distributary.cli.output import check_output, print_written
 from distributary.cli.pipeline.options import Data, Version, Where, command
-from distributary.errors import BadInput, quoted
 
 __all__ = ["plot"]
 
@@ -39,10 +38,11 @@ def plot(
     version: Version = None,
 ) -> None:
     """Draw a table as charts with labelled axes, into one file. Spark is not started."""
-    if output.suffix.lower() not in (".svg", ".html"):
-        raise BadInput("-o", f"{quoted(output)} ends in neither .svg nor .html")
-    check_output(output, "-o")
+    from distributary.drawing.picture import is_svg
     from distributary.pipeline.reading import plot_table
+
+    is_svg(output, option="-o", stem="rates")
+    check_output(output, "-o")
 
     charts = plot_table(data, table, where=where or (), version=version)
     charts.write(output, option="-o")

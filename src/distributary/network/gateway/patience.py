@@ -7,13 +7,14 @@ for as long as nobody takes it. Many such connections cost their owner nothing.
 from __future__ import annotations
 
 import asyncio
-import json
 from contextlib import suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from distributary.network.gateway.problems import MEDIA_TYPE, document
 
 __all__ = ["HEAD_BYTES_MAX", "HEAD_S", "STALLED_S", "PatientHttp", "PatientWebSocket"]
 
@@ -149,11 +150,10 @@ class PatientWebSocket(_Unstalled, WebSocketsSansIOProtocol):  # type: ignore[mi
 
 
 def _problem(status: HTTPStatus, detail: str) -> bytes:
-    body: dict[str, Any] = {"status": status, "title": status.phrase, "detail": detail}
-    data = json.dumps({**body, "type": "about:blank"}).encode()
+    data = document(status, detail)
     return (
         f"HTTP/1.1 {status.value} {status.phrase}\r\n"
-        "content-type: application/problem+json\r\n"
+        f"content-type: {MEDIA_TYPE}\r\n"
         f"content-length: {len(data)}\r\n"
         "connection: close\r\n\r\n"
     ).encode() + data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import math
 from collections.abc import Mapping
@@ -27,7 +28,9 @@ __all__ = [
     "Problem",
     "ProblemDetail",
     "answer",
+    "document",
     "documented",
+    "retry_after",
 ]
 
 _log = logging.getLogger(__name__)
@@ -137,7 +140,7 @@ def answer(request: Request[Any, Any, Any], error: Exception) -> Response[Proble
         problem.detail = f"{request.url.path}: does not take {request.method}; hint: see /docs"
     headers = dict(getattr(error, "headers", None) or {})
     if problem.retry_s is not None:
-        headers["Retry-After"] = str(max(1, math.ceil(problem.retry_s)))
+        headers["Retry-After"] = retry_after(problem.retry_s)
     if problem.status == HTTPStatus.UNAUTHORIZED:
         headers.setdefault("WWW-Authenticate", "Bearer")
     title = HTTPStatus(problem.status).phrase
@@ -147,6 +150,18 @@ def answer(request: Request[Any, Any, Any], error: Exception) -> Response[Proble
         media_type=MEDIA_TYPE,
         headers=headers,
     )
+
+
+def document(status: int, detail: str) -> bytes:
+    """Return a problem as bytes, where there is no application that answers."""
+    title = HTTPStatus(status).phrase
+    problem = {"status": status, "title": title, "detail": detail, "type": "about:blank"}
+    return json.dumps(problem).encode()
+
+
+def retry_after(wait_s: float) -> str:
+    """Return what the header says: whole seconds, and not at once."""
+    return str(max(1, math.ceil(wait_s)))
 
 
 def documented(*statuses: int) -> dict[int, ResponseSpec]:

@@ -8,14 +8,12 @@ types, frame nothing, keep nothing, and run nothing that somebody has published.
 from __future__ import annotations
 
 import asyncio
-import json
-import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from http import HTTPStatus
 from typing import Any, TypeAlias
 
 from distributary.network.gateway.audit import Audit
-from distributary.network.gateway.problems import MEDIA_TYPE, Problem
+from distributary.network.gateway.problems import MEDIA_TYPE, Problem, document, retry_after
 from distributary.network.gateway.tokens import Access
 
 __all__ = ["AUTHENTICATED", "CONTENT_PATH", "DETAIL", "FOREIGN", "SAFE", "Protection", "hosts_of"]
@@ -332,20 +330,14 @@ async def _end(scope: Any, send: _Send, reason: Problem, *, began: bool, sized: 
 
 async def _answer(scope: Any, send: _Send, problem: Problem) -> None:
     """Refuse a request before the application sees it."""
-    detail = {
-        "status": problem.status,
-        "title": HTTPStatus(problem.status).phrase,
-        "detail": problem.detail,
-        "type": "about:blank",
-    }
-    body = json.dumps(detail).encode()
+    body = document(problem.status, problem.detail)
     headers = [
         (b"content-type", MEDIA_TYPE.encode()),
         (b"content-length", str(len(body)).encode()),
         (b"connection", b"close"),
     ]
     if problem.retry_s is not None:
-        headers.append((b"retry-after", str(max(1, math.ceil(problem.retry_s))).encode()))
+        headers.append((b"retry-after", retry_after(problem.retry_s).encode()))
     begin = "" if scope["type"] == "http" else "websocket."
     status = int(problem.status)
     await send({"type": f"{begin}http.response.start", "status": status, "headers": headers})

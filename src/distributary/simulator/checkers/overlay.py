@@ -9,7 +9,7 @@ from itertools import pairwise
 from distributary.broker.adaptation.messages import Hold, HoldAnswer, HoldRelease
 from distributary.broker.membership.membership import Membership
 from distributary.broker.telemetry import TreeLinked
-from distributary.simulator.checkers.violation import NAMED_MAX, Checker
+from distributary.simulator.checkers.violation import Checker
 from distributary.simulator.world import World
 from distributary.topology import shared_prefix_length
 
@@ -154,6 +154,7 @@ class HoldsCheck(Checker):
     """
 
     name = "holds"
+    names_all = False
 
     def __init__(self, hold_ns: int, *, faultless: bool) -> None:
         super().__init__()
@@ -197,11 +198,6 @@ class HoldsCheck(Checker):
                 f"{child} took {(now_ns - asked.at_ns) / 1e9:.1f} s to answer {holder} in round "
                 f"{number} of {tree}",
             )
-
-    def complain(self, at_ns: int, what: str) -> None:
-        """Take note of a violation, of the first ones only."""
-        if len(self.violations) < NAMED_MAX:
-            super().complain(at_ns, what)
 
 
 class OutagesCheck(Checker):

@@ -17,7 +17,7 @@ from distributary.broker.client import (
 )
 from distributary.broker.migration.messages import Connect
 from distributary.broker.settings import SubscriptionSettings, ns
-from distributary.simulator.checkers.violation import NAMED_MAX, Checker
+from distributary.simulator.checkers.violation import Checker
 
 __all__ = ["PressureCheck"]
 
@@ -60,6 +60,7 @@ class PressureCheck(Checker):
     """
 
     name = "pressure"
+    names_all = False
 
     def __init__(
         self,
@@ -156,8 +157,3 @@ class PressureCheck(Checker):
                 f"{client} had {count} deliveries of {message.subscription} with {in_all:,} bytes "
                 f"under way from {home}, and had acknowledged none of them",
             )
-
-    def complain(self, at_ns: int, what: str) -> None:
-        """Take note of a violation, of the first ones only."""
-        if len(self.violations) < NAMED_MAX:
-            super().complain(at_ns, what)

@@ -37,9 +37,12 @@ class Checker:
     ----------
     name
         What violations of its rule are filed under.
+    names_all
+        Whether it names all violations, however many there are.
     """
 
     name: ClassVar[str]
+    names_all: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self.violations: list[Violation] = []
@@ -49,4 +52,5 @@ class Checker:
 
     def complain(self, at_ns: int, what: str) -> None:
         """Take note of a violation."""
-        self.violations.append(Violation(self.name, at_ns, what))
+        if self.names_all or len(self.violations) < NAMED_MAX:
+            self.violations.append(Violation(self.name, at_ns, what))
