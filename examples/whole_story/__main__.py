@@ -70,6 +70,7 @@ def _tell(say: Teller) -> int:
         f"{len(overlay.map.conversions)} conversions at {_converting(overlay)} brokers. "
         f"Planned wiring costs {savings.wiring:.0%} less than {savings.wiring_rule}, planned "
         f"conversions of the map {savings.conversions:.0%} less than {savings.conversions_way}, "
+        f"those of the whole history {savings.history:.0%} less than {savings.history_way}, "
         f"and in a simulation adapted trees lose {savings.streams:.0%} less than good ones that "
         f"stay as they are. The report is in {FOLDER / 'report.html'}."
     )

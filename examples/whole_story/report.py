@@ -44,8 +44,11 @@ class Savings:
     Attributes
     ----------
     wiring, conversions, streams
-        Shares of the cost of wiring, of the cost of conversions, and of the loss of streams.
-    wiring_rule, conversions_way
+        Shares of the cost of wiring, of what converting and sending the map costs, and of the
+        loss of streams.
+    history
+        The share of what converting and sending costs over the whole history.
+    wiring_rule, conversions_way, history_way
         The simple rules that came out cheapest.
     """
 
@@ -53,6 +56,8 @@ class Savings:
     wiring_rule: str
     conversions: float
     conversions_way: str
+    history: float
+    history_way: str
     streams: float
 
 
@@ -66,11 +71,14 @@ def write_report(
     own, simple = overlay.map.cost, overlay.map.simple
     way = min(simple, key=simple.__getitem__)
     plans = _plans(history)
+    usual = min(plans.simple, key=plans.simple.__getitem__)
     savings = Savings(
         wiring=1.0 - wiring.cost.total / rules[rule],
         wiring_rule=rule,
         conversions=1.0 - own / simple[way],
         conversions_way=way,
+        history=1.0 - plans.planned / plans.simple[usual],
+        history_way=usual,
         streams=1.0 - streams.adapting_after / streams.fixed_after,
     )
     (folder / "map.pdf").write_bytes(pdf)
@@ -123,7 +131,13 @@ def write_report(
                 f"The same for all {plans.count:,} publications of the history that somebody "
                 "gets; the last way but one is to choose the cheapest of the three for each."
             )
-            + bars([Bar(name, amount, name == "planned") for name, amount in plans.costs.items()]),
+            + bars(
+                [
+                    *(Bar(name, amount) for name, amount in plans.simple.items()),
+                    Bar("the cheapest of these for each", plans.cheapest_for_each),
+                    Bar("planned", plans.planned, planned=True),
+                ]
+            ),
         ),
         Chapter(
             "3. Who attaches to which broker",
@@ -236,7 +250,9 @@ class _Plans:
     """How many publications were planned, and what they cost altogether, by the way it is done."""
 
     count: int
-    costs: dict[str, float]
+    simple: dict[str, float]
+    cheapest_for_each: float
+    planned: float
 
 
 def _plans(history: History) -> _Plans:
@@ -246,14 +262,16 @@ def _plans(history: History) -> _Plans:
     simple = np.column_stack(
         [rows[name].to_numpy() for name in ("all_in_root", "all_in_leaves", "single_format")]
     )
-    costs = {
-        "all at the first broker": float(simple[:, 0].sum()),
-        "each where it is wanted": float(simple[:, 1].sum()),
-        "one format on each link": float(simple[:, 2].sum()),
-        "the cheapest of these for each": float(simple.min(axis=1).sum()),
-        "planned": float(rows["total_cost"].to_numpy().sum()),
-    }
-    return _Plans(rows.num_rows, costs)
+    return _Plans(
+        rows.num_rows,
+        {
+            "all at the first broker": float(simple[:, 0].sum()),
+            "each where it is wanted": float(simple[:, 1].sum()),
+            "one format on each link": float(simple[:, 2].sum()),
+        },
+        cheapest_for_each=float(simple.min(axis=1).sum()),
+        planned=float(rows["total_cost"].to_numpy().sum()),
+    )
 
 
 def _jobs(history: History) -> str:
