@@ -22,7 +22,7 @@ from distributary.arrays import IntArray, UintArray
 from distributary.fidelity import build_trees
 from distributary.fidelity._anneal_kernels import delta_of_move, draw_move
 from distributary.fidelity._descent_kernels import adapt_round
-from distributary.fidelity._state_kernels import TreeState
+from distributary.fidelity._state_kernels import PackedForest
 from distributary.fidelity.generate import generate_problem
 from distributary.fidelity.model import servers_of, state_of
 from distributary.kernels import kernel
@@ -162,7 +162,9 @@ def _seconds_per_move(weigh: Callable[[], int], repeats: int) -> float:
 
 
 @kernel
-def _time_moves(seed: UintArray, state: TreeState, t: int, servers: IntArray, count: int) -> float:
+def _time_moves(
+    seed: UintArray, state: PackedForest, t: int, servers: IntArray, count: int
+) -> float:
     """Evaluate `count` random moves without making any; return the sum."""
     links, sums, tops, nodes = state.links, state.sums, state.peaks, state.nodes
     delays, adaptation, rows = state.delays, state.adaptation, state.rows

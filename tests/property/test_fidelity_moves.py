@@ -19,7 +19,7 @@ from distributary.fidelity._move_kernels import (
     reparent,
     rotate,
 )
-from distributary.fidelity._state_kernels import LOAD_LINEAR, NOBODY, PARENT, TreeState
+from distributary.fidelity._state_kernels import LOAD_LINEAR, NOBODY, PARENT, PackedForest
 from distributary.fidelity.forest import Forest, check
 from distributary.fidelity.loss import loss
 from distributary.fidelity.model import forest_of, servers_of, state_of
@@ -27,7 +27,7 @@ from distributary.fidelity.problem import FidelityProblem
 from distributary.xorshift import seed_state
 
 
-def assert_consistent(problem: FidelityProblem, state: TreeState, approach: str) -> None:
+def assert_consistent(problem: FidelityProblem, state: PackedForest, approach: str) -> None:
     """The sums are those of a state built from scratch, and the cost is the loss."""
     forest = forest_of(state, approach)
     check(problem, forest)
@@ -39,7 +39,7 @@ def assert_consistent(problem: FidelityProblem, state: TreeState, approach: str)
         assert state.total[0] == pytest.approx(found.average, rel=1e-7, abs=1e-12)
 
 
-def change_of(state: TreeState, t: int, i: int, kind: int, other: int) -> float:
+def change_of(state: PackedForest, t: int, i: int, kind: int, other: int) -> float:
     """Return the evaluated change of a reparenting (0), an exchange (1) or a rotation (2)."""
     arrays = (*state[:4], state.delays, state.adaptation)
     if kind == 2:

@@ -22,7 +22,7 @@ from distributary.fidelity._state_kernels import (
     FOLLOWING,
     NOBODY,
     PARENT,
-    TreeState,
+    PackedForest,
 )
 from distributary.kernels import inner_kernel, kernel
 from distributary.xorshift import uniform
@@ -110,7 +110,7 @@ def delta_of_move(
 
 
 @kernel
-def make_move(state: TreeState, t: int, kind: int, i: int, other: int) -> None:
+def make_move(state: PackedForest, t: int, kind: int, i: int, other: int) -> None:
     """Make a move."""
     if kind == PROMOTE or kind == DEMOTE or kind == ADOPT:
         reparent(state, t, i, other)
@@ -121,7 +121,9 @@ def make_move(state: TreeState, t: int, kind: int, i: int, other: int) -> None:
 
 
 @inner_kernel
-def keep_best(state: TreeState, best: IntArray, best_cost: FloatArray, changed: BoolArray) -> None:
+def keep_best(
+    state: PackedForest, best: IntArray, best_cost: FloatArray, changed: BoolArray
+) -> None:
     """Enter the trees as they are into `best`.
 
     Only those that `changed` since are copied, because hundreds may stand as they were.
@@ -136,7 +138,7 @@ def keep_best(state: TreeState, best: IntArray, best_cost: FloatArray, changed: 
 @kernel
 def anneal_trees(
     seed: UintArray,
-    state: TreeState,
+    state: PackedForest,
     server_start: IntArray,
     servers: IntArray,
     first: int,

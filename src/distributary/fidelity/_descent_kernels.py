@@ -34,7 +34,7 @@ from distributary.fidelity._state_kernels import (
     FOLLOWING,
     NOBODY,
     PARENT,
-    TreeState,
+    PackedForest,
 )
 from distributary.kernels import inner_kernel, kernel
 from distributary.xorshift import uniform
@@ -46,7 +46,7 @@ _NEAR_SHARE = 0.9
 
 
 @kernel
-def grow(state: TreeState, order: IntArray, member: BoolArray) -> int:
+def grow(state: PackedForest, order: IntArray, member: BoolArray) -> int:
     """Add the servers one by one, each where the cost grows least; return evaluations.
 
     Zhou, Ooi and Tan, Algorithm 2. `order` holds the servers, `member` (t, n) says which
@@ -81,7 +81,7 @@ def grow(state: TreeState, order: IntArray, member: BoolArray) -> int:
 
 
 @kernel
-def best_below(state: TreeState, t: int, k: int) -> tuple[float, int, int, int, int]:
+def best_below(state: PackedForest, t: int, k: int) -> tuple[float, int, int, int, int]:
     """Return the best of the six moves among the children and grandchildren of `k`.
 
     Its change of cost, kind, server and other node, and how many moves were weighed.
@@ -152,7 +152,7 @@ def best_below(state: TreeState, t: int, k: int) -> tuple[float, int, int, int, 
 
 
 @kernel
-def adapt_round(state: TreeState, first: int, last: int) -> tuple[int, int]:
+def adapt_round(state: PackedForest, first: int, last: int) -> tuple[int, int]:
     """Pass the token once through trees `first` to `last` - 1; return the moves made and weighed.
 
     Zhou, Ooi and Tan, Algorithm 1: each node that gets the token makes the best move among
@@ -185,7 +185,7 @@ def adapt_round(state: TreeState, first: int, last: int) -> tuple[int, int]:
 
 
 @inner_kernel
-def _improve(state: TreeState, t: int, i: int, near: IntArray) -> tuple[bool, int]:
+def _improve(state: PackedForest, t: int, i: int, near: IntArray) -> tuple[bool, int]:
     """Make the best move of server `i` there is, if it gains; return whether, and the evaluations.
 
     It may go below any of its `near` nodes (t, n, c) or below its grandparent, or trade places
@@ -244,7 +244,7 @@ def _improve(state: TreeState, t: int, i: int, near: IntArray) -> tuple[bool, in
 
 @kernel
 def descend(
-    state: TreeState,
+    state: PackedForest,
     server_start: IntArray,
     servers: IntArray,
     near: IntArray,
@@ -275,7 +275,7 @@ def descend(
 @kernel
 def cool(
     seed: UintArray,
-    state: TreeState,
+    state: PackedForest,
     server_start: IntArray,
     servers: IntArray,
     near: IntArray,

@@ -41,7 +41,7 @@ from distributary.fidelity._state_kernels import (
     WANTED,
     WEIGHT,
     WORK,
-    TreeState,
+    PackedForest,
     link,
     queueing,
     refresh,
@@ -387,14 +387,14 @@ def delta_of_rotation(
 
 
 @inner_kernel
-def join(state: TreeState, t: int, i: int, parent: int) -> None:
+def join(state: PackedForest, t: int, i: int, parent: int) -> None:
     """Put `i`, which is outside, below `parent`."""
     link(state.links, t, i, parent)
     _refresh_up(state, t, i, -1)
 
 
 @inner_kernel
-def _refresh_up(state: TreeState, t: int, k: int, top: int) -> None:
+def _refresh_up(state: PackedForest, t: int, k: int, top: int) -> None:
     """Refresh from `k` up to the child of `top`."""
     while k != top:
         refresh(state, t, k)
@@ -402,7 +402,7 @@ def _refresh_up(state: TreeState, t: int, k: int, top: int) -> None:
 
 
 @inner_kernel
-def _refresh_top(state: TreeState, t: int, top: int) -> None:
+def _refresh_top(state: PackedForest, t: int, top: int) -> None:
     """Refresh `top`, and what counts its children."""
     refresh(state, t, top)
     if top > 0 and state.adaptation[0] + state.adaptation[1] > 0.0:
@@ -410,7 +410,7 @@ def _refresh_top(state: TreeState, t: int, top: int) -> None:
 
 
 @kernel
-def reparent(state: TreeState, t: int, i: int, parent: int) -> None:
+def reparent(state: PackedForest, t: int, i: int, parent: int) -> None:
     """Move `i`, with all below it, below `parent`."""
     old = unlink(state.links, t, i)
     link(state.links, t, i, parent)
@@ -422,7 +422,7 @@ def reparent(state: TreeState, t: int, i: int, parent: int) -> None:
 
 
 @kernel
-def exchange(state: TreeState, t: int, i: int, j: int) -> None:
+def exchange(state: PackedForest, t: int, i: int, j: int) -> None:
     """Let `i` and `j` trade places, with all below them."""
     one = unlink(state.links, t, i)
     link(state.links, t, i, state.links[t, j, PARENT])
@@ -437,7 +437,7 @@ def exchange(state: TreeState, t: int, i: int, j: int) -> None:
 
 
 @kernel
-def rotate(state: TreeState, t: int, i: int) -> None:
+def rotate(state: PackedForest, t: int, i: int) -> None:
     """Let `i` and its parent trade places, both keeping their other children."""
     j = unlink(state.links, t, i)
     k = unlink(state.links, t, j)

@@ -27,7 +27,16 @@ from distributary.arrays import FloatArray, IntArray
 from distributary.fidelity._cost_kernels import adaptation_delay, top_down_order
 from distributary.kernels import inner_kernel, kernel
 
-__all__ = ["LOAD_LINEAR", "TreeState", "fill", "link", "queueing", "refresh", "serving", "unlink"]
+__all__ = [
+    "LOAD_LINEAR",
+    "PackedForest",
+    "fill",
+    "link",
+    "queueing",
+    "refresh",
+    "serving",
+    "unlink",
+]
 
 LOAD_LINEAR = 0.999
 NOBODY = -3
@@ -50,8 +59,8 @@ PEAK, SECOND, OWNER, RECEIVERS = range(4)
 FILTER, SEND, LOAD, PEAK_TOTAL, BELOW_TOTAL, QUEUE = range(6)
 
 
-class TreeState(NamedTuple):
-    """The trees and their sums, packed so that a move finds what it needs close together.
+class PackedForest(NamedTuple):
+    """The trees of a search and their sums, packed so that a move finds what it needs together.
 
     `links` (t, n, 4), `sums` (t, n, 11), `peaks` (t, n, 4, x) and `nodes` (n, 6) have the
     columns named above; `rates` (t, n, x), `delays` (n, n) and `adaptation` (2,), the
@@ -111,7 +120,7 @@ def serving(
 
 
 @kernel
-def fill(state: TreeState, parents: IntArray) -> None:
+def fill(state: PackedForest, parents: IntArray) -> None:
     """Link the trees with these parents (t, n), and add up all sums."""
     for t in range(parents.shape[0]):
         order = top_down_order(parents[t])
@@ -149,7 +158,7 @@ def unlink(links: IntArray, t: int, i: int) -> int:
 
 
 @inner_kernel
-def refresh(state: TreeState, t: int, k: int) -> None:
+def refresh(state: PackedForest, t: int, k: int) -> None:
     """Compute the sums of `k` in tree `t` anew from its children."""
     links, sums, peaks, nodes = state.links, state.sums, state.peaks, state.nodes
     objects = peaks.shape[3]

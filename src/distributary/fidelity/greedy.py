@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from distributary.fidelity._descent_kernels import grow
-from distributary.fidelity._state_kernels import TreeState
+from distributary.fidelity._state_kernels import PackedForest
 from distributary.fidelity.forest import members
 from distributary.fidelity.model import bare_parents, state_of
 from distributary.fidelity.problem import FidelityProblem
@@ -13,7 +13,7 @@ from distributary.fidelity.problem import FidelityProblem
 __all__ = ["grown_state"]
 
 
-def grown_state(problem: FidelityProblem, approach: str) -> tuple[TreeState, int]:
+def grown_state(problem: FidelityProblem, approach: str) -> tuple[PackedForest, int]:
     """Return the trees that grow server by server, and how many places were weighed.
 
     Servers come in the order of their delay from the source plus the time to filter and

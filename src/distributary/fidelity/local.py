@@ -30,7 +30,7 @@ from distributary.fidelity._state_kernels import (
     LOAD,
     PEAK_TOTAL,
     QUEUE,
-    TreeState,
+    PackedForest,
     queueing,
 )
 from distributary.fidelity.forest import ROOT
@@ -152,7 +152,7 @@ def best_move(view: LocalView) -> LocalMove | None:
     return LocalMove(_KINDS[kind], view.names[moved], view.names[other], -float(change))
 
 
-def _state(view: LocalView) -> TreeState:
+def _state(view: LocalView) -> PackedForest:
     """Return the tree in view, with leaves that stand for what is below the grandchildren."""
     known = len(view.names)
     objects = view.rates.shape[1]

@@ -12,7 +12,7 @@ from distributary.fidelity._state_kernels import (
     PEAK,
     SEND,
     WEIGHT,
-    TreeState,
+    PackedForest,
     fill,
 )
 from distributary.fidelity.forest import OUTSIDE, ROOT, Forest, members
@@ -21,8 +21,8 @@ from distributary.fidelity.problem import FidelityProblem
 __all__ = ["bare_parents", "forest_of", "servers_of", "state_of", "tree_state"]
 
 
-def state_of(problem: FidelityProblem, approach: str, parents: IntArray) -> TreeState:
-    """Return the state of the trees with these parents, shape (trees, nodes)."""
+def state_of(problem: FidelityProblem, approach: str, parents: IntArray) -> PackedForest:
+    """Return the packed forest with these parents, shape (trees, nodes)."""
     adaptation = problem.adaptation
     shares = (adaptation.collecting, adaptation.deciding) if adaptation else (0.0, 0.0)
     rates: FloatArray
@@ -50,7 +50,7 @@ def tree_state(
     delays: FloatArray,
     *,
     adaptation: tuple[float, float] = (0.0, 0.0),
-) -> TreeState:
+) -> PackedForest:
     """Return the state of trees: `parents` and `weights` (t, n), `rates` (t, n, x).
 
     `times` are those to filter and to send. The delays of ten thousand servers fill most of
@@ -68,7 +68,7 @@ def tree_state(
     peaks = np.zeros((trees, n, 4, objects))
     peaks[:, :, PEAK, :] = rates
     peaks[:, :, OWNER, :] = -1.0
-    state = TreeState(
+    state = PackedForest(
         links=links,
         sums=sums,
         peaks=peaks,
@@ -83,7 +83,7 @@ def tree_state(
     return state
 
 
-def forest_of(state: TreeState, approach: str) -> Forest:
+def forest_of(state: PackedForest, approach: str) -> Forest:
     """Return the trees that a state has reached."""
     return Forest(approach, state.links[:, :, PARENT].copy())
 

@@ -19,7 +19,7 @@ from distributary.fidelity._state_kernels import (
     PEAKS,
     QUEUE,
     WEIGHT,
-    TreeState,
+    PackedForest,
 )
 from distributary.fidelity.baselines import source_tree
 from distributary.fidelity.exact import exact_tree
@@ -204,7 +204,7 @@ def _largest_load(problem: FidelityProblem, forest: Forest) -> float:
 
 
 def near_nodes(
-    problem: FidelityProblem, state: TreeState, approach: str, *, count: int
+    problem: FidelityProblem, state: PackedForest, approach: str, *, count: int
 ) -> IntArray:
     """Return the nodes that each would best receive from now, shape (trees, nodes, count).
 
