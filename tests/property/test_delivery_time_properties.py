@@ -13,7 +13,7 @@ from tests.strategies import placement_problems
 from distributary.content import AdaptationGraph
 from distributary.placement._makespan_kernels import list_schedule, quickest_ways
 from distributary.placement._makespan_search_kernels import (
-    Draft,
+    PartialPlan,
     Price,
     connect,
     plan_cost,
@@ -166,17 +166,17 @@ def test_the_best_way_into_a_vertex_is_found(
     found = list_schedule(jobs, rest.arborescence(problem), np.inf)
     times = reference.times_in(problem, rest, found.start, found.arrival)
     expected = reference.best_way_in(problem, times, rest, goal, by_arrival=by_arrival)
-    draft = Draft(
+    partial = PartialPlan(
         found.before,
         found.start,
         found.arrival,
         np.zeros(before.shape, dtype=np.bool_),
         np.full(2, ABSENT),
     )
-    total = plan_cost(jobs, draft.before)
+    total = plan_cost(jobs, partial.before)
     price = Price(1.0, 0.0, 0.0) if by_arrival else Price(0.0, 0.0, 1.0)
-    assert connect(jobs, draft, price, goal[0] * problem.format_count + goal[1])
-    reached = draft.arrival[goal] if by_arrival else plan_cost(jobs, draft.before) - total
+    assert connect(jobs, partial, price, goal[0] * problem.format_count + goal[1])
+    reached = partial.arrival[goal] if by_arrival else plan_cost(jobs, partial.before) - total
     np.testing.assert_allclose(reached, expected, rtol=ROUNDING, atol=ROUNDING)
 
 

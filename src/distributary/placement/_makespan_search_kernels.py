@@ -26,7 +26,7 @@ from distributary.placement._makespan_kernels import (
 from distributary.placement._sort_kernels import sort
 from distributary.placement.plan import ABSENT
 
-__all__ = ["Draft", "Price", "connect", "critical_path", "plan_cost", "replan"]
+__all__ = ["PartialPlan", "Price", "connect", "critical_path", "plan_cost", "replan"]
 
 
 class Price(NamedTuple):
@@ -37,7 +37,7 @@ class Price(NamedTuple):
     cost: float
 
 
-class Draft(NamedTuple):
+class PartialPlan(NamedTuple):
     """A plan under change, (n, m); the times of new jobs hold until it is scheduled again.
 
     What comes from a vertex that was taken out is `hanging`, and leads nowhere. `banned`
@@ -100,7 +100,7 @@ def _followers(jobs: Jobs, before: IntArray, u: int, found: IntArray, size: int)
 
 
 @inner_kernel
-def _take_out(jobs: Jobs, draft: Draft, u: int, wishes_max: int) -> IntArray:
+def _take_out(jobs: Jobs, partial: PartialPlan, u: int, wishes_max: int) -> IntArray:
     """Take out the job into `u`; return what has to be connected anew.
 
     With `u` = `ABSENT` nothing is taken out, and all wishes are the answer. When at most
@@ -109,7 +109,7 @@ def _take_out(jobs: Jobs, draft: Draft, u: int, wishes_max: int) -> IntArray:
     """
     if u == ABSENT:
         return np.flatnonzero(jobs.wanted)
-    n, m = draft.before.shape
+    n, m = partial.before.shape
     part = np.empty(n * m, dtype=np.int64)
     part[0] = u
     size = 1
@@ -122,48 +122,48 @@ def _take_out(jobs: Jobs, draft: Draft, u: int, wishes_max: int) -> IntArray:
         if jobs.wanted[w // m, w % m]:
             goals[count] = w
             count += 1
-        size = _followers(jobs, draft.before, w, part, size)
-    origin = draft.before[u // m, u % m]
-    draft.banned[0] = origin
-    draft.banned[1] = u
+        size = _followers(jobs, partial.before, w, part, size)
+    origin = partial.before[u // m, u % m]
+    partial.banned[0] = origin
+    partial.banned[1] = u
     if count <= wishes_max:
         for w in part[:size]:
-            draft.before[w // m, w % m] = ABSENT
+            partial.before[w // m, w % m] = ABSENT
     else:
         for w in part[:size]:
-            draft.hanging[w // m, w % m] = True
-        draft.before[u // m, u % m] = ABSENT
+            partial.hanging[w // m, w % m] = True
+        partial.before[u // m, u % m] = ABSENT
         goals[0] = u
         count = 1
     while (
-        draft.before[origin // m, origin % m] >= 0
+        partial.before[origin // m, origin % m] >= 0
         and not jobs.wanted[origin // m, origin % m]
-        and _followers(jobs, draft.before, origin, part, size) == size
+        and _followers(jobs, partial.before, origin, part, size) == size
     ):
-        above = draft.before[origin // m, origin % m]
-        draft.before[origin // m, origin % m] = ABSENT
+        above = partial.before[origin // m, origin % m]
+        partial.before[origin // m, origin % m] = ABSENT
         origin = above
     return goals[:count]
 
 
 @inner_kernel
-def _busy(draft: Draft, v: int, converting: bool, busy: FloatArray) -> int:
+def _busy(partial: PartialPlan, v: int, converting: bool, busy: FloatArray) -> int:
     """Write down when the link or processor of `v` is busy, in order; return how often.
 
     `busy` (2, m) gets the starts and the ends.
     """
-    m = draft.before.shape[1]
+    m = partial.before.shape[1]
     count = 0
     for k in range(m):
-        if draft.before[v, k] < 0 or (draft.before[v, k] >= v * m) != converting:
+        if partial.before[v, k] < 0 or (partial.before[v, k] >= v * m) != converting:
             continue
         at = count
-        while at > 0 and busy[0, at - 1] > draft.start[v, k]:
+        while at > 0 and busy[0, at - 1] > partial.start[v, k]:
             busy[0, at] = busy[0, at - 1]
             busy[1, at] = busy[1, at - 1]
             at -= 1
-        busy[0, at] = draft.start[v, k]
-        busy[1, at] = draft.arrival[v, k]
+        busy[0, at] = partial.start[v, k]
+        busy[1, at] = partial.arrival[v, k]
         count += 1
     return count
 
@@ -180,14 +180,14 @@ def _first_gap(busy: FloatArray, count: int, ready: float, duration: float) -> f
 
 
 @kernel
-def connect(jobs: Jobs, draft: Draft, price: Price, x: int) -> bool:
+def connect(jobs: Jobs, partial: PartialPlan, price: Price, x: int) -> bool:
     """Bring in the absent vertex `x` by the best way from what is planned; False if none.
 
     The label of a vertex is the price of the best way to it, `spent` that price without
     the arrival, and `via` the vertex before it. When the last job of that way runs is
-    noted in the draft, where it means nothing for vertices that stay absent.
+    noted in the plan, where it means nothing for vertices that stay absent.
     """
-    m = draft.before.shape[1]
+    m = partial.before.shape[1]
     depth = 0
     v = x // m
     while v >= 0:
@@ -210,9 +210,9 @@ def connect(jobs: Jobs, draft: Draft, price: Price, x: int) -> bool:
         origin = layer if converting else layer - 1
         if converting == (layer == 0):
             for k in range(m):
-                if draft.before[v, k] != ABSENT and not draft.hanging[v, k]:
-                    label[layer, k] = price.arrival * draft.arrival[v, k]
-        count = _busy(draft, v, converting, busy)
+                if partial.before[v, k] != ABSENT and not partial.hanging[v, k]:
+                    label[layer, k] = price.arrival * partial.arrival[v, k]
+        count = _busy(partial, v, converting, busy)
         settled = np.zeros(m, dtype=np.bool_)
         for _ in range(m):
             i = -1
@@ -224,9 +224,9 @@ def connect(jobs: Jobs, draft: Draft, price: Price, x: int) -> bool:
             settled[i] = True
             for j in range(0 if converting else i, m if converting else i + 1):
                 u = v * m + j
-                if draft.before[v, j] != ABSENT or not (jobs.allowed[v, j] or u == x):
+                if partial.before[v, j] != ABSENT or not (jobs.allowed[v, j] or u == x):
                     continue
-                if u == draft.banned[1] and path[origin] * m + i == draft.banned[0]:
+                if u == partial.banned[1] and path[origin] * m + i == partial.banned[0]:
                     continue
                 duration, cost = jobs.sending[v, j], jobs.link_costs[v, j]
                 if converting:
@@ -234,7 +234,7 @@ def connect(jobs: Jobs, draft: Draft, price: Price, x: int) -> bool:
                         continue
                     duration = jobs.node_times[v] * jobs.costs[i, j]
                     cost = jobs.node_weights[v] * jobs.costs[i, j]
-                ready = draft.arrival[path[origin], i]
+                ready = partial.arrival[path[origin], i]
                 so_far = spent[origin, i] + price.work * duration + price.cost * cost
                 if price.arrival * (ready + duration) + so_far >= label[layer, j]:
                     continue
@@ -243,14 +243,14 @@ def connect(jobs: Jobs, draft: Draft, price: Price, x: int) -> bool:
                     label[layer, j] = price.arrival * (start + duration) + so_far
                     spent[layer, j] = so_far
                     via[layer, j] = path[origin] * m + i
-                    draft.start[v, j] = start
-                    draft.arrival[v, j] = start + duration
+                    partial.start[v, j] = start
+                    partial.arrival[v, j] = start + duration
     layer, u = depth - 1, x
     if via[layer, x % m] == ABSENT:
         return False
-    while draft.before[u // m, u % m] == ABSENT:
+    while partial.before[u // m, u % m] == ABSENT:
         before = via[layer, u % m]
-        draft.before[u // m, u % m] = before
+        partial.before[u // m, u % m] = before
         if before // m != u // m:
             layer -= 1
         u = before
@@ -289,7 +289,7 @@ def _fields_of_plan(
     limit: float,
     cost_max: float,
 ) -> Fields:
-    draft = Draft(
+    partial = PartialPlan(
         old.before.copy(),
         old.start.copy(),
         old.arrival.copy(),
@@ -297,12 +297,12 @@ def _fields_of_plan(
         np.full(2, ABSENT, dtype=np.int64),
     )
     m = old.before.shape[1]
-    wishes = _take_out(jobs, draft, u, wishes_max)
+    wishes = _take_out(jobs, partial, u, wishes_max)
     sort(order, wishes)
     for x in wishes:
-        if draft.before[x // m, x % m] == ABSENT and not connect(jobs, draft, price, x):
+        if partial.before[x // m, x % m] == ABSENT and not connect(jobs, partial, price, x):
             return fields_of(old)
-    if plan_cost(jobs, draft.before) > cost_max:
+    if plan_cost(jobs, partial.before) > cost_max:
         return fields_of(old)
-    new = schedule_jobs(jobs, draft.before, limit)
+    new = schedule_jobs(jobs, partial.before, limit)
     return fields_of(new if new.makespan <= limit else old)
