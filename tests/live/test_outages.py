@@ -72,8 +72,8 @@ def test_content_is_put_to_the_end_although_the_server_is_killed(overlay: Runnin
             common = {"specversion": "1.0", "id": "1", "source": "/put", "type": "put"}
             text = json.dumps({**common, "datacontenttype": _OCTETS})
             under_way = asyncio.ensure_future(publisher.publish(text, data, _OCTETS))
-            drafts = overlay.state / "brokers" / overlay.brokers[1] / "content"
-            await eventually(lambda: any(drafts.glob("*.part")))
+            contents = overlay.state / "brokers" / overlay.brokers[1] / "content"
+            await eventually(lambda: any(contents.glob("*.part")))
             assert not under_way.done()
             await asyncio.to_thread(overlay.kill, "nats")
             await under_way

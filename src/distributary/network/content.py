@@ -1,7 +1,7 @@
 """The content store: bytes in files that are named by their digest.
 
-A file is there whole, synced and checked, or it is not there. What is still coming is a draft,
-which grows at its end only: after a break its length says where to go on, and the digest says in
+A file is there whole, synced and checked, or it is not there. What is still coming is partial,
+and grows at its end only: after a break its length says where to go on, and the digest says in
 the end whether what a crash has left of it was right.
 """
 
@@ -15,10 +15,10 @@ from typing import IO
 from distributary.broker.addresses import is_digest
 from distributary.errors import DistributaryError
 
-__all__ = ["ContentStore", "Draft", "WrongContent", "digest_of_file"]
+__all__ = ["ContentStore", "PartialContent", "WrongContent", "digest_of_file"]
 
-_DRAFT = ".part"
-_DRAFT_S = 86_400.0
+_PARTIAL = ".part"
+_PARTIAL_S = 86_400.0
 _READ_BYTES = 2**20
 
 
@@ -35,7 +35,7 @@ def digest_of_file(path: Path) -> str:
 class ContentStore:
     """The content of one broker.
 
-    Its methods may be called from any thread; a draft has one owner at a time.
+    Its methods may be called from any thread; partial content has one owner at a time.
 
     Parameters
     ----------
@@ -69,31 +69,31 @@ class ContentStore:
         """Keep bytes; return their digest when they are durable."""
         digest = hashlib.sha256(data).hexdigest()
         if self.size(digest) is None:
-            with self.draft(digest, len(data), "made") as draft:
-                draft.begin_anew()
-                draft.write(data)
-                draft.finish()
+            with self.partial(digest, len(data), "made") as partial:
+                partial.begin_anew()
+                partial.write(data)
+                partial.finish()
         return digest
 
-    def draft(self, digest: str, size_bytes: int, name: str) -> Draft:
+    def partial(self, digest: str, size_bytes: int, name: str) -> PartialContent:
         """Return content that is to come, with what is there of it already.
 
         Parameters
         ----------
         name
-            Whose draft it is: letters and digits. Several may be getting the same content.
+            Who gets it: letters and digits. Several may be getting the same content.
         """
         path = self._path(digest)
-        return Draft(path, path.with_name(f"{digest}.{name}{_DRAFT}"), size_bytes)
+        return PartialContent(path, path.with_name(f"{digest}.{name}{_PARTIAL}"), size_bytes)
 
     def free(self, digest: str) -> None:
         """Delete content, if it is there."""
         self._path(digest).unlink(missing_ok=True)
 
     def tidy(self, now_s: float) -> None:
-        """Delete drafts that have not grown for long: nobody comes back to them."""
-        for path in self._folder.glob(f"*{_DRAFT}"):
-            if path.stat().st_mtime < now_s - _DRAFT_S:
+        """Delete partial content that has not grown for long: nobody comes back to it."""
+        for path in self._folder.glob(f"*{_PARTIAL}"):
+            if path.stat().st_mtime < now_s - _PARTIAL_S:
                 path.unlink()
 
     def _path(self, digest: str) -> Path:
@@ -102,7 +102,7 @@ class ContentStore:
         return self._folder / digest
 
 
-class Draft:
+class PartialContent:
     """Content that is still to come.
 
     Attributes
@@ -115,12 +115,12 @@ class Draft:
         How many were there before.
     """
 
-    def __init__(self, path: Path, draft: Path, size_bytes: int) -> None:
+    def __init__(self, path: Path, partial: Path, size_bytes: int) -> None:
         self._path = path
-        self._draft = draft
+        self._partial = partial
         self.size_bytes = size_bytes
         self._hash = hashlib.sha256()
-        self._file: IO[bytes] = draft.open("a+b")
+        self._file: IO[bytes] = partial.open("a+b")
         self._file.seek(0)
         self.there = 0
         while data := self._file.read(_READ_BYTES):
@@ -130,7 +130,7 @@ class Draft:
         if self.there > size_bytes:
             self.begin_anew()
 
-    def __enter__(self) -> Draft:
+    def __enter__(self) -> PartialContent:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -161,10 +161,10 @@ class Draft:
         """
         self._file.flush()
         if self.there != self.size_bytes or self._hash.hexdigest() != self._path.name:
-            self._draft.unlink(missing_ok=True)
+            self._partial.unlink(missing_ok=True)
             raise WrongContent(f"{self.there:,} bytes are not what the digest says")
         os.fsync(self._file.fileno())
-        self._draft.replace(self._path)
+        self._partial.replace(self._path)
         folder = os.open(self._path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)

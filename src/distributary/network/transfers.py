@@ -16,7 +16,7 @@ from distributary.broker.addresses import Blob, is_digest
 from distributary.broker.encoding import journal_key
 from distributary.errors import DistributaryError, PeerMisbehaved
 from distributary.network.connection import Connection
-from distributary.network.content import ContentStore, Draft, WrongContent
+from distributary.network.content import ContentStore, PartialContent, WrongContent
 from distributary.network.requests import (
     CHUNK_BYTES,
     Answer,
@@ -179,13 +179,13 @@ class Transfers:
         self._bytes_max = bytes_max
         # Syncs take their time, and the disk has one head anyway.
         self._thread = ThreadPoolExecutor(1, "content")
-        self._puts: dict[str, Draft] = {}
+        self._puts: dict[str, PartialContent] = {}
 
     def close(self) -> None:
         """Close what is open."""
         self._thread.shutdown(wait=True, cancel_futures=True)
-        for draft in self._puts.values():
-            draft.close()
+        for partial in self._puts.values():
+            partial.close()
 
     async def do(self, call: Callable[..., _Result], *arguments: Any) -> _Result:
         """Do something with files beside the loop."""
@@ -203,19 +203,19 @@ class Transfers:
             raise TransferFailed(f"it has {blob.size_bytes:,} bytes", lasting=True)
         if await self.do(self.store.size, blob.digest) is not None:
             return 0
-        draft = await self.do(self.store.draft, blob.digest, blob.size_bytes, "fetched")
+        partial = await self.do(self.store.partial, blob.digest, blob.size_bytes, "fetched")
         try:
-            async for data in chunks(connection, subject, blob, draft.there):
-                await self.do(draft.write, data)
-            await self.do(draft.finish)
+            async for data in chunks(connection, subject, blob, partial.there):
+                await self.do(partial.write, data)
+            await self.do(partial.finish)
         except WrongContent as error:
             # What was left of an earlier try may be to blame.
-            raise TransferFailed(str(error), lasting=draft.resumed == 0) from None
+            raise TransferFailed(str(error), lasting=partial.resumed == 0) from None
         except OSError as error:
             raise TransferFailed(f"it cannot be kept: {error}", lasting=False) from None
         finally:
-            await self.do(draft.close)
-        return blob.size_bytes - draft.resumed
+            await self.do(partial.close)
+        return blob.size_bytes - partial.resumed
 
     async def give(self, request: GetChunk) -> Answer | None:
         """Return bytes that somebody asks for; None if they are not there."""
@@ -242,20 +242,21 @@ class Transfers:
             return NotGiven(f"it cannot be kept: {error.strerror}", lasting=False)
 
     def _take(self, request: PutChunk) -> int:
-        # Each client has a draft of its own. Who has sent nothing is not told how far somebody
-        # else is, nor that the bytes are known already: a digest is no oracle.
+        # Each client has partial content of its own. Who has sent nothing is not told how far
+        # somebody else is, nor that the bytes are known already: a digest is no oracle.
         name = journal_key(request.client)
         key = f"{request.digest} {name}"
-        draft = self._puts.pop(key, None)
-        if draft is None:
+        partial = self._puts.pop(key, None)
+        if partial is None:
             while len(self._puts) >= _PUTS_MAX:
                 self._puts.pop(next(iter(self._puts))).close()
-            draft = self.store.draft(request.digest, request.size_bytes, name)
-        if request.offset == draft.there and draft.there + len(request.data) <= draft.size_bytes:
-            draft.write(request.data)
-        if draft.there < draft.size_bytes:
-            self._puts[key] = draft
-            return draft.there
-        with draft:
-            draft.finish()
-        return draft.there
+            partial = self.store.partial(request.digest, request.size_bytes, name)
+        there = partial.there
+        if request.offset == there and there + len(request.data) <= partial.size_bytes:
+            partial.write(request.data)
+        if partial.there < partial.size_bytes:
+            self._puts[key] = partial
+            return partial.there
+        with partial:
+            partial.finish()
+        return partial.there

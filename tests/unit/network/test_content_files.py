@@ -34,53 +34,53 @@ def test_what_was_put_is_there_again(tmp_path: Path) -> None:
         again.read(DIGEST)
 
 
-def test_a_draft_goes_on_where_it_was(tmp_path: Path) -> None:
-    with store_in(tmp_path).draft(DIGEST, len(DATA), "a") as draft:
-        draft.write(DATA[:300_000])
+def test_partial_content_is_resumed_where_it_was(tmp_path: Path) -> None:
+    with store_in(tmp_path).partial(DIGEST, len(DATA), "a") as partial:
+        partial.write(DATA[:300_000])
     store = store_in(tmp_path)
     assert store.held() == []
-    with store.draft(DIGEST, len(DATA), "b") as other:
+    with store.partial(DIGEST, len(DATA), "b") as other:
         assert other.there == 0
-    with store.draft(DIGEST, len(DATA), "a") as draft:
-        assert (draft.there, draft.resumed) == (300_000, 300_000)
-        draft.write(DATA[300_000:])
-        draft.finish()
+    with store.partial(DIGEST, len(DATA), "a") as partial:
+        assert (partial.there, partial.resumed) == (300_000, 300_000)
+        partial.write(DATA[300_000:])
+        partial.finish()
     assert store.read(DIGEST) == DATA
 
 
 @pytest.mark.parametrize("left", [DATA[:10] + b"x", DATA + b"x", b"\0" * len(DATA)])
 def test_what_a_crash_has_spoilt_is_noticed_and_begun_anew(tmp_path: Path, left: bytes) -> None:
     store = store_in(tmp_path)
-    with store.draft(DIGEST, len(left), "a") as draft:
-        draft.write(left)
-    with store.draft(DIGEST, len(DATA), "a") as draft:
-        draft.write(DATA[draft.there :])
+    with store.partial(DIGEST, len(left), "a") as partial:
+        partial.write(left)
+    with store.partial(DIGEST, len(DATA), "a") as partial:
+        partial.write(DATA[partial.there :])
         if len(left) > len(DATA):
-            draft.finish()
+            partial.finish()
         else:
             with pytest.raises(WrongContent):
-                draft.finish()
-    with store.draft(DIGEST, len(DATA), "a") as draft:
-        assert draft.there == 0
-        draft.write(DATA)
-        draft.finish()
+                partial.finish()
+    with store.partial(DIGEST, len(DATA), "a") as partial:
+        assert partial.there == 0
+        partial.write(DATA)
+        partial.finish()
     assert store.read(DIGEST) == DATA
 
 
 def test_what_is_cut_short_is_no_content(tmp_path: Path) -> None:
     store = store_in(tmp_path)
-    with store.draft(DIGEST, len(DATA), "a") as draft:
-        draft.write(DATA[:-1])
+    with store.partial(DIGEST, len(DATA), "a") as partial:
+        partial.write(DATA[:-1])
         with pytest.raises(WrongContent):
-            draft.finish()
+            partial.finish()
     assert store.held() == []
 
 
-def test_only_old_drafts_are_tidied_away(tmp_path: Path) -> None:
+def test_only_old_partial_content_is_tidied_away(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     store.put(b"whole")
-    with store.draft(DIGEST, len(DATA), "a") as draft:
-        draft.write(DATA[:10])
+    with store.partial(DIGEST, len(DATA), "a") as partial:
+        partial.write(DATA[:10])
     (path,) = tmp_path.glob("content/*.part")
     store.tidy(path.stat().st_mtime + 60)
     assert path.exists()

@@ -78,8 +78,8 @@ async def put_content(request: Asked, gateway: Here, digest: Digest) -> Response
             there = await client.outgoing.put(blob, begin, body)
             gateway.contents.note(request.user.tenant, digest, client.publishes_at)
         if not there:
-            # What is whole is no draft any more. Whoever missed the answer to the last part is not
-            # to begin again; a tenant that has not put it is not told that somebody has.
+            # What is whole is not partial any more. Whoever missed the answer to the last part is
+            # not to begin again; a tenant that has not put it is not told that somebody has.
             known = await gateway.contents.find(request.user.tenant, digest)
             there = size if known is not None and known.size_bytes == size else 0
     finally:
