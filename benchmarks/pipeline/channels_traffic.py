@@ -27,7 +27,7 @@ from distributary.pipeline.store import Store
 from distributary.pipeline.transforms._partner_kernels import heaviest
 from distributary.pipeline.transforms.channels import looked_at
 from distributary.pipeline.transforms.exchange import exchange_of, population
-from distributary.pipeline.transforms.traffic import core_of
+from distributary.pipeline.transforms.traffic import core_prices_of
 from distributary.wiring.flows import carried
 
 __all__ = ["STUDY"]
@@ -151,7 +151,7 @@ def _kernel_seconds(store: Store, space: ContentSpace, selected: str) -> float:
     tables = {name: store.read(name) for name in names}
     began = time.perf_counter()
     everybody = population(tables["rates_published"], tables["interests"], tables["users"])
-    core = core_of(tables["brokers"], tables["core_costs"])
+    core = core_prices_of(tables["brokers"], tables["core_costs"])
     entering, wanting = everybody.at_brokers(core.brokers)
     carried(core.prices, entering, wanting > 0)
     exchange = exchange_of(everybody.problem)

@@ -333,12 +333,14 @@ def test_prices_that_cannot_be_are_refused(costs: dict[str, list[float]], messag
     brokers = pa.table({"broker": ["x", "y"], "capacity": pa.nulls(2, pa.float64())})
     given_costs = pa.table({"broker": list(costs), "costs": list(costs.values())})
     with pytest.raises(BadInput, match=message):
-        transforms.core_of(brokers, given_costs)
+        transforms.core_prices_of(brokers, given_costs)
 
 
 def test_a_home_that_is_no_broker_and_too_many_partners_are_refused(store: Store) -> None:
     everybody = population(rates_table(RATES), interests_table(WANTS), users_table(HOMES))
     with pytest.raises(BadInput, match="at home at 'y', which is not in brokers"):
-        transforms.broker_traffic(store.spark, everybody, transforms.Core(("x",), np.zeros((1, 1))))
+        transforms.broker_traffic(
+            store.spark, everybody, transforms.CorePrices(("x",), np.zeros((1, 1)))
+        )
     with pytest.raises(BadInput, match="--partners: must be between 1 and 1,000, not 0"):
         transforms.partners(store.spark, everybody, 0)

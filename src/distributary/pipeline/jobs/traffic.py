@@ -179,6 +179,6 @@ def _frames(source: Store, everybody: Population, partners: int) -> dict[str, Da
         "partners": transforms.partners(spark, everybody, partners),
     }
     if source.has("brokers") and source.has("core_costs"):
-        core = transforms.core_of(source.read("brokers"), source.read("core_costs"))
+        core = transforms.core_prices_of(source.read("brokers"), source.read("core_costs"))
         made["broker_traffic"] = transforms.broker_traffic(spark, everybody, core)
     return made

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["PARTNERS_MAX", "Core", "broker_traffic", "core_of", "partners", "traffic"]
+__all__ = ["PARTNERS_MAX", "CorePrices", "broker_traffic", "core_prices_of", "partners", "traffic"]
 
 PARTNERS_MAX = 1_000
 # A task looks at so many users, or at fewer if they are to be compared with many sets of
@@ -52,7 +52,7 @@ def traffic(spark: SparkSession, everybody: Population) -> DataFrame:
     return spark.createDataFrame(found, table_schema("traffic").struct_type)
 
 
-class Core(NamedTuple):
+class CorePrices(NamedTuple):
     """The brokers and the prices between them.
 
     Names are sorted, prices a metric.
@@ -62,8 +62,8 @@ class Core(NamedTuple):
     prices: FloatArray
 
 
-def core_of(brokers: pa.Table, core_costs: pa.Table) -> Core:
-    """Return the core that tables describe, or raise `BadInput`.
+def core_prices_of(brokers: pa.Table, core_costs: pa.Table) -> CorePrices:
+    """Return the prices that tables describe, or raise `BadInput`.
 
     Costs are in the order of the rows of `brokers`; those of `core_costs` may have any.
     """
@@ -91,10 +91,10 @@ def core_of(brokers: pa.Table, core_costs: pa.Table) -> Core:
     )
     order = sorted(range(len(names)), key=names.__getitem__)
     prices = np.ascontiguousarray(prices[np.ix_(order, order)])
-    return Core(tuple(names[index] for index in order), shortest_prices(prices))
+    return CorePrices(tuple(names[index] for index in order), shortest_prices(prices))
 
 
-def broker_traffic(spark: SparkSession, everybody: Population, core: Core) -> DataFrame:
+def broker_traffic(spark: SparkSession, everybody: Population, core: CorePrices) -> DataFrame:
     """Return the table `broker_traffic`: what links between brokers carry, both ways together.
 
     That of `wiring.flows` when everybody is attached to the home broker: every message
