@@ -21,7 +21,7 @@ from distributary.filters.arrow_events import EventTable
 from distributary.filters.arrow_subscriptions import gathered_texts, row_chunks, scanned
 from distributary.filters.filter import Filter
 from distributary.filters.sql_functions import Functions
-from distributary.filters.store import Store
+from distributary.filters.subscription_store import SubscriptionStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,8 +39,10 @@ ID_BYTES_MAX = 4096
 _ARROW_BYTES_MAX = 2**31 - 1
 
 
-def add_table(store: Store, subscriptions: pa.Table | pa.RecordBatch, functions: Functions) -> None:
-    """Append the subscriptions of a table to the store; `Store.place` is up to the caller.
+def add_table(
+    store: SubscriptionStore, subscriptions: pa.Table | pa.RecordBatch, functions: Functions
+) -> None:
+    """Append the subscriptions of a table to the store; the caller has to `place` them.
 
     When a subscription is refused, what was appended before it is removed again.
     """
@@ -68,7 +70,9 @@ def add_table(store: Store, subscriptions: pa.Table | pa.RecordBatch, functions:
         raise
 
 
-def slots_in(store: Store, subscription_ids: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
+def slots_in(
+    store: SubscriptionStore, subscription_ids: pa.Array | pa.ChunkedArray
+) -> NDArray[np.int32]:
     """Return the slots of subscriptions; all of them must be there."""
     import pyarrow as pa
 
@@ -85,7 +89,7 @@ def slots_in(store: Store, subscription_ids: pa.Array | pa.ChunkedArray) -> NDAr
 
 
 def matched_chunks(
-    store: Store, publications: pa.RecordBatch
+    store: SubscriptionStore, publications: pa.RecordBatch
 ) -> Iterator[tuple[IntArray, NDArray[np.int32]]]:
     """Yield the rows of publications and the numbers of the ids of what they match.
 
@@ -99,7 +103,7 @@ def matched_chunks(
         yield first + rows, store.ids_of(slots)
 
 
-def match_table(store: Store, publications: pa.RecordBatch) -> pa.RecordBatch:
+def match_table(store: SubscriptionStore, publications: pa.RecordBatch) -> pa.RecordBatch:
     """Return the rows of publications and the ids of the subscriptions they match."""
     import pyarrow as pa
 
@@ -114,12 +118,12 @@ def match_table(store: Store, publications: pa.RecordBatch) -> pa.RecordBatch:
     )
 
 
-def id_table(store: Store) -> pa.Array:
+def id_table(store: SubscriptionStore) -> pa.Array:
     """Return the id of every number, those of removed subscriptions among them."""
     return _ids(store, np.arange(len(store.ids), dtype=np.int32))
 
 
-def _ids(store: Store, numbers: NDArray[np.int32]) -> pa.Array:
+def _ids(store: SubscriptionStore, numbers: NDArray[np.int32]) -> pa.Array:
     arrays = store.ids.arrays
     begins = arrays.starts[numbers]
     lengths = arrays.starts[numbers + 1] - begins
@@ -130,7 +134,7 @@ def _ids(store: Store, numbers: NDArray[np.int32]) -> pa.Array:
     return gathered_texts(arrays.arena, begins, lengths)
 
 
-def _new_ids(store: Store, ids: Column) -> NDArray[np.int32]:
+def _new_ids(store: SubscriptionStore, ids: Column) -> NDArray[np.int32]:
     """Return the numbers of ids, all of which must be new."""
     lengths = np.diff(ids.offsets)
     for unfit, problem in (

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from distributary.filters.decision import Decision
-    from distributary.filters.store import Store
+    from distributary.filters.subscription_store import SubscriptionStore
 
 __all__ = ["ID_CHARACTERS_MAX", "Index"]
 
@@ -58,18 +58,18 @@ class Index:
     def __init__(self, *, functions: Functions = BUILT_INS) -> None:
         # Here and not above: it loads compiled code, which whoever only names the class
         # can do without.
-        from distributary.filters.store import Store
+        from distributary.filters.subscription_store import SubscriptionStore
 
         self._functions = functions
         # Drawn at random, so that nobody can choose texts that make lookups slow. No answer
         # depends on it.
-        self._entered: Store = Store(secrets.randbits(64))
+        self._entered: SubscriptionStore = SubscriptionStore(secrets.randbits(64))
         self._waiting: dict[str, tuple[Filter, Decision]] = {}
         self._waiting_keys: set[str] = set()
         self._sorted = 0
 
     @property
-    def _store(self) -> Store:
+    def _store(self) -> SubscriptionStore:
         """Everything that is known, with what was waiting to be entered."""
         self._enter()
         return self._entered
@@ -98,7 +98,7 @@ class Index:
         Of many, `add_all` adds all or none, in somewhat less time.
         """
         from distributary.filters.decision import decision
-        from distributary.filters.store import KEYS_MAX
+        from distributary.filters.subscription_store import KEYS_MAX
 
         self._check_new(subscription_id, filter_)
         item = decision(filter_)

@@ -11,7 +11,7 @@ import pytest
 from distributary.content import Publication
 from distributary.errors import BadInput, WrongType
 from distributary.filters import Filter, Index
-from distributary.filters.store import KEYS_MAX, Store
+from distributary.filters.subscription_store import KEYS_MAX, SubscriptionStore
 
 
 def wants(kind: str, key: str = "type") -> Filter:
@@ -26,13 +26,13 @@ def event(kind: str) -> Publication:
 def placed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return how many subscriptions were entered each time; the work is done all the same."""
     seen: list[int] = []
-    place = Store.place
+    place = SubscriptionStore.place
 
-    def counting(store: Store) -> None:
+    def counting(store: SubscriptionStore) -> None:
         seen.append(store.unplaced)
         place(store)
 
-    monkeypatch.setattr(Store, "place", counting)
+    monkeypatch.setattr(SubscriptionStore, "place", counting)
     return seen
 
 

@@ -286,7 +286,7 @@ def test_filters_of_a_table_may_call_the_functions_of_the_index() -> None:
 def test_keys_beyond_the_limit_are_refused_and_others_still_welcome(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("distributary.filters.store.KEYS_MAX", 300)
+    monkeypatch.setattr("distributary.filters.subscription_store.KEYS_MAX", 300)
     index = Index()
     for begin in (0, 100, 200):
         keys = [f"k{i}" for i in range(begin, begin + 100)]

@@ -21,14 +21,14 @@ from distributary.filters.growth import grown
 from distributary.filters.page_table import PAGE_SLOTS_MIN, PageTable
 from distributary.filters.text_table import TextTable
 
-__all__ = ["KEYS_MAX", "Store"]
+__all__ = ["KEYS_MAX", "SubscriptionStore"]
 
 KEYS_MAX = 65_536
 """How many different keys the filters of an index may read: an event has a place for each."""
 _NONE = -1
 
 
-class Store:
+class SubscriptionStore:
     """Subscriptions in slots, in the order in which they came; hashes begin at `seed`.
 
     Attributes
@@ -161,11 +161,11 @@ class Store:
                 self.filters.pop(slot, None)
         self.live -= len(slots)
 
-    def rebuilt(self) -> Store:
+    def rebuilt(self) -> SubscriptionStore:
         """Return a store of the same subscriptions, sorted afresh and without what was removed."""
         alive = np.flatnonzero(self.decisions.arrays.counts[: self.decisions.slots] >= 0)
         slots = alive.astype(np.int32)
-        fresh = Store(self.seed)
+        fresh = SubscriptionStore(self.seed)
         steps, counts, required = self.decisions.copied(slots)
         _renumber(steps, "key", steps["op"] <= WITHIN, self.keys, fresh.keys)
         _renumber(steps, "text", steps["op"] < WITHIN, self.texts, fresh.texts)
