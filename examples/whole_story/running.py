@@ -20,7 +20,7 @@ from distributary.network.config import read_config
 from distributary.network.connection import Server
 from distributary.network.server import free_port
 from distributary.network.subjects import Subjects
-from distributary.network.supervisor import GATEWAY, Overlay, supervise, write_private
+from distributary.network.supervisor import GATEWAY, OverlayRecord, supervise, write_private
 
 __all__ = ["Running", "happens", "running"]
 
@@ -67,7 +67,7 @@ def running(state: Path, brokers: Sequence[str], *, settings: str) -> Iterator[R
         Tables `[settings]` of brokers.
     """
     shutil.rmtree(state, ignore_errors=True)
-    overlay = Overlay(_NAME, [*brokers], len(brokers), free_port(), free_port())
+    overlay = OverlayRecord(_NAME, [*brokers], len(brokers), free_port(), free_port())
     write_private(state / "overlay.json", msgspec.json.encode(overlay).decode())
     spawn = multiprocessing.get_context("spawn")
     heard, said = spawn.Pipe(duplex=False)

@@ -23,11 +23,11 @@ from distributary.network.journal import SqliteJournal
 from distributary.network.snapshot import JOURNAL, SHARED, copy_broker, copy_shared, take_snapshot
 from distributary.network.supervisor import (
     SNAPSHOT,
-    Overlay,
+    OverlayRecord,
     forget,
     locked,
     read_operator,
-    read_overlay,
+    read_overlay_record,
     write_private,
 )
 from distributary.topology.identifiers import random_identifiers
@@ -81,7 +81,7 @@ def backup(state: Path, target: Path) -> list[str]:
     if not _snapshot_at_rest(state, snapshot):
         _ask_for_snapshot(state, snapshot)
     try:
-        overlay = read_overlay(snapshot / "overlay.json")
+        overlay = read_overlay_record(snapshot / "overlay.json")
         for name in overlay.brokers:
             copy_broker(snapshot / "brokers" / name, target / "brokers" / name, link=False)
         copy_shared(snapshot, target)
@@ -106,7 +106,7 @@ def restore(source: Path, state: Path, *, fresh: bool) -> Restored:
     with locked(state):
         there = None
         if (state / "overlay.json").exists() and not fresh:
-            there = read_overlay(state / "overlay.json")
+            there = read_overlay_record(state / "overlay.json")
             lost = [name for name in there.brokers if not _is_well(state, name)]
             if not lost:
                 raise BadInput(
@@ -128,7 +128,7 @@ def _snapshot_at_rest(state: Path, snapshot: Path) -> bool:
     """Copy an overlay that does not run; return whether it does not."""
     try:
         with locked(state):
-            take_snapshot(state, snapshot, read_overlay(state / "overlay.json").brokers)
+            take_snapshot(state, snapshot, read_overlay_record(state / "overlay.json").brokers)
     except BadInput:
         if _is_locked(state):
             return False
@@ -159,7 +159,7 @@ def _ask_for_snapshot(state: Path, snapshot: Path) -> None:
         time.sleep(_LOOK_S)
 
 
-def _write_about(target: Path, overlay: Overlay) -> None:
+def _write_about(target: Path, overlay: OverlayRecord) -> None:
     """Say last what it is: what does not is no whole backup."""
     write_private(target / "overlay.json", msgspec.json.encode(overlay).decode())
     for path in target.rglob("*"):
@@ -176,7 +176,7 @@ def _shared(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): digest_of_file(path) for path in paths}
 
 
-def _check(source: Path) -> Overlay:
+def _check(source: Path) -> OverlayRecord:
     """Return the overlay in a backup, all of which can be read."""
     try:
         about = msgspec.json.decode((source / "backup.json").read_bytes(), type=_About)
@@ -188,7 +188,7 @@ def _check(source: Path) -> Overlay:
         )
     if _shared(source) != about.shared:
         raise BadInput(str(source / SHARED), "is not what was copied")
-    overlay = read_overlay(source / "overlay.json")
+    overlay = read_overlay_record(source / "overlay.json")
     for name in overlay.brokers:
         folder = source / "brokers" / name
         if not _is_well(source, name):
@@ -216,7 +216,7 @@ def _is_well(state: Path, name: str) -> bool:
         journal.close()
 
 
-def _replace_lost(state: Path, overlay: Overlay, lost: list[str]) -> Restored:
+def _replace_lost(state: Path, overlay: OverlayRecord, lost: list[str]) -> Restored:
     """Have new brokers in the places of those that were lost, while others have gone on."""
     well = [name for name in overlay.brokers if name not in lost]
     founders = [name for name in overlay.brokers[: overlay.founders] if name in well]

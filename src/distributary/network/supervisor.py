@@ -55,11 +55,11 @@ __all__ = [
     "OPERATOR",
     "SNAPSHOT",
     "Operator",
-    "Overlay",
+    "OverlayRecord",
     "forget",
     "locked",
     "read_operator",
-    "read_overlay",
+    "read_overlay_record",
     "supervise",
     "write_private",
 ]
@@ -79,7 +79,7 @@ _SERVER_LOOK_S = 0.01
 _OURS = ("brokers", "gateway", "nats", "logs", "overlay.json", "operator.json", SNAPSHOT)
 
 
-class Overlay(msgspec.Struct, forbid_unknown_fields=True):
+class OverlayRecord(msgspec.Struct, forbid_unknown_fields=True):
     """What is remembered of an overlay from one start to the next.
 
     Attributes
@@ -203,7 +203,7 @@ def supervise(
         places.operator.unlink(missing_ok=True)
         if fresh:
             forget(state)
-        overlay = _overlay(places, brokers, say)
+        overlay = _overlay_record(places, brokers, say)
         listening = _choose_ports(overlay, port, given=port_given)
         rehearse()
         gc.collect()
@@ -221,7 +221,7 @@ def supervise(
 
 def _run(
     places: _Places,
-    overlay: Overlay,
+    overlay: OverlayRecord,
     listening: socket.socket,
     program: Path,
     children: Children,
@@ -285,7 +285,7 @@ def _run(
 
 def _start_server(
     places: _Places,
-    overlay: Overlay,
+    overlay: OverlayRecord,
     program: Path,
     children: Children,
     settings: str,
@@ -372,7 +372,7 @@ def _aside(state: Path, beside: Callable[[Path], int]) -> Callable[[Callable[[],
     return run
 
 
-def _address(overlay: Overlay) -> str:
+def _address(overlay: OverlayRecord) -> str:
     return f"http://127.0.0.1:{overlay.gateway_port}"
 
 
@@ -419,24 +419,24 @@ def forget(state: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def read_overlay(path: Path) -> Overlay:
+def read_overlay_record(path: Path) -> OverlayRecord:
     """Return what is remembered of an overlay."""
     with naming(path):
         try:
-            return msgspec.json.decode(path.read_bytes(), type=Overlay)
+            return msgspec.json.decode(path.read_bytes(), type=OverlayRecord)
         except msgspec.DecodeError as error:
             raise BadInput(
                 "document", f"cannot be read: {error}", hint="--fresh begins anew"
             ) from None
 
 
-def _overlay(places: _Places, count: int, say: Callable[[str], None]) -> Overlay:
+def _overlay_record(places: _Places, count: int, say: Callable[[str], None]) -> OverlayRecord:
     """Return the overlay as it was, with further brokers if there are to be more."""
     if not places.overlay.exists():
         names = list(random_identifiers(count, np.random.default_rng()))
-        overlay = Overlay("up", names, count)
+        overlay = OverlayRecord("up", names, count)
     else:
-        overlay = read_overlay(places.overlay)
+        overlay = read_overlay_record(places.overlay)
         if len(overlay.brokers) > count:
             say(f"{places.state} has {len(overlay.brokers)} brokers, and all of them are started")
         while len(overlay.brokers) < count:
@@ -446,7 +446,7 @@ def _overlay(places: _Places, count: int, say: Callable[[str], None]) -> Overlay
     return overlay
 
 
-def _choose_ports(overlay: Overlay, port: int, *, given: bool) -> socket.socket:
+def _choose_ports(overlay: OverlayRecord, port: int, *, given: bool) -> socket.socket:
     """Have an overlay listen where it did before, or where it is told to, if nobody else does.
 
     Returns
@@ -467,7 +467,7 @@ def _choose_ports(overlay: Overlay, port: int, *, given: bool) -> socket.socket:
     return listening
 
 
-def _write_all(places: _Places, overlay: Overlay, server: str, settings: str) -> None:
+def _write_all(places: _Places, overlay: OverlayRecord, server: str, settings: str) -> None:
     """Write the configuration of everybody, and what is remembered."""
     write_private(places.overlay, msgspec.json.encode(overlay).decode())
     subjects = Subjects(overlay.overlay)
