@@ -19,7 +19,7 @@ from distributary.network.gateway.audit import Audit
 from distributary.network.gateway.contents import Contents
 from distributary.network.gateway.directory import Directory, Owner
 from distributary.network.gateway.feeds import Feeds
-from distributary.network.gateway.limits import Limits
+from distributary.network.gateway.limits import TenantLimiter
 from distributary.network.gateway.members import Members
 from distributary.network.gateway.metrics import Metrics
 from distributary.network.gateway.objects import Objects
@@ -54,7 +54,7 @@ class Gateway:
     publisher_idle_s
         How long a client is kept that nobody publishes by.
     limits
-        What each tenant may take.
+        Counts what each tenant takes, and refuses what is too much.
     audit
         Where it is written down who did what.
     """
@@ -70,7 +70,7 @@ class Gateway:
         content_bytes_max: int,
         acknowledged_s: float,
         publisher_idle_s: float,
-        limits: Limits,
+        limits: TenantLimiter,
         audit: Audit,
     ) -> None:
         self.folder = folder

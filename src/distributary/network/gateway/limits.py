@@ -16,7 +16,7 @@ from http import HTTPStatus
 from distributary.content.tables import bounded
 from distributary.network.gateway.problems import Problem
 
-__all__ = ["Limits", "LimitsTable", "Rate"]
+__all__ = ["LimitsTable", "Rate", "TenantLimiter"]
 
 # A second and a half of what is permitted may come at once.
 _BURST_S = 1.5
@@ -114,8 +114,8 @@ class _Tenant:
     counted_at: float = -math.inf
 
 
-class Limits:
-    """What tenants take of one gateway, and what is left for them.
+class TenantLimiter:
+    """Counts what tenants take of one gateway, and refuses what is beyond their limits.
 
     Parameters
     ----------

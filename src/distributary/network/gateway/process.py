@@ -17,7 +17,7 @@ from distributary.network.gateway.app import application, refusing
 from distributary.network.gateway.audit import Audit
 from distributary.network.gateway.config import GatewayConfig
 from distributary.network.gateway.gateway import Gateway
-from distributary.network.gateway.limits import Limits
+from distributary.network.gateway.limits import TenantLimiter
 from distributary.network.gateway.pages import NO_PAGES, Pages
 from distributary.network.gateway.patience import PatientHttp, PatientWebSocket
 from distributary.network.gateway.protection import Protection, hosts_of
@@ -119,7 +119,7 @@ async def _run(
         content_bytes_max=table.content_bytes_max,
         acknowledged_s=table.acknowledged_s,
         publisher_idle_s=table.publisher_idle_s,
-        limits=Limits(config.limits),
+        limits=TenantLimiter(config.limits),
         audit=Audit(config.folder / _AUDIT),
     )
     try:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distributary.network.gateway.limits import Limits, LimitsTable, Rate
+from distributary.network.gateway.limits import LimitsTable, Rate, TenantLimiter
 from distributary.network.gateway.problems import Problem
 
 
@@ -51,7 +51,7 @@ def test_a_rate_is_never_exceeded_over_any_time(
 
 def test_one_tenant_takes_nothing_of_another() -> None:
     clock = Clock()
-    limits = Limits(LimitsTable(events_per_s=10, stored_mib=1), clock)
+    limits = TenantLimiter(LimitsTable(events_per_s=10, stored_mib=1), clock)
     limits.take_events("a", 15)
     limits.take_bytes("a", 2**20)
     with pytest.raises(Problem, match="events_per_s") as caught:
@@ -68,7 +68,7 @@ def test_one_tenant_takes_nothing_of_another() -> None:
 
 def test_a_batch_larger_than_ever_fits_comes_through_and_is_paid_for() -> None:
     clock = Clock()
-    limits = Limits(LimitsTable(events_per_s=10), clock)
+    limits = TenantLimiter(LimitsTable(events_per_s=10), clock)
     limits.take_events("", 1000)
     clock.now = 90.0
     with pytest.raises(Problem):
@@ -77,7 +77,7 @@ def test_a_batch_larger_than_ever_fits_comes_through_and_is_paid_for() -> None:
     limits.take_events("", 1)
 
 
-def tried(limits: Limits, count: int) -> float | None:
+def tried(limits: TenantLimiter, count: int) -> float | None:
     """When to come again, or None if some bytes are taken."""
     try:
         limits.take_bytes("t", count)
@@ -89,7 +89,7 @@ def tried(limits: Limits, count: int) -> float | None:
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2**19)), max_size=80))
 def test_bytes_count_for_as_long_as_they_are_kept(steps: list[tuple[int, int]]) -> None:
     clock = Clock()
-    limits = Limits(LimitsTable(stored_mib=1, stored_s=100), clock)
+    limits = TenantLimiter(LimitsTable(stored_mib=1, stored_s=100), clock)
     taken: list[tuple[float, int]] = []
     for wait_s, count in steps:
         clock.now += wait_s
@@ -107,7 +107,7 @@ def test_bytes_count_for_as_long_as_they_are_kept(steps: list[tuple[int, int]]) 
 
 def test_subscriptions_are_counted_by_what_there_is_and_not_each_time() -> None:
     clock = Clock()
-    limits = Limits(LimitsTable(subscriptions=3), clock)
+    limits = TenantLimiter(LimitsTable(subscriptions=3), clock)
     there, counts = [1], []
 
     async def held() -> AsyncIterator[object]:
@@ -141,7 +141,7 @@ def test_subscriptions_are_counted_by_what_there_is_and_not_each_time() -> None:
 def test_one_counts_subscriptions_for_all_who_come_meanwhile() -> None:
     """A thousand are counted one by one; a hundred who do so would keep each other waiting."""
     clock = Clock()
-    limits = Limits(LimitsTable(subscriptions=1_000), clock)
+    limits = TenantLimiter(LimitsTable(subscriptions=1_000), clock)
     counts = 0
 
     async def held() -> AsyncIterator[object]:
