@@ -14,7 +14,7 @@ from distributary.client.here import default_state
 from distributary.errors import counted
 
 if TYPE_CHECKING:
-    from distributary.network.gateway.pages import Pages
+    from distributary.network.gateway.pages import PageRoutes
 
 __all__ = ["EXAMPLES", "PORT", "PORT_MAX", "State", "default_state", "up"]
 
@@ -40,7 +40,7 @@ State = Annotated[
 ]
 
 
-def _pages() -> Pages:
+def _pages() -> PageRoutes:
     from distributary.console.pages import PAGES
 
     return PAGES

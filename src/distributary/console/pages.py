@@ -14,7 +14,7 @@ from litestar.types import ControllerRouterHandler
 from distributary.console import ADDRESS
 from distributary.content.file_types import TYPE_OF_SUFFIX, type_of_name
 from distributary.network.gateway.authentication import PUBLIC
-from distributary.network.gateway.pages import Pages
+from distributary.network.gateway.pages import PageRoutes
 from distributary.network.gateway.problems import Problem
 
 __all__ = ["PAGES", "POLICY"]
@@ -89,5 +89,5 @@ class _File:
         return Response(self._data, media_type=self._type, headers=headers)
 
 
-PAGES = Pages(_routes, ADDRESS)
+PAGES = PageRoutes(_routes, ADDRESS)
 """What a gateway is given that has the console."""

@@ -48,7 +48,7 @@ from distributary.network.subjects import Subjects
 from distributary.topology.identifiers import random_identifiers
 
 if TYPE_CHECKING:
-    from distributary.network.gateway.pages import Pages
+    from distributary.network.gateway.pages import PageRoutes
 
 __all__ = [
     "GATEWAY",
@@ -161,7 +161,7 @@ def supervise(
     ready: Callable[[dict[str, object]], None],
     say: Callable[[str], None],
     port_given: bool = False,
-    pages: Callable[[], Pages] | None = None,
+    pages: Callable[[], PageRoutes] | None = None,
     settings: str = "",
     beside: Callable[[Path], int] | None = None,
 ) -> None:
@@ -227,7 +227,7 @@ def _run(
     children: Children,
     ready: Callable[[dict[str, object]], None],
     say: Callable[[str], None],
-    pages: Callable[[], Pages] | None,
+    pages: Callable[[], PageRoutes] | None,
     settings: str,
     beside: Callable[[Path], int] | None,
 ) -> None:
@@ -346,7 +346,7 @@ def _gateway(
     places: _Places,
     listening: socket.socket,
     login: str,
-    pages: Callable[[], Pages] | None,
+    pages: Callable[[], PageRoutes] | None,
 ) -> Callable[[Callable[[], None]], int]:
     def run(ready: Callable[[], None]) -> int:
         # Here, so that brokers need not have in memory what only a gateway does.

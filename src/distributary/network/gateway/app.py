@@ -19,7 +19,7 @@ from distributary.network.gateway.delivering import DELIVERY_ROUTES
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.logins import LOGIN_ROUTES
 from distributary.network.gateway.overview import OVERVIEW_ROUTES
-from distributary.network.gateway.pages import NO_PAGES, Pages
+from distributary.network.gateway.pages import NO_PAGES, PageRoutes
 from distributary.network.gateway.problems import MEDIA_TYPE, answer
 from distributary.network.gateway.publishing import PUBLISHING_ROUTES
 from distributary.network.gateway.sockets import SOCKET_ROUTES
@@ -67,7 +67,7 @@ def refusing(app: ASGIApp) -> ASGIApp:
     return serve
 
 
-def application(gateway: Gateway, pages: Pages = NO_PAGES) -> Litestar:
+def application(gateway: Gateway, pages: PageRoutes = NO_PAGES) -> Litestar:
     """Return the application that speaks for a gateway, with pages for people."""
     app = Litestar(
         [

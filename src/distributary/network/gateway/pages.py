@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from litestar.types import ControllerRouterHandler
 
-__all__ = ["NO_PAGES", "Pages"]
+__all__ = ["NO_PAGES", "PageRoutes"]
 
 
-class Pages(NamedTuple):
+class PageRoutes(NamedTuple):
     """Routes of pages.
 
     Attributes
@@ -25,5 +25,5 @@ class Pages(NamedTuple):
     landing: str
 
 
-NO_PAGES = Pages(lambda: (), "/docs")
+NO_PAGES = PageRoutes(lambda: (), "/docs")
 """Without any, people are shown the document of the interface."""

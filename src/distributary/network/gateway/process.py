@@ -18,7 +18,7 @@ from distributary.network.gateway.audit import Audit
 from distributary.network.gateway.config import GatewayConfig
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.limits import TenantLimiter
-from distributary.network.gateway.pages import NO_PAGES, Pages
+from distributary.network.gateway.pages import NO_PAGES, PageRoutes
 from distributary.network.gateway.patience import PatientHttp, PatientWebSocket
 from distributary.network.gateway.protection import Protection, hosts_of
 from distributary.network.gateway.tokens import SCOPES
@@ -43,7 +43,7 @@ def run_gateway(
     *,
     token: str | None = None,
     login: str | None = None,
-    pages: Pages = NO_PAGES,
+    pages: PageRoutes = NO_PAGES,
     listening: socket.socket | None = None,
 ) -> int:
     """Run a gateway until it is told to stop; return its exit code.
@@ -104,7 +104,7 @@ async def _run(
     ready: Callable[[], None],
     token: str | None,
     login: str | None,
-    pages: Pages,
+    pages: PageRoutes,
     listening: socket.socket | None,
 ) -> None:
     table = config.gateway
