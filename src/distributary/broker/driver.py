@@ -64,7 +64,14 @@ from distributary.errors import JournalDamaged, LocalMisuse, PeerMisbehaved
 from distributary.fidelity.local import LocalView, best_move
 from distributary.filters import Filter, Index
 
-__all__ = ["FAILURES_MAX", "FAILURES_WITHIN_NS", "LANE", "Driver", "Host", "load_compiled"]
+__all__ = [
+    "FAILURES_MAX",
+    "FAILURES_WITHIN_NS",
+    "PRIORITY_KINDS",
+    "Driver",
+    "Host",
+    "load_compiled",
+]
 
 
 class Host(Protocol):
@@ -237,13 +244,13 @@ FAILURES_WITHIN_NS = 600 * 10**9
 _PROBLEM_CHARACTERS_MAX = 400
 _ANSWERS = (Converted, ConversionRefused, Fetched, FetchFailed, PlanMade)
 
-LANE = frozenset(
+PRIORITY_KINDS = frozenset(
     kind
     for kind in kinds().values()
     if kind.__module__ == roster.__name__ and speaker_of(kind) is Speaker.BROKER
 )
-"""Messages that wait neither for a commit nor for others before them: who has much to do is
-alive, and how far away it is does not depend on that."""
+"""Kinds of messages with priority, which wait neither for a commit nor for others before them:
+who has much to do is alive, and how far away it is does not depend on that."""
 
 
 class _Turn:
@@ -460,13 +467,13 @@ class Driver:
         if not self._committing:
             self._commit()
         if self._turns and self._turns[-1] is turn and not self._raised:
-            turn.effects = self._without_lane(others)
+            turn.effects = self._send_priority(others)
 
-    def _without_lane(self, effects: list[Effect]) -> list[Effect]:
-        """Send what need not wait for a commit; return the rest."""
+    def _send_priority(self, effects: list[Effect]) -> list[Effect]:
+        """Send what has priority now, as it need not wait for a commit; return the rest."""
         others: list[Effect] = []
         for effect in effects:
-            if isinstance(effect, Send) and type(effect.message) in LANE:
+            if isinstance(effect, Send) and type(effect.message) in PRIORITY_KINDS:
                 self._host.send(effect.to, effect.message)
             else:
                 others.append(effect)

@@ -1,6 +1,6 @@
 """The inbox: what has arrived and waits for the broker.
 
-Membership has a lane of its own. A broker with a thousand messages to handle is alive, and
+Membership has priority. A broker with a thousand messages to handle is alive, and
 says so when it is asked, not a second later; and what it measures of others is the way to them,
 not the length of its own queue.
 """
@@ -11,7 +11,7 @@ from collections import deque
 from typing import TypeAlias
 
 from distributary.broker.addresses import HOST, Address
-from distributary.broker.driver import LANE
+from distributary.broker.driver import PRIORITY_KINDS
 from distributary.broker.encoding import kind_of
 
 __all__ = ["Inbox", "Waiting"]
@@ -35,17 +35,17 @@ class Inbox:
 
     def __init__(self) -> None:
         self.lost = 0
-        self._lane: deque[Waiting] = deque()
+        self._priority: deque[Waiting] = deque()
         self._queue: deque[Waiting] = deque()
         self._bytes = 0
 
     def __len__(self) -> int:
-        return len(self._lane) + len(self._queue)
+        return len(self._priority) + len(self._queue)
 
     def put(self, sender: Address, data: bytes) -> None:
         """Take what has come from elsewhere, if there is room."""
-        if kind_of(data) in LANE:
-            self._lane.append((sender, data))
+        if kind_of(data) in PRIORITY_KINDS:
+            self._priority.append((sender, data))
         elif len(self._queue) >= _MESSAGES_MAX or self._bytes > _BYTES_MAX:
             self.lost += 1
         else:
@@ -58,8 +58,8 @@ class Inbox:
 
     def take(self) -> Waiting:
         """Return what comes next."""
-        if self._lane:
-            return self._lane.popleft()
+        if self._priority:
+            return self._priority.popleft()
         waiting = self._queue.popleft()
         if isinstance(waiting[1], bytes):
             self._bytes -= len(waiting[1])

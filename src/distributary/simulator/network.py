@@ -74,8 +74,8 @@ class SimulatedNetwork:
     Messages on one link are sent one after the other, each taking the time that its size
     takes; then they travel. So they stay in order unless something disturbs them. A link that
     costs twice as much has half the bandwidth: that is why it is dear. Messages of membership
-    go ahead of all others: they are few, and a link is as long as it is when nothing stands in
-    line on it.
+    have priority over all others: they are few, and a link is as long as it is when nothing
+    stands in line on it.
 
     Attributes
     ----------
@@ -108,11 +108,11 @@ class SimulatedNetwork:
         self._access[client] = (delays_ns.tolist(), byte_ns.tolist())
 
     def arrivals(
-        self, sender: Address, to: Address, size_bytes: int, now_ns: int, *, ahead: bool = False
+        self, sender: Address, to: Address, size_bytes: int, now_ns: int, *, priority: bool = False
     ) -> tuple[int, ...]:
         """Return when a message arrives: nothing when it is lost, twice when it is repeated.
 
-        One that goes ahead does not stand in line.
+        One with priority does not stand in line.
         """
         link = self._links.get((sender, to))
         if link is None:
@@ -123,10 +123,10 @@ class SimulatedNetwork:
             delay_ns = round(delay_ns * self.delay_factor)
         sent_ns = now_ns
         if byte_ns > 0.0:
-            if not ahead and link.free_ns > now_ns:
+            if not priority and link.free_ns > now_ns:
                 sent_ns = link.free_ns
             sent_ns += round(size_bytes * byte_ns)
-            if not ahead:
+            if not priority:
                 link.free_ns = sent_ns
         if link.loss > 0.0 and self._rng.random() < link.loss:
             return ()
@@ -134,11 +134,11 @@ class SimulatedNetwork:
             return (sent_ns + delay_ns,)
         return self._disturbed(sender, to, sent_ns + delay_ns)
 
-    def arrivals_ahead(
+    def priority_arrivals(
         self, sender: Address, to: Address, size_bytes: int, now_ns: int
     ) -> tuple[int, ...]:
-        """Return when a message arrives that does not stand in line."""
-        return self.arrivals(sender, to, size_bytes, now_ns, ahead=True)
+        """Return when a message with priority arrives."""
+        return self.arrivals(sender, to, size_bytes, now_ns, priority=True)
 
     def sent_bytes(self) -> Iterator[tuple[tuple[Address, Address], int]]:
         """Return how many bytes were sent from whom to whom, content included."""

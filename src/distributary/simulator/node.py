@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from distributary.broker.addresses import HOST, Address, Blob
 from distributary.broker.broker import Broker
-from distributary.broker.driver import LANE, Driver
+from distributary.broker.driver import PRIORITY_KINDS, Driver
 from distributary.broker.encoding import VERSION, decode
 from distributary.broker.host import (
     ClientBack,
@@ -183,11 +183,11 @@ class Node(Processor):
     def take(self, message: object, sender: Address) -> None:
         """Take a message that has arrived, when the processor has time for it.
 
-        Those of membership have a lane of their own: otherwise load would change routes.
+        Those of membership have priority: otherwise load would change routes.
         """
         if self.absent:
             self.absent.pop(sender, None)
-        if self.message_ns > 0.0 and type(message) not in LANE:
+        if self.message_ns > 0.0 and type(message) not in PRIORITY_KINDS:
             self.queue((sender, message))
         else:
             assert self.driver is not None
@@ -240,7 +240,7 @@ class Node(Processor):
 
     def send(self, to: Address, message: object) -> None:
         """Put a message on its way."""
-        if self.busy and type(message) not in LANE:
+        if self.busy and type(message) not in PRIORITY_KINDS:
             self.behind(self.world.send, self.identity, to, message)
         elif self._sends_left is None:
             self.world.send(self.identity, to, message)

@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 from distributary.broker.addresses import Address, Blob, is_client
 from distributary.broker.client import Delivery
 from distributary.broker.core import Part
-from distributary.broker.driver import LANE
+from distributary.broker.driver import PRIORITY_KINDS
 from distributary.broker.encoding import MESSAGE_BYTES_MAX, VERSION, encode, is_spoken, kind_name
 from distributary.broker.host import Effect, Erase, Persist
 from distributary.broker.settings import Settings
@@ -28,7 +28,7 @@ from distributary.simulator.message_sizes import weigh
 from distributary.simulator.node import CommitFailed, Node, Torn, TurnFailed
 from distributary.simulator.older_versions import read_by
 
-__all__ = ["Client", "LaneModel", "LinkModel", "Node", "World"]
+__all__ = ["Client", "LinkModel", "Node", "PriorityLinkModel", "World"]
 
 # How often a broker that is torn down at a commit has not made it, and how many messages leave
 # it otherwise: none, some, or all that there are.
@@ -53,10 +53,10 @@ class LinkModel(Protocol):
 
 
 @runtime_checkable
-class LaneModel(LinkModel, Protocol):
-    """Links on which messages stand in line, and some go ahead."""
+class PriorityLinkModel(LinkModel, Protocol):
+    """Links on which messages stand in line, and some have priority."""
 
-    def arrivals_ahead(
+    def priority_arrivals(
         self, sender: Address, to: Address, size_bytes: int, now_ns: int
     ) -> tuple[int, ...]:
         """Return when a message of membership arrives, however many others stand in line."""
@@ -119,8 +119,10 @@ class World:
         self.settings = settings
         self.settings_of: dict[str, Settings] = {}
         self.network = network
-        self._arrivals_ahead = (
-            network.arrivals_ahead if isinstance(network, LaneModel) else network.arrivals
+        self._priority_arrivals = (
+            network.priority_arrivals
+            if isinstance(network, PriorityLinkModel)
+            else network.arrivals
         )
         self.seed = seed
         self.parts = parts
@@ -230,7 +232,7 @@ class World:
         if version != VERSION and not is_spoken(message, version):
             # It has waited for the processor, and somebody has come who does not know it.
             return
-        ahead = type(message) in LANE
+        priority = type(message) in PRIORITY_KINDS
         size = self._record(sender, to, message, version) if self._recorded else 0
         if type(message) is Delivery and message.blob is not None and node is not None:
             node.needs(message.blob, "for a client")
@@ -239,7 +241,7 @@ class World:
         if version != VERSION:
             # As bytes, so that those who know less read no more than there is.
             message = encode(message, version)
-        arrivals = self._arrivals_ahead if ahead else self.network.arrivals
+        arrivals = self._priority_arrivals if priority else self.network.arrivals
         for at_ns in arrivals(sender, to, size, self.now_ns):
             self._agenda.add(at_ns, self._arrive, (sender, to, message))
 

@@ -1,4 +1,4 @@
-"""Messages of membership do not wait behind others: load changes no delays, and no routes."""
+"""Messages of membership have priority over others: load changes no delays, and no routes."""
 
 from __future__ import annotations
 
@@ -107,5 +107,5 @@ def test_what_stands_in_line_is_not_held_up_by_pings() -> None:
     table = OverlayTable(brokers=2, bandwidth_mbps=8.0)
     links = SimulatedNetwork(places, table, random.Random(3))
     assert links.arrivals("aa", "bb", 1000, 0) == (DELAY_NS + 1_000_000,)
-    assert links.arrivals_ahead("aa", "bb", 100, 0) == (DELAY_NS + 100_000,)
+    assert links.priority_arrivals("aa", "bb", 100, 0) == (DELAY_NS + 100_000,)
     assert links.arrivals("aa", "bb", 1000, 0) == (DELAY_NS + 2_000_000,)
