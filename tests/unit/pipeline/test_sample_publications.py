@@ -19,7 +19,7 @@ from distributary.content.publication import parse_event
 from distributary.content.publication_table import publications_schema, to_arrow
 from distributary.content.timestamps import parse_timestamp
 from distributary.pipeline.sample import SampleSizes
-from distributary.pipeline.sample.counters import Draws, picked, zipf_picked, zipf_weights
+from distributary.pipeline.sample.counter_rng import CounterRng, picked, zipf_picked, zipf_weights
 from distributary.pipeline.sample.events import START_US
 from distributary.pipeline.sample.publications import MEAN_BYTES, publications_block
 from distributary.pipeline.sample.texts import decimals, hexadecimals, json_lengths, timestamps
@@ -165,24 +165,24 @@ def test_numbers_are_written_with_all_their_digits(numbers: list[int]) -> None:
 @given(st.integers(0, 2**40), st.lists(st.integers(0, 2**40), min_size=1, max_size=20))
 @settings(max_examples=50)
 def test_a_random_number_belongs_to_its_row_alone(seed: int, rows: list[int]) -> None:
-    draws = Draws(seed, "a table")
-    together = draws.uniform("a purpose", np.array(rows))
-    alone = [draws.uniform("a purpose", np.array([row]))[0] for row in rows]
+    rng = CounterRng(seed, "a table")
+    together = rng.uniform("a purpose", np.array(rows))
+    alone = [rng.uniform("a purpose", np.array([row]))[0] for row in rows]
     assert together.tolist() == alone
     assert ((together >= 0.0) & (together < 1.0)).all()
-    other = draws.uniform("another purpose", np.array(rows))
+    other = rng.uniform("another purpose", np.array(rows))
     assert (together != other).all()
 
 
 def test_random_numbers_are_spread_evenly_and_normally() -> None:
     rows = np.arange(40_000)
-    draws = Draws(3, "a table")
-    assert np.histogram(draws.uniform("even", rows), 20, (0, 1))[0] == pytest.approx(2_000, rel=0.1)
-    normal = draws.normal("normal", rows)
+    rng = CounterRng(3, "a table")
+    assert np.histogram(rng.uniform("even", rows), 20, (0, 1))[0] == pytest.approx(2_000, rel=0.1)
+    normal = rng.normal("normal", rows)
     assert normal.mean() == pytest.approx(0.0, abs=0.02)
     assert normal.std() == pytest.approx(1.0, abs=0.02)
     assert np.corrcoef(normal[1:], normal[:-1])[0, 1] == pytest.approx(0.0, abs=0.02)
-    assert set(draws.below("whole", rows, 7).tolist()) == set(range(7))
+    assert set(rng.below("whole", rows, 7).tolist()) == set(range(7))
 
 
 def test_ranks_are_picked_as_often_as_their_weights_say() -> None:

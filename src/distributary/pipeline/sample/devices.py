@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distributary.arrays import IntArray
-from distributary.pipeline.sample.counters import Draws, picked
+from distributary.pipeline.sample.counter_rng import CounterRng, picked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,4 +78,4 @@ def user_profiles(seed: int, users: IntArray) -> pa.Array:
         ],
         pa.string(),
     )
-    return known.take(pa.array(picked(Draws(seed, "devices").uniform("kind", users), shares)))
+    return known.take(pa.array(picked(CounterRng(seed, "devices").uniform("kind", users), shares)))

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
-from distributary.pipeline.sample.counters import Draws, zipf_weights
+from distributary.pipeline.sample.counter_rng import CounterRng, zipf_weights
 
 __all__ = [
     "CATEGORIES",
@@ -159,7 +159,7 @@ def longitudes(seed: int, places: IntArray, quantiles: FloatArray) -> IntArray:
 @lru_cache(maxsize=8)
 def _squares(seed: int) -> IntArray:
     """Return the square of the grid that each place has, for one seed."""
-    uniforms = Draws(seed, "world").uniform("squares", np.arange(PLACES))
+    uniforms = CounterRng(seed, "world").uniform("squares", np.arange(PLACES))
     return np.argsort(uniforms, kind="stable")
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
 from distributary.pipeline.sample import events as about
-from distributary.pipeline.sample.counters import Draws, picked
+from distributary.pipeline.sample.counter_rng import CounterRng, picked
 from distributary.pipeline.sample.events import (
     CATEGORIES,
     CLIP,
@@ -48,14 +48,14 @@ _TILE_DIGITS = 3
 class _Picks:
     """What each of some filters is about; every array has one entry per filter."""
 
-    draws: Draws
+    rng: CounterRng
     seed: int
     rows: IntArray
     places: IntArray
     width: float
 
     def uniform(self, purpose: str) -> FloatArray:
-        return self.draws.uniform(purpose, self.rows)
+        return self.rng.uniform(purpose, self.rows)
 
     def texts(self, known: tuple[str, ...], at: IntArray) -> pa.Array:
         import pyarrow as pa
@@ -76,7 +76,7 @@ class _Picks:
         return self.texts(TYPES.names, known[chosen])
 
     def tiles(self, digits: int) -> pa.Array:
-        tiles = self.draws.below("tile", self.rows, 16**digits)
+        tiles = self.rng.below("tile", self.rows, 16**digits)
         place = joined(padded(self.places, 3), "/")
         return joined(place, hexadecimals(tiles, digits)) if digits else place
 
@@ -175,7 +175,7 @@ def _exact(picks: _Picks, rung: int) -> pa.Array:
 
 def _sql(picks: _Picks, rung: int) -> pa.Array:
     # Something severe; in a region; at a place; in a tile within it, smaller and smaller.
-    chosen = picks.draws.below("severity", picks.rows, len(_SEVERITIES))
+    chosen = picks.rng.below("severity", picks.rows, len(_SEVERITIES))
     severities = picks.texts(tuple(str(least) for least in _SEVERITIES), chosen)
     begin = joined('[{"sql":"severity >= ', severities)
     if rung == 0:
@@ -214,7 +214,7 @@ _WRITTEN = {
 
 
 def interest_filters(
-    seed: int, draws: Draws, kind: str, rows: IntArray, *, wanted: float
+    seed: int, rng: CounterRng, kind: str, rows: IntArray, *, wanted: float
 ) -> tuple[IntArray, pa.Array]:
     """Return filters of one kind as JSON, and the rows they belong to.
 
@@ -223,13 +223,13 @@ def interest_filters(
     import pyarrow as pa
 
     ladder = _ladder(kind)
-    rungs = ladder.rungs(wanted, draws.uniform("rung", rows))
+    rungs = ladder.rungs(wanted, rng.uniform("rung", rows))
     placed: list[IntArray] = []
     written: list[pa.Array] = []
     for rung in np.unique(rungs).tolist():
         there = rows[rungs == rung]
-        places = picked(draws.uniform("place", there), about.PLACE_SHARES)
-        picks = _Picks(draws, seed, there, places, ladder.width(wanted))
+        places = picked(rng.uniform("place", there), about.PLACE_SHARES)
+        picks = _Picks(rng, seed, there, places, ladder.width(wanted))
         placed.append(there)
         written.append(_WRITTEN[kind](picks, rung))
     if not written:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distributary.arrays import BoolArray, FloatArray, IntArray
-from distributary.pipeline.sample.counters import Draws
+from distributary.pipeline.sample.counter_rng import CounterRng
 from distributary.pipeline.sample.publications import MEAN_BYTES
 from distributary.pipeline.sample.sizes import SampleSizes
 from distributary.pipeline.sample.texts import broker_names, user_names
@@ -50,7 +50,7 @@ def users_block(sizes: SampleSizes, seed: int, rows: IntArray) -> pa.RecordBatch
 
 def homeless(sizes: SampleSizes, seed: int, users: IntArray) -> BoolArray:
     """Return which users have no home broker yet; the first user of each broker has one."""
-    lost = Draws(seed, "users").uniform("homeless", users) < _HOMELESS_SHARE
+    lost = CounterRng(seed, "users").uniform("homeless", users) < _HOMELESS_SHARE
     return np.asarray(lost & (users >= sizes.brokers))
 
 
@@ -60,7 +60,7 @@ def brokers_block(sizes: SampleSizes, seed: int, rows: IntArray) -> pa.RecordBat
 
     published = sizes.publications * MEAN_BYTES / (sizes.span_us * 1e-6)
     share = published * (2.0 * sizes.users / sizes.brokers + 4.0)
-    capacities = share * (1.0 + Draws(seed, "brokers").uniform("capacity", rows))
+    capacities = share * (1.0 + CounterRng(seed, "brokers").uniform("capacity", rows))
     return pa.record_batch(
         {"broker": broker_names(rows), "capacity": pa.array(np.rint(capacities))}
     )
@@ -70,9 +70,9 @@ def access_costs_block(sizes: SampleSizes, seed: int, rows: IntArray) -> pa.Reco
     """Return rows of `access_costs`: distances on the plane."""
     import pyarrow as pa
 
-    draws = Draws(seed, "users")
+    rng = CounterRng(seed, "users")
     homes = _positions(sizes, seed)[rows % sizes.brokers]
-    off = np.column_stack([draws.normal("x", rows), draws.normal("y", rows)])
+    off = np.column_stack([rng.normal("x", rows), rng.normal("y", rows)])
     costs = _distances(homes + _TOWN_RADIUS * off, _positions(sizes, seed))
     return pa.record_batch({"user": user_names(rows), "costs": _lists(costs)})
 
@@ -102,8 +102,8 @@ def overlay_block(sizes: SampleSizes, seed: int, rows: IntArray) -> pa.RecordBat
 
 
 def _positions(sizes: SampleSizes, seed: int) -> FloatArray:
-    draws, brokers = Draws(seed, "brokers"), np.arange(sizes.brokers)
-    return np.column_stack([draws.uniform("x", brokers), draws.uniform("y", brokers)])
+    rng, brokers = CounterRng(seed, "brokers"), np.arange(sizes.brokers)
+    return np.column_stack([rng.uniform("x", brokers), rng.uniform("y", brokers)])
 
 
 @lru_cache(maxsize=8)

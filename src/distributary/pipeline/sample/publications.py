@@ -15,7 +15,7 @@ import numpy as np
 from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.content.publication_table import publications_schema
 from distributary.pipeline.sample import events as about
-from distributary.pipeline.sample.counters import Draws, picked, zipf_picked
+from distributary.pipeline.sample.counter_rng import CounterRng, picked, zipf_picked
 from distributary.pipeline.sample.events import CATEGORIES, KIND_NAMES, MEDIA, REGIONS, TYPES
 from distributary.pipeline.sample.maps import map_column
 from distributary.pipeline.sample.quotes import object_means, object_publishers
@@ -117,13 +117,13 @@ def publications_block(sizes: SampleSizes, seed: int, rows: IntArray) -> pa.Reco
     """Return some rows of the table `publications`."""
     import pyarrow as pa
 
-    draws = Draws(seed, "publications")
-    drawn = _draw(sizes, draws, rows)
+    rng = CounterRng(seed, "publications")
+    drawn = _draw(sizes, rng, rows)
     quotes = drawn.kinds == about.QUOTE
     # A stream's sequence numbers rise with its times, so quotes are never late.
-    lateness = np.where(quotes, 0.0, draws.uniform("lateness", rows))
+    lateness = np.where(quotes, 0.0, rng.uniform("lateness", rows))
     times = publication_times(sizes, rows, lateness)
-    publishers = zipf_picked(draws.uniform("publisher", rows), sizes.users)
+    publishers = zipf_picked(rng.uniform("publisher", rows), sizes.users)
     publishers = np.where(quotes, object_publishers(sizes, seed, drawn.objects), publishers)
 
     ids, written = padded(rows, 10), timestamps(times)
@@ -154,13 +154,13 @@ def publications_block(sizes: SampleSizes, seed: int, rows: IntArray) -> pa.Reco
         ],
         kinds=[kind for _, kind in _ATTRIBUTES],
     )
-    steps = _steps(draws, seed, drawn, latitudes, longitudes)
+    steps = _steps(rng, seed, drawn, latitudes, longitudes)
     numbers = map_column(
         _NUMBERS,
         _HAS_NUMBER[drawn.kinds],
         steps / 10.0 ** np.array(_NUMBER_DECIMALS),
     )
-    categories = picked(draws.uniform("category", rows), about.CATEGORY_SHARES)
+    categories = picked(rng.uniform("category", rows), about.CATEGORY_SHARES)
     texts = map_column(
         _TEXTS, _HAS_TEXT[drawn.kinds], [(pa.array(CATEGORIES), categories), subjects]
     )
@@ -174,16 +174,16 @@ def publications_block(sizes: SampleSizes, seed: int, rows: IntArray) -> pa.Reco
             numbers,
             texts,
             media_types,
-            pa.array(_bytes(draws, drawn, steps, categories)),
+            pa.array(_bytes(rng, drawn, steps, categories)),
         ],
         schema=publications_schema(),
     )
 
 
-def _draw(sizes: SampleSizes, draws: Draws, rows: IntArray) -> _Drawn:
-    types = picked(draws.uniform("type", rows), TYPES.shares)
+def _draw(sizes: SampleSizes, rng: CounterRng, rows: IntArray) -> _Drawn:
+    types = picked(rng.uniform("type", rows), TYPES.shares)
     kinds = TYPES.kinds[types]
-    choice = draws.uniform("media", rows)
+    choice = rng.uniform("media", rows)
     media = np.zeros(len(rows), dtype=np.int64)
     for kind in range(len(KIND_NAMES)):
         known = [place for place, item in enumerate(MEDIA) if item.kind == kind]
@@ -193,13 +193,13 @@ def _draw(sizes: SampleSizes, draws: Draws, rows: IntArray) -> _Drawn:
         rows=rows,
         types=types,
         kinds=kinds,
-        places=picked(draws.uniform("place", rows), about.PLACE_SHARES),
+        places=picked(rng.uniform("place", rows), about.PLACE_SHARES),
         media=media,
-        severities=picked(draws.uniform("severity", rows), about.SEVERITY_SHARES),
-        verified=draws.uniform("verified", rows) < 0.7,
-        east=draws.uniform("east", rows),
-        north=draws.uniform("north", rows),
-        objects=zipf_picked(draws.uniform("object", rows), sizes.objects, 0.5),
+        severities=picked(rng.uniform("severity", rows), about.SEVERITY_SHARES),
+        verified=rng.uniform("verified", rows) < 0.7,
+        east=rng.uniform("east", rows),
+        north=rng.uniform("north", rows),
+        objects=zipf_picked(rng.uniform("object", rows), sizes.objects, 0.5),
     )
 
 
@@ -217,23 +217,23 @@ def _subjects(drawn: _Drawn) -> pa.Array:
 
 
 def _steps(
-    draws: Draws, seed: int, drawn: _Drawn, latitudes: IntArray, longitudes: IntArray
+    rng: CounterRng, seed: int, drawn: _Drawn, latitudes: IntArray, longitudes: IntArray
 ) -> IntArray:
     """Return the numbers in all columns of `_NUMBERS`, as multiples of their last digit."""
     rows = drawn.rows
-    magnitudes = np.minimum(-100.0 * np.log1p(-draws.uniform("magnitude", rows)), 999.0)
-    levels = 1000.0 * draws.uniform("level", rows) ** 2
-    prices = object_means(seed, drawn.objects) * (1.0 + 0.01 * draws.normal("price", rows))
-    volumes = 100.0 * np.exp(draws.normal("volume", rows))
+    magnitudes = np.minimum(-100.0 * np.log1p(-rng.uniform("magnitude", rows)), 999.0)
+    levels = 1000.0 * rng.uniform("level", rows) ** 2
+    prices = object_means(seed, drawn.objects) * (1.0 + 0.01 * rng.normal("price", rows))
+    volumes = 100.0 * np.exp(rng.normal("volume", rows))
     columns = (magnitudes, levels, prices * 100.0, np.minimum(volumes, 1e6) + 1.0)
     measured = [np.floor(column).astype(np.int64) for column in columns]
     return np.column_stack([latitudes, longitudes, *measured])
 
 
-def _bytes(draws: Draws, drawn: _Drawn, steps: IntArray, categories: IntArray) -> IntArray:
+def _bytes(rng: CounterRng, drawn: _Drawn, steps: IntArray, categories: IntArray) -> IntArray:
     medians = np.array([media.median_bytes for media in MEDIA])[drawn.media]
     spreads = np.array([media.spread for media in MEDIA])[drawn.media]
-    sizes = medians * np.exp(spreads * draws.normal("bytes", drawn.rows))
+    sizes = medians * np.exp(spreads * rng.normal("bytes", drawn.rows))
     counts = np.clip(sizes, 1.0, _BYTES_MAX).astype(np.int64)
     # Data in JSON takes braces, and for every leaf its name in quotes, a colon and a comma.
     present, texts = _HAS_NUMBER[drawn.kinds], _HAS_TEXT[drawn.kinds]

@@ -9,7 +9,7 @@ import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
 from distributary.pipeline.sample._quote_kernels import reverting_jumps
-from distributary.pipeline.sample.counters import Draws
+from distributary.pipeline.sample.counter_rng import CounterRng
 from distributary.pipeline.sample.events import START_US
 from distributary.pipeline.sample.sizes import SampleSizes
 from distributary.pipeline.sample.texts import object_names
@@ -28,12 +28,12 @@ _BATCH_ROWS = 65_536
 
 def object_means(seed: int, objects: IntArray) -> FloatArray:
     """Return the price that each of the objects reverts to, from 20 to 200."""
-    return 20.0 + 180.0 * Draws(seed, "objects").uniform("mean", objects)
+    return 20.0 + 180.0 * CounterRng(seed, "objects").uniform("mean", objects)
 
 
 def object_publishers(sizes: SampleSizes, seed: int, objects: IntArray) -> IntArray:
     """Return the number of the user who publishes each of the objects."""
-    return Draws(seed, "objects").below("publisher", objects, sizes.users)
+    return CounterRng(seed, "objects").below("publisher", objects, sizes.users)
 
 
 def object_quotes(sizes: SampleSizes, seed: int, number: int) -> Iterator[pa.RecordBatch]:
@@ -42,13 +42,13 @@ def object_quotes(sizes: SampleSizes, seed: int, number: int) -> Iterator[pa.Rec
 
     at = np.array([number])
     mean = float(object_means(seed, at)[0])
-    activity = 0.1 + 0.5 * float(Draws(seed, "objects").uniform("activity", at)[0])
-    draws = Draws(seed, f"quotes of {number}")
+    activity = 0.1 + 0.5 * float(CounterRng(seed, "objects").uniform("activity", at)[0])
+    rng = CounterRng(seed, f"quotes of {number}")
     times = np.arange(sizes.seconds)
     values = np.empty(sizes.seconds)
     reverting_jumps(
-        draws.uniform("jump", times) < activity,
-        0.0005 * mean * draws.normal("shock", times),
+        rng.uniform("jump", times) < activity,
+        0.0005 * mean * rng.normal("shock", times),
         mean,
         _REVERSION,
         values,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distributary.arrays import BoolArray, IntArray
-from distributary.pipeline.sample.counters import Draws, picked
+from distributary.pipeline.sample.counter_rng import CounterRng, picked
 from distributary.pipeline.sample.devices import user_profiles
 from distributary.pipeline.sample.events import KIND_NAMES, KIND_SHARES, QUOTE
 from distributary.pipeline.sample.interests import INTERESTS, interest_filters
@@ -46,7 +46,7 @@ def subscriptions_block(sizes: SampleSizes, seed: int, rows: IntArray) -> pa.Rec
     """
     import pyarrow as pa
 
-    draws = Draws(seed, "subscriptions")
+    rng = CounterRng(seed, "subscriptions")
     followers = follower_count(sizes)
     # Followers are spread evenly among the rows, and each knows which of them it is.
     before = rows * followers // sizes.subscriptions
@@ -54,16 +54,16 @@ def subscriptions_block(sizes: SampleSizes, seed: int, rows: IntArray) -> pa.Rec
     servers, objects = _pairs(sizes, before)
     users = np.where(
         follows,
-        _users_at(sizes, seed, draws, rows, servers),
-        draws.below("user", rows, sizes.users),
+        _users_at(sizes, seed, rng, rows, servers),
+        rng.below("user", rows, sizes.users),
     )
     return pa.record_batch(
         {
             "subscription_id": subscription_names(rows),
             "user": user_names(users),
-            "filters": _filters(sizes, seed, draws, rows, follows, objects),
+            "filters": _filters(sizes, seed, rng, rows, follows, objects),
             "profile": user_profiles(seed, users),
-            "tolerance": _tolerances(draws, rows, follows),
+            "tolerance": _tolerances(rng, rows, follows),
         }
     )
 
@@ -71,7 +71,7 @@ def subscriptions_block(sizes: SampleSizes, seed: int, rows: IntArray) -> pa.Rec
 def _filters(
     sizes: SampleSizes,
     seed: int,
-    draws: Draws,
+    rng: CounterRng,
     rows: IntArray,
     follows: BoolArray,
     objects: IntArray,
@@ -81,7 +81,7 @@ def _filters(
     followers = follower_count(sizes)
     followed = followers * float(KIND_SHARES[QUOTE]) / sizes.objects
     wanted = (sizes.matches - followed) / (sizes.subscriptions - followers)
-    kinds = np.where(follows, -1, picked(draws.uniform("kind", rows), _INTEREST_SHARES))
+    kinds = np.where(follows, -1, picked(rng.uniform("kind", rows), _INTEREST_SHARES))
     placed = [rows[follows]]
     written = [
         joined(
@@ -91,7 +91,7 @@ def _filters(
         )
     ]
     for number, kind in enumerate(INTERESTS):
-        some, filters = interest_filters(seed, draws, kind, rows[kinds == number], wanted=wanted)
+        some, filters = interest_filters(seed, rng, kind, rows[kinds == number], wanted=wanted)
         placed.append(some)
         written.append(filters)
     order = np.argsort(np.concatenate(placed), kind="stable")
@@ -110,15 +110,15 @@ def _pairs(sizes: SampleSizes, followers: IntArray) -> tuple[IntArray, IntArray]
 
 
 def _users_at(
-    sizes: SampleSizes, seed: int, draws: Draws, rows: IntArray, servers: IntArray
+    sizes: SampleSizes, seed: int, rng: CounterRng, rows: IntArray, servers: IntArray
 ) -> IntArray:
     """Return a user at home at each of the servers."""
     present = (sizes.users - servers - 1) // sizes.brokers + 1
-    users = servers + sizes.brokers * draws.below("user", rows, present)
+    users = servers + sizes.brokers * rng.below("user", rows, present)
     return np.where(homeless(sizes, seed, users), servers, users)
 
 
-def _tolerances(draws: Draws, rows: IntArray, follows: BoolArray) -> pa.Array:
+def _tolerances(rng: CounterRng, rows: IntArray, follows: BoolArray) -> pa.Array:
     """Return tolerances of some cents, or of some thousandths; null for who follows nothing."""
     import pyarrow as pa
     import pyarrow.compute as compute
@@ -131,5 +131,5 @@ def _tolerances(draws: Draws, rows: IntArray, follows: BoolArray) -> pa.Array:
             for name, amount in amounts
         ]
     )
-    chosen = known.take(pa.array(draws.below("tolerance", rows, len(amounts))))
+    chosen = known.take(pa.array(rng.below("tolerance", rows, len(amounts))))
     return compute.if_else(follows, chosen, pa.scalar(None, pa.string()))

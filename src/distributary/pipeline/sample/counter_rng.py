@@ -14,7 +14,7 @@ import numpy as np
 
 from distributary.arrays import FloatArray, IntArray, UintArray
 
-__all__ = ["Draws", "picked", "zipf_picked", "zipf_weights"]
+__all__ = ["CounterRng", "picked", "zipf_picked", "zipf_weights"]
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -22,8 +22,8 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _UNIT = 2.0**-53
 
 
-class Draws:
-    """The random numbers of one table."""
+class CounterRng:
+    """A counter-based random generator: the random numbers of one table."""
 
     def __init__(self, seed: int, table: str) -> None:
         self._seed = seed
