@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from distributary.cli import generate_wiring
-from distributary.cli.network_options import At, Network, chosen_sites, print_notes
+from distributary.cli.network_options import At, NetworkOptions, chosen_sites, print_notes
 from distributary.cli.option_groups import with_groups
 from distributary.cli.options import Seed, output_option, was_given
 from distributary.cli.output import check_output, print_written, write_document
@@ -82,7 +82,7 @@ def placement(
     ] = "routes",
     alpha: Annotated[float, typer.Option(help="What a unit of transmission is worth.")] = 1.0,
     beta: Annotated[float, typer.Option(help="What a unit of conversion is worth.")] = 1.0,
-    network: Network = Network(),
+    network: NetworkOptions = NetworkOptions(),
     at: At = None,
     output: Output = None,
 ) -> None:
@@ -150,7 +150,7 @@ def tree(
     routers: Annotated[
         int | None, typer.Option(min=2, help="Routers in the network.", show_default="3500")
     ] = None,
-    network: Network = Network(),
+    network: NetworkOptions = NetworkOptions(),
     at: At = None,
     adaptation: Annotated[
         bool, typer.Option("--adaptation", help="Count what adapting the tree costs.")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from distributary.cli.network_options import At, Network, chosen_sites, print_notes
+from distributary.cli.network_options import At, NetworkOptions, chosen_sites, print_notes
 from distributary.cli.option_groups import with_groups
 from distributary.cli.options import Seed, check_number, was_given
 from distributary.cli.output import print_written, write_document
@@ -58,7 +58,7 @@ def wiring(
     layout: Annotated[
         Literal["plane", "towns"], typer.Option(help="Users anywhere, or around centres.")
     ] = "plane",
-    network: Network = Network(),
+    network: NetworkOptions = NetworkOptions(),
     at: At = None,
     output: Annotated[str | None, tables_option("PROBLEM")] = None,
 ) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from distributary.arrays import IntArray
     from distributary.topology.sites import Sites
 
-__all__ = ["At", "Network", "chosen_sites", "print_notes"]
+__all__ = ["At", "NetworkOptions", "chosen_sites", "print_notes"]
 
 At = Annotated[
     list[str] | None,
@@ -28,7 +28,7 @@ At = Annotated[
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkOptions:
     """Which network it is, if any."""
 
     topology: Annotated[

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from distributary.cli.network_options import Network, print_notes
+from distributary.cli.network_options import NetworkOptions, print_notes
 from distributary.cli.option_groups import with_groups
 from distributary.cli.options import (
     PlacementMethod,
@@ -76,7 +76,7 @@ def place(
     ] = "cost",
     time_limit: TimeLimit = None,
     seed: Seed = 0,
-    network: Network = Network(),
+    network: NetworkOptions = NetworkOptions(),
     draw: Annotated[Path | None, drawing_option("plan")] = None,
     concurrent: Annotated[
         bool, typer.Option("--concurrent", help="Plan several publications that share brokers.")

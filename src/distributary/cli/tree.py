@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from distributary.cli.network_options import Network, print_notes
+from distributary.cli.network_options import NetworkOptions, print_notes
 from distributary.cli.option_groups import with_groups
 from distributary.cli.options import (
     FidelityMethod,
@@ -105,7 +105,7 @@ def tree(
     rounds: Annotated[
         int | None, typer.Option(min=1, help="adapt: end after this many rounds.")
     ] = None,
-    network: Network = Network(),
+    network: NetworkOptions = NetworkOptions(),
     draw: Annotated[Path | None, drawing_option("tree")] = None,
     output: Annotated[Path | None, output_option("TREE.json")] = None,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from distributary.cli.network_options import Network, print_notes
+from distributary.cli.network_options import NetworkOptions, print_notes
 from distributary.cli.option_groups import with_groups
 from distributary.cli.options import (
     Seed,
@@ -80,7 +80,7 @@ def wire(
     moves: Annotated[
         int | None, typer.Option(min=0, help="With --from: most users to move.", show_default="all")
     ] = None,
-    network: Network = Network(),
+    network: NetworkOptions = NetworkOptions(),
     draw: Annotated[Path | None, drawing_option("wiring")] = None,
     output: Annotated[str | None, tables_option("WIRING")] = None,
 ) -> None:
