@@ -13,7 +13,7 @@ from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.errors import BadInput
 from distributary.placement._conversion_kernels import steiner_by_formats, steiner_by_terminals
 from distributary.placement.chains import cheapest_chains
-from distributary.placement.conversions import Converter
+from distributary.placement.conversions import ConversionPlanner
 from distributary.placement.plan import NOT_MADE
 
 Question = tuple[FloatArray, BoolArray, BoolArray]
@@ -42,12 +42,12 @@ def made_in_order(made_from: IntArray, direct: FloatArray, have: BoolArray) -> B
 @given(question=questions())
 def test_conversions_make_what_is_needed_at_the_least_cost(question: Question) -> None:
     direct, have, need = question
-    made_from = Converter(direct).conversions(have, need)
+    made_from = ConversionPlanner(direct).conversions(have, need)
     available = made_in_order(made_from, direct, have)
     assert available[need].all()
     assert available[made_from != NOT_MADE].all()
     assert not (made_from != NOT_MADE)[have].any()
-    found = Converter(direct).cost(have, need)
+    found = ConversionPlanner(direct).cost(have, need)
     assert found.exact
     assert found.cost == pytest.approx(minimum_conversion_cost(direct, have, need))
 
@@ -80,9 +80,9 @@ def test_both_dynamic_programs_find_the_same_cost(question: Question) -> None:
 @given(question=questions())
 def test_beyond_the_budget_the_approximation_is_valid_and_says_so(question: Question) -> None:
     direct, have, need = question
-    converter = Converter(direct, steps_max=0.0)
-    found = converter.cost(have, need)
-    made_from = converter.conversions(have, need)
+    conversion_planner = ConversionPlanner(direct, steps_max=0.0)
+    found = conversion_planner.cost(have, need)
+    made_from = conversion_planner.conversions(have, need)
     assert made_in_order(made_from, direct, have)[need].all()
     assert found.exact == (not (need & ~have).any())
     assert found.cost >= minimum_conversion_cost(direct, have, need) * (1.0 - 1e-12)
@@ -93,7 +93,7 @@ def test_many_formats_and_many_wishes_are_approximated_quickly() -> None:
     direct = rng.uniform(1.0, 9.0, (120, 120))
     np.fill_diagonal(direct, np.inf)
     have = np.arange(120) == 0
-    found = Converter(direct).cost(have, np.arange(120) >= 60)
+    found = ConversionPlanner(direct).cost(have, np.arange(120) >= 60)
     assert not found.exact
     assert np.isfinite(found.cost)
 
@@ -101,4 +101,4 @@ def test_many_formats_and_many_wishes_are_approximated_quickly() -> None:
 def test_a_format_that_cannot_be_made_is_refused() -> None:
     direct = np.full((2, 2), np.inf)
     with pytest.raises(BadInput, match="do not lead"):
-        Converter(direct).conversions(np.array([True, False]), np.array([False, True]))
+        ConversionPlanner(direct).conversions(np.array([True, False]), np.array([False, True]))

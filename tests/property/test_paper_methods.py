@@ -13,7 +13,7 @@ from tests.strategies import permuted, placement_problems
 
 from distributary.placement.baselines import all_in_leaves, all_in_root, single_format
 from distributary.placement.bounds import conversion_bound, paper_bound, transmission_bounds
-from distributary.placement.conversions import Converter
+from distributary.placement.conversions import ConversionPlanner
 from distributary.placement.cost import cost
 from distributary.placement.iterative import iterative
 from distributary.placement.optimal import optimal
@@ -123,7 +123,7 @@ def test_the_bounds_hold_for_the_optimum(problem: PlacementProblem) -> None:
 def test_the_conversion_bound_holds_where_the_steiner_tree_is_out_of_reach(
     problem: PlacementProblem,
 ) -> None:
-    without_tree = conversion_bound(problem, Converter(problem.graph.costs, steps_max=0.0))
+    without_tree = conversion_bound(problem, ConversionPlanner(problem.graph.costs, steps_max=0.0))
     assert at_least(conversion_bound(problem), without_tree)
     assert without_tree > 0.0 or conversion_bound(problem) == 0.0
 

@@ -40,7 +40,7 @@ from distributary.content.publication import delivered
 from distributary.errors import BadInput
 from distributary.placement import PlacementProblem, Plan, place
 from distributary.placement.baselines import BASELINES
-from distributary.placement.conversions import Converter
+from distributary.placement.conversions import ConversionPlanner
 from distributary.placement.objective import Conditions, Objective, least, objective
 from distributary.placement.useful import useful_formats
 from distributary.topology import DisseminationTree, TreeNode
@@ -483,17 +483,17 @@ def longest_work(planning: Planning, before_s: Mapping[str, float] | None = None
 
 
 @lru_cache(maxsize=1024)
-def _converter(graph: AdaptationGraph) -> Converter:
+def _conversion_planner(graph: AdaptationGraph) -> ConversionPlanner:
     """Return what finds conversions in a graph, of which there are few: `useful` has them all."""
-    return Converter(graph.costs)
+    return ConversionPlanner(graph.costs)
 
 
 @lru_cache(maxsize=8192)
 def _candidates(shape: _Shape) -> tuple[PlacementProblem, Mapping[str, Plan]]:
     """Return a problem without names, and the plans for it that do not depend on load."""
     problem = _problem(shape)
-    converter = _converter(problem.graph)
-    simple = {name: made(problem, converter) for name, made in BASELINES.items()}
+    conversion_planner = _conversion_planner(problem.graph)
+    simple = {name: made(problem, conversion_planner) for name, made in BASELINES.items()}
     if shape.method in BASELINES:
         return problem, simple
     return problem, {PLANNED: place(problem, method=shape.method).plan, **simple}

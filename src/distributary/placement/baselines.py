@@ -3,7 +3,7 @@
 Each is what somebody would do without a planner. They take one pass over the tree, are
 valid, can be any factor away from the optimum, and are where `iterative` starts. In each
 of them a part of the tree in which nothing is wanted receives nothing. Callers give a
-converter for `problem.graph` to share what it remembers.
+conversion planner for `problem.graph` to share what it remembers.
 """
 
 from __future__ import annotations
@@ -13,40 +13,46 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from distributary.arrays import BoolArray
-from distributary.placement.conversions import Converter
+from distributary.placement.conversions import ConversionPlanner
 from distributary.placement.plan import Plan, prune
 from distributary.placement.problem import PlacementProblem
 
 __all__ = ["BASELINES", "all_in_leaves", "all_in_root", "single_format"]
 
 
-def all_in_root(problem: PlacementProblem, converter: Converter | None = None) -> Plan:
+def all_in_root(
+    problem: PlacementProblem, conversion_planner: ConversionPlanner | None = None
+) -> Plan:
     """Return the plan that makes every wanted format at the root.
 
     Each format is forwarded only to where it is wanted. Conversion is as cheap as it can
     be when all nodes have the same factor; links near the root carry many formats.
     """
-    converter = converter or Converter(problem.graph.costs)
+    conversion_planner = conversion_planner or ConversionPlanner(problem.graph.costs)
     plan = Plan.empty(problem)
     plan.receives[1:] = problem.wanted_below[1:]
-    plan.made_from[0] = converter.conversions(problem.held, problem.wanted_below[0])
+    plan.made_from[0] = conversion_planner.conversions(problem.held, problem.wanted_below[0])
     return plan
 
 
-def all_in_leaves(problem: PlacementProblem, converter: Converter | None = None) -> Plan:
+def all_in_leaves(
+    problem: PlacementProblem, conversion_planner: ConversionPlanner | None = None
+) -> Plan:
     """Return the plan that sends what is held everywhere, and converts where it is wanted.
 
     Of several formats held, a link carries those that somebody below converts or wants.
     """
-    converter = converter or Converter(problem.graph.costs)
+    conversion_planner = conversion_planner or ConversionPlanner(problem.graph.costs)
     plan = Plan.empty(problem)
     plan.receives[1:] = problem.served[1:, None] & problem.held
     for v in np.flatnonzero(problem.wants.any(axis=1)):
-        plan.made_from[v] = converter.conversions(problem.held, problem.wants[v])
+        plan.made_from[v] = conversion_planner.conversions(problem.held, problem.wants[v])
     return prune(problem, plan)
 
 
-def single_format(problem: PlacementProblem, converter: Converter | None = None) -> Plan:
+def single_format(
+    problem: PlacementProblem, conversion_planner: ConversionPlanner | None = None
+) -> Plan:
     """Return the plan in which every link carries one format, chosen from the top down.
 
     A link carries the format that is cheapest to transmit among those that can be made
@@ -54,7 +60,7 @@ def single_format(problem: PlacementProblem, converter: Converter | None = None)
     two such, the one that is cheaper to make. When several formats are held there may be
     no such format; then a link carries as few formats as a greedy choice needs.
     """
-    converter = converter or Converter(problem.graph.costs)
+    conversion_planner = conversion_planner or ConversionPlanner(problem.graph.costs)
     plan = Plan.empty(problem)
     needed = problem.wants.copy()
     chosen: dict[tuple[bytes, bytes], BoolArray] = {}
@@ -70,11 +76,11 @@ def single_format(problem: PlacementProblem, converter: Converter | None = None)
         needed[parent] |= plan.receives[v]
     for v in np.flatnonzero(problem.served).tolist():
         incoming = plan.receives[v] if v > 0 else problem.held
-        plan.made_from[v] = converter.conversions(incoming, needed[v])
+        plan.made_from[v] = conversion_planner.conversions(incoming, needed[v])
     return prune(problem, plan)
 
 
-BASELINES: Mapping[str, Callable[[PlacementProblem, Converter | None], Plan]] = {
+BASELINES: Mapping[str, Callable[[PlacementProblem, ConversionPlanner | None], Plan]] = {
     "all-in-root": all_in_root,
     "all-in-leaves": all_in_leaves,
     "single-format": single_format,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from distributary.arrays import FloatArray
-from distributary.placement.conversions import Converter
+from distributary.placement.conversions import ConversionPlanner
 from distributary.placement.problem import PlacementProblem
 
 __all__ = ["conversion_bound", "paper_bound", "transmission_bounds"]
@@ -32,7 +32,9 @@ def transmission_bounds(problem: PlacementProblem) -> FloatArray:
     return weighted
 
 
-def conversion_bound(problem: PlacementProblem, converter: Converter | None = None) -> float:
+def conversion_bound(
+    problem: PlacementProblem, conversion_planner: ConversionPlanner | None = None
+) -> float:
     """Return what all conversions together cost at least, after weighting.
 
     Every wanted format is made at least once from what is held: a directed Steiner tree,
@@ -43,7 +45,7 @@ def conversion_bound(problem: PlacementProblem, converter: Converter | None = No
     made = problem.wanted_below[0] & ~problem.held
     if not made.any():
         return 0.0
-    tree = (converter or Converter(problem.graph.costs)).cost(problem.held, made)
+    tree = (conversion_planner or ConversionPlanner(problem.graph.costs)).cost(problem.held, made)
     if tree.exact:
         conversions = tree.cost
     else:

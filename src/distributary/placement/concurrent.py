@@ -34,7 +34,7 @@ from distributary.errors import BadInput, quoted
 from distributary.kernels import clock
 from distributary.placement.baselines import BASELINES
 from distributary.placement.bounds import paper_bound
-from distributary.placement.conversions import Converter
+from distributary.placement.conversions import ConversionPlanner
 from distributary.placement.cost import cost
 from distributary.placement.plan import NOT_MADE, Placement, Plan
 from distributary.placement.planner import place
@@ -104,11 +104,11 @@ def place_concurrently(
         place(problem, time_limit=_share_of(deadline, len(problems) - index), seed=seed)
         for index, problem in enumerate(problems)
     ]
-    converters = [Converter(problem.graph.costs) for problem in problems]
+    conversion_planners = [ConversionPlanner(problem.graph.costs) for problem in problems]
     profiles = [
         [placement.plan for placement in alone],
         *(
-            [baseline(*known) for known in zip(problems, converters, strict=True)]
+            [baseline(*known) for known in zip(problems, conversion_planners, strict=True)]
             for baseline in BASELINES.values()
         ),
     ]

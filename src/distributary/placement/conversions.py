@@ -19,7 +19,7 @@ from distributary.placement.plan import NOT_MADE
 
 __all__ = [
     "ConversionCost",
-    "Converter",
+    "ConversionPlanner",
     "exact_steps",
 ]
 
@@ -48,7 +48,7 @@ class ConversionCost(NamedTuple):
     exact: bool
 
 
-class Converter:
+class ConversionPlanner:
     """Finds the cheapest conversions at a node, and remembers what it has found.
 
     Exactly while that takes some tens of milliseconds, otherwise by the approximation of

@@ -28,7 +28,7 @@ from distributary.errors import TooLarge
 from distributary.placement import _exact_kernels as kernels
 from distributary.placement._conversion_kernels import steiner_by_terminals
 from distributary.placement.compact import compact_plan, is_compact, needs_table
-from distributary.placement.conversions import Converter, exact_steps
+from distributary.placement.conversions import ConversionPlanner, exact_steps
 from distributary.placement.plan import Plan, prune
 from distributary.placement.problem import PlacementProblem
 from distributary.placement.useful import useful_formats
@@ -237,7 +237,7 @@ def _plan_alone(problem: PlacementProblem, usable: BoolArray) -> Plan:
     """Return the cheapest conversions at the root."""
     plan = Plan.empty(problem)
     costs = np.where(usable[0][:, None] & usable[0], problem.graph.costs, np.inf)
-    plan.made_from[0] = Converter(costs, steps_max=np.inf).conversions(
+    plan.made_from[0] = ConversionPlanner(costs, steps_max=np.inf).conversions(
         problem.held, problem.wants[0]
     )
     return plan
@@ -256,10 +256,10 @@ class _Program:
         self.local = threading.local()
         self.tables: dict[int, FloatArray] = {}
         self.spaces: dict[int, _Space] = {}
-        self.converters: dict[int, Converter] = {}
+        self.conversion_planners: dict[int, ConversionPlanner] = {}
         # Brokers that are alike share what is known about their formats.
         spaces: dict[bytes, _Space] = {}
-        converters: dict[bytes, Converter] = {}
+        conversion_planners: dict[bytes, ConversionPlanner] = {}
         for v in self.tabled:
             key = self._key(v)
             if key not in spaces:
@@ -268,9 +268,9 @@ class _Program:
             self.tables[v] = np.empty(len(spaces[key].sizes))
         for v in leaves.tolist():
             key = self._key(v)
-            if key not in converters:
-                converters[key] = Converter(self._leaf_conversions(v))
-            self.converters[v] = converters[key]
+            if key not in conversion_planners:
+                conversion_planners[key] = ConversionPlanner(self._leaf_conversions(v))
+            self.conversion_planners[v] = conversion_planners[key]
 
     def fill(self, threads: int, observe: Observer | None) -> None:
         """Compute the tables, children before parents, level by level."""
@@ -336,7 +336,7 @@ class _Program:
     def _leaf_costs(self, leaf: int, formats: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return what the leaf's wishes cost from each of the parent's formats there."""
         problem = self.problem
-        chains = self.converters[leaf].chains.costs
+        chains = self.conversion_planners[leaf].chains.costs
         wishes = np.flatnonzero(problem.wants[leaf])
         everywhere = steiner_by_terminals(chains, *_NOTHING, wishes)[0]
         reached = np.full((len(everywhere), len(formats)), np.inf)
@@ -419,7 +419,7 @@ class _Program:
         """
         problem = self.problem
         weight = problem.node_weights[leaf]
-        received, made_from = self.converters[leaf].deliveries(
+        received, made_from = self.conversion_planners[leaf].deliveries(
             offered,
             problem.graph.sizes * problem.link_weights[leaf] / (weight or 1.0),
             problem.wants[leaf],

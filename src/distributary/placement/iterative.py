@@ -18,7 +18,7 @@ from distributary.arrays import BoolArray, FloatArray, IntArray
 from distributary.kernels import clock
 from distributary.placement.baselines import all_in_leaves, all_in_root, single_format
 from distributary.placement.bounds import transmission_bounds
-from distributary.placement.conversions import Converter
+from distributary.placement.conversions import ConversionPlanner
 from distributary.placement.cost import cost
 from distributary.placement.plan import NOT_MADE, Plan
 from distributary.placement.problem import PlacementProblem
@@ -93,8 +93,10 @@ def iterative(
         require_small_stumps(problem)
     started = clock()
     rng = np.random.default_rng(seed)
-    converter = Converter(problem.graph.costs)
-    refinement = _Refinement(problem, _best_start(problem, converter), converter, depth, steiner)
+    conversion_planner = ConversionPlanner(problem.graph.costs)
+    refinement = _Refinement(
+        problem, _best_start(problem, conversion_planner), conversion_planner, depth, steiner
+    )
     costs = [refinement.total()]
     while len(costs) <= iterations and refinement.open_nodes.any():
         if time_limit is not None and clock() - started > time_limit:
@@ -109,8 +111,10 @@ def iterative(
     return IterativeRun(refinement.plan, np.array(costs), len(costs) - 1)
 
 
-def _best_start(problem: PlacementProblem, converter: Converter) -> Plan:
-    starts = [start(problem, converter) for start in (all_in_root, all_in_leaves, single_format)]
+def _best_start(problem: PlacementProblem, conversion_planner: ConversionPlanner) -> Plan:
+    starts = [
+        start(problem, conversion_planner) for start in (all_in_root, all_in_leaves, single_format)
+    ]
     return min(starts, key=lambda plan: cost(problem, plan).total)
 
 
@@ -135,13 +139,13 @@ class _Refinement:
         self,
         problem: PlacementProblem,
         plan: Plan,
-        converter: Converter,
+        conversion_planner: ConversionPlanner,
         depth: int,
         steiner: str,
     ) -> None:
         self.problem = problem
         self.plan = plan
-        self.converter = converter
+        self.conversion_planner = conversion_planner
         self.depth = depth
         self.exactly = steiner == "exact"
         children = (problem.tree.children(v) for v in range(problem.node_count))
@@ -172,7 +176,7 @@ class _Refinement:
         if self.exactly:
             better = replan_exactly(problem, stump)
         else:
-            better = replan_approximately(problem, self.converter.chains, stump)
+            better = replan_approximately(problem, self.conversion_planner.chains, stump)
         self.open_nodes[node] = False
         below = stump.nodes[1:]
         before = self.sending[below].sum() + self.converting[stump.nodes].sum()

@@ -33,7 +33,7 @@ from distributary.placement._makespan_search_kernels import (
     replan,
 )
 from distributary.placement.baselines import all_in_leaves, all_in_root, single_format
-from distributary.placement.conversions import Converter
+from distributary.placement.conversions import ConversionPlanner
 from distributary.placement.exact import estimate, exact_plan
 from distributary.placement.plan import ABSENT, Plan, check, prune
 from distributary.placement.problem import PlacementProblem
@@ -141,7 +141,7 @@ def latest_delivery_bound(problem: PlacementProblem) -> float:
     quickest, _ = quickest_ways(jobs, problem.held.copy())
     alone = float(quickest.max(initial=0.0, where=problem.wants))
     busy = busy_bound(jobs, quickest)
-    made = Converter(problem.graph.costs).cost(problem.held, problem.wants[0])
+    made = ConversionPlanner(problem.graph.costs).cost(problem.held, problem.wants[0])
     if made.exact:
         busy = max(busy, float(problem.tree.node_costs[0]) * made.cost)
     return max(alone, busy * (1.0 - _ROUNDING))
@@ -216,9 +216,9 @@ def _starts(
 ) -> Iterator[Plan]:
     """Yield plans to start from, the quickest to find first."""
     yield quickest
-    converter = Converter(problem.graph.costs)
+    conversion_planner = ConversionPlanner(problem.graph.costs)
     for baseline in (single_format, all_in_root, all_in_leaves):
-        yield baseline(problem, converter)
+        yield baseline(problem, conversion_planner)
     need = estimate(problem)
     if need.seconds <= _EXACT_SECONDS_MAX and need.memory_bytes <= _EXACT_BYTES_MAX:
         yield exact_plan(problem)

@@ -19,7 +19,7 @@ import numpy as np
 
 from distributary.arrays import BoolArray
 from distributary.errors import TooLarge
-from distributary.placement.conversions import Converter
+from distributary.placement.conversions import ConversionPlanner
 from distributary.placement.plan import Plan, prune
 from distributary.placement.problem import PlacementProblem
 
@@ -65,8 +65,8 @@ def optimal(problem: PlacementProblem) -> Plan:
         return plan
     all_sets = range(1 << problem.format_count)
     masks = [_mask(chosen, problem.format_count) for chosen in all_sets]
-    converter = Converter(problem.graph.costs)
-    makeable = [_bits(converter.chains.makeable_from(masks[have])) for have in all_sets]
+    conversion_planner = ConversionPlanner(problem.graph.costs)
+    makeable = [_bits(conversion_planner.chains.makeable_from(masks[have])) for have in all_sets]
     wants = [_bits(row) for row in problem.wants]
     children = [
         [int(c) for c in problem.tree.children(v) if problem.served[c]]
@@ -76,7 +76,7 @@ def optimal(problem: PlacementProblem) -> Plan:
     @cache
     def conversion_cost(received: int, missing: int) -> float:
         """Return the paper's S(F_in -> F_out): the cheapest directed Steiner tree."""
-        return converter.cost(masks[received], masks[missing]).cost
+        return conversion_planner.cost(masks[received], masks[missing]).cost
 
     @cache
     def best_input(child: int, in_hand: int) -> int:
@@ -123,7 +123,7 @@ def optimal(problem: PlacementProblem) -> Plan:
         best = subplan(v, received)
         if v > 0:
             plan.receives[v] = masks[received]
-        plan.made_from[v] = converter.conversions(masks[received], masks[best.in_hand])
+        plan.made_from[v] = conversion_planner.conversions(masks[received], masks[best.in_hand])
         waiting += zip(children[v], best.inputs, strict=True)
     return prune(problem, plan)
 

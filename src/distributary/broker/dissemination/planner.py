@@ -38,7 +38,7 @@ from distributary.broker.timers import Timer
 from distributary.content.format_choice import NoFormat
 from distributary.errors import PeerMisbehaved
 from distributary.placement.baselines import BASELINES
-from distributary.placement.conversions import Converter
+from distributary.placement.conversions import ConversionPlanner
 from distributary.placement.objective import Objective, objective
 from distributary.topology import shared_prefix_length
 
@@ -362,12 +362,12 @@ class RecentPlans:
 def baselines_of(part: PlanPart, settings: ContentSettings) -> dict[str, Worth]:
     """Return what the simple plans would come to, by name, where a plan was carried out."""
     problem = part.problem(alpha=settings.alpha, beta=settings.beta)
-    converter = Converter(problem.graph.costs)
+    conversion_planner = ConversionPlanner(problem.graph.costs)
     conditions = conditions_of(
         [node.wait_s for node in part.nodes], [len(node.grants) for node in part.nodes], settings
     )
     return {
-        name: worth_of(objective(problem, made(problem, converter), conditions))
+        name: worth_of(objective(problem, made(problem, conversion_planner), conditions))
         for name, made in BASELINES.items()
     }
 

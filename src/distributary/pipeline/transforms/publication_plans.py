@@ -20,7 +20,7 @@ from distributary.errors import BadInput, DistributaryError, quoted
 from distributary.pipeline.overlay import BrokerOverlay
 from distributary.pipeline.transforms.calibrated_formats import CalibratedFormats
 from distributary.placement.baselines import all_in_leaves, all_in_root, single_format
-from distributary.placement.conversions import Converter
+from distributary.placement.conversions import ConversionPlanner
 from distributary.placement.cost import cost
 from distributary.placement.plan_file import plan_document
 from distributary.placement.planner import METHODS, place
@@ -216,7 +216,7 @@ class PublicationPlanner:
     def _planned(self, problem: PlacementProblem) -> dict[str, Any]:
         """Return the plan and its costs, beside those of the three baselines."""
         placement = place(problem, method=self.options.method, seed=self.options.seed)
-        converter = Converter(problem.graph.costs)
+        conversion_planner = ConversionPlanner(problem.graph.costs)
         document = plan_document(problem, placement)
         # Whatever else is in a table is the same on every machine and in every run.
         del document["seconds"]
@@ -228,9 +228,9 @@ class PublicationPlanner:
             "total_cost": placement.total_cost,
             "lower_bound": placement.lower_bound,
             "gap": placement.gap,
-            "all_in_root": cost(problem, all_in_root(problem, converter)).total,
-            "all_in_leaves": cost(problem, all_in_leaves(problem, converter)).total,
-            "single_format": cost(problem, single_format(problem, converter)).total,
+            "all_in_root": cost(problem, all_in_root(problem, conversion_planner)).total,
+            "all_in_leaves": cost(problem, all_in_leaves(problem, conversion_planner)).total,
+            "single_format": cost(problem, single_format(problem, conversion_planner)).total,
             "plan": json.dumps(document, ensure_ascii=False, separators=(",", ":")),
         }
 
