@@ -24,8 +24,8 @@ from benchmarks.study import (
 from distributary.content.media_type import MediaType
 from distributary.media.calibration import (
     Calibration,
-    ConversionCost,
     FormatSize,
+    MeasuredConversion,
     Sample,
     calibrate,
 )
@@ -37,7 +37,7 @@ from distributary.media.samples import clip_mp4
 
 __all__ = ["STUDY"]
 
-_Item = TypeVar("_Item", FormatSize, ConversionCost)
+_Item = TypeVar("_Item", FormatSize, MeasuredConversion)
 
 _SOURCE = "video/mp4;width=640;bitrate=1000k"
 _SMALLEST = "video/3gpp;width=176;bitrate=80k"

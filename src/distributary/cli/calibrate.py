@@ -17,7 +17,7 @@ from distributary.cli.progress import progress
 from distributary.errors import BadInput, counted
 
 if TYPE_CHECKING:
-    from distributary.media.calibration import Calibration, ConversionCost, FormatSize, Sample
+    from distributary.media.calibration import Calibration, FormatSize, MeasuredConversion, Sample
     from distributary.media.family import Family
     from distributary.media.pool import Pool
     from distributary.media.registry import Registry
@@ -223,7 +223,7 @@ def _print_formats(formats: Sequence[FormatSize], every: bool) -> None:
     print_table(filled)
 
 
-def _print_conversions(conversions: Sequence[ConversionCost], every: bool) -> None:
+def _print_conversions(conversions: Sequence[MeasuredConversion], every: bool) -> None:
     from distributary.cli.conversion_tables import (
         conversion_groups,
         number,

@@ -24,7 +24,7 @@ from distributary.media.prediction import Misses, relative_error
 from distributary.media.registry import Conversion, Registry
 from distributary.media.result import ConversionResult
 
-__all__ = ["Calibration", "ConversionCost", "Failure", "FormatSize", "Sample", "calibrate"]
+__all__ = ["Calibration", "Failure", "FormatSize", "MeasuredConversion", "Sample", "calibrate"]
 
 _MILLISECOND = 1e-3
 
@@ -63,7 +63,7 @@ class FormatSize:
 
 
 @dataclass(frozen=True)
-class ConversionCost:
+class MeasuredConversion:
     """How many seconds a conversion takes: as a line, as measured, and beside the line."""
 
     conversion: Conversion
@@ -104,7 +104,7 @@ class Calibration:
 
     families: tuple[Family, ...]
     formats: tuple[FormatSize, ...]
-    conversions: tuple[ConversionCost, ...]
+    conversions: tuple[MeasuredConversion, ...]
     samples: tuple[Sample, ...]
     checks: tuple[Sample, ...]
     failures: tuple[Failure, ...]
@@ -307,14 +307,14 @@ class _Run:
             if measured
         )
 
-    def conversions(self) -> tuple[ConversionCost, ...]:
+    def conversions(self) -> tuple[MeasuredConversion, ...]:
         """Return the cost of every conversion that worked on some sample."""
         found: dict[Conversion, tuple[list[Duration], list[Duration]]] = {}
         for (k, conversion), runs in sorted(self._runs.items(), key=lambda item: item[0][0]):
             duration = Duration.of(self._samples[k].megabytes, runs)
             found.setdefault(conversion, ([], []))[k >= self._fitted].append(duration)
         return tuple(
-            ConversionCost(
+            MeasuredConversion(
                 conversion,
                 fit_line([(one.content_mb, one.least) for one in measured]),
                 tuple(measured),
