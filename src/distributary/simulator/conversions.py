@@ -11,7 +11,7 @@ from distributary.broker.addresses import Blob
 from distributary.broker.settings import Settings, ns
 from distributary.content.format_choice import format_index
 
-__all__ = ["Conversion", "ConversionOutcome", "Convert", "Converter", "GraphConversions"]
+__all__ = ["ConversionOutcome", "ConversionQueue", "ConversionStep", "Convert", "GraphConversions"]
 
 _BYTES_PER_SIZE = 1e6
 
@@ -37,7 +37,7 @@ class ConversionOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversion:
+class ConversionStep:
     """A conversion that was carried out.
 
     Attributes
@@ -60,8 +60,8 @@ Convert: TypeAlias = Callable[[str, Blob, str], ConversionOutcome]
 """Given a broker, content and a format: what becomes of the conversion."""
 
 
-class Converter:
-    """The converter of one host: one conversion at a time, in the order they are asked for.
+class ConversionQueue:
+    """The converter of one host: one conversion at a time, first come, first served.
 
     It works beside the broker. When that goes down it finishes what it is at, and answers
     whoever is there then.

@@ -15,14 +15,14 @@ from distributary.broker.dissemination.messages import ItemId
 from distributary.errors import BadInput, quoted
 from distributary.files import replacing
 from distributary.simulator.checkers.ledger import Receipt
-from distributary.simulator.conversions import Conversion
+from distributary.simulator.conversions import ConversionStep
 from distributary.simulator.simulation import Simulation
 from distributary.wiring.columns import arrow
 
 __all__ = [
     "SUFFIXES",
     "DeliveryRow",
-    "Fetch",
+    "FetchStep",
     "Journeys",
     "Step",
     "check_deliveries_path",
@@ -39,7 +39,7 @@ _BYTES_PER_SIZE = 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Fetch:
+class FetchStep:
     """Content that went from the host of one broker to that of another."""
 
     holder: str
@@ -48,7 +48,7 @@ class Fetch:
     size_bytes: int
 
 
-Step: TypeAlias = "Fetch | Conversion"
+Step: TypeAlias = "FetchStep | ConversionStep"
 
 
 class Journeys:
@@ -58,12 +58,12 @@ class Journeys:
         self._places = simulation.places
         self._content = simulation.scenario.settings.content
         self._index = {name: k for k, name in enumerate(simulation.places.identifiers)}
-        self._made: dict[tuple[str, str], Conversion] = {}
+        self._made: dict[tuple[str, str], ConversionStep] = {}
         for conversion in simulation.world.conversions:
             self._made.setdefault((conversion.broker, conversion.made.digest), conversion)
-        self._fetched: dict[tuple[str, str], Fetch] = {}
+        self._fetched: dict[tuple[str, str], FetchStep] = {}
         for (holder, broker, digest), size in simulation.world.transfers.fetched_bytes.items():
-            self._fetched.setdefault((broker, digest), Fetch(holder, broker, digest, size))
+            self._fetched.setdefault((broker, digest), FetchStep(holder, broker, digest, size))
 
     def steps(self, receipt: Receipt) -> list[Step]:
         """Return the steps to a delivery, the last one first; none for an event alone.
@@ -93,7 +93,7 @@ class Journeys:
         return [sum(self._cost(step) / uses[step] for step in steps) for steps in journeys]
 
     def _cost(self, step: Step) -> float:
-        if isinstance(step, Conversion):
+        if isinstance(step, ConversionStep):
             # A slow broker takes longer by its factor, which is what makes it dear.
             return self._content.beta * step.seconds
         factor = self._places.link_costs[self._index[step.holder], self._index[step.broker]]
@@ -214,7 +214,7 @@ def _planned_costs(simulation: Simulation) -> dict[ItemId, float]:
 
 def _row(receipt: Receipt, steps: list[Step], cost: float, names: dict[str, str]) -> DeliveryRow:
     published, client = receipt.published, receipt.wish.client
-    conversions = [step for step in reversed(steps) if isinstance(step, Conversion)]
+    conversions = [step for step in reversed(steps) if isinstance(step, ConversionStep)]
     tenant = tenant_of(client)
     return DeliveryRow(
         tenant=tenant,

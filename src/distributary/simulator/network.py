@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from distributary.broker.addresses import Address
-from distributary.simulator.places import Access, Places
+from distributary.simulator.places import AccessLinks, Places
 from distributary.simulator.scenario import OverlayTable
 
 __all__ = ["Disturbance", "SimulatedNetwork"]
@@ -98,7 +98,7 @@ class SimulatedNetwork:
         self.disturbances: list[Disturbance] = []
         self.delay_factor = 1.0
 
-    def place(self, client: Address, access: Access) -> None:
+    def place(self, client: Address, access: AccessLinks) -> None:
         """Put a client somewhere, before it says anything.
 
         One that is nowhere is as near to every broker.

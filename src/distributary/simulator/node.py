@@ -23,7 +23,7 @@ from distributary.broker.host import (
     StorageLow,
 )
 from distributary.broker.planning import PlanningProblem
-from distributary.simulator.conversions import Conversion, Converter
+from distributary.simulator.conversions import ConversionQueue, ConversionStep
 from distributary.simulator.disk import Disk
 from distributary.simulator.processor import Job, Processor
 
@@ -123,7 +123,7 @@ class Node(Processor):
         self.skew_ns = 0
         self.commit_ns = 0.0
         self.node_cost = 1.0
-        self.converter = Converter()
+        self.converter = ConversionQueue()
         self.store: dict[str, int] = {}
         self.fetching: set[int] = set()
         self.detached = False
@@ -384,7 +384,7 @@ class Node(Processor):
         if self.converter.is_done(answer.ticket, self.world.now_ns):
             if isinstance(answer, Converted):
                 self.store[answer.blob.digest] = answer.blob.size_bytes
-                made = Conversion(self.identity, origin, answer.blob, answer.seconds)
+                made = ConversionStep(self.identity, origin, answer.blob, answer.seconds)
                 self.world.conversions.append(made)
             self.world.tell(self.identity, answer, sender=HOST)
 

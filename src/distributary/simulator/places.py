@@ -18,7 +18,7 @@ from distributary.topology.prices import shortest_prices
 from distributary.topology.routers import server_delays
 from distributary.topology.sites import Sites, gml_sites, matrix_sites
 
-__all__ = ["DELAY_MS_MEAN", "Access", "Places", "find_places"]
+__all__ = ["DELAY_MS_MEAN", "AccessLinks", "Places", "find_places"]
 
 DELAY_MS_MEAN = 20.0
 _NS_PER_SECOND = 1e9
@@ -27,7 +27,7 @@ _DELAY_S_MAX = 86_400.0
 
 
 @dataclass(frozen=True, eq=False)
-class Access:
+class AccessLinks:
     """How a client that stands somewhere in the network reaches each broker.
 
     Attributes
@@ -82,7 +82,7 @@ class Places:
         np.fill_diagonal(prices, 0.0)
         return shortest_prices(prices)
 
-    def access(self, one: int, other: int, share: float) -> Access:
+    def access(self, one: int, other: int, share: float) -> AccessLinks:
         """Return how brokers are reached from the link between two of them.
 
         Parameters
@@ -97,7 +97,7 @@ class Places:
             found.append(
                 np.minimum(share * length + ways[one], (1.0 - share) * length + ways[other])
             )
-        return Access(found[0], np.rint(found[1]).astype(np.int64))
+        return AccessLinks(found[0], np.rint(found[1]).astype(np.int64))
 
     def surroundings(
         self, broker: int, *, members: tuple[str, ...], contact: str | None = None

@@ -137,7 +137,7 @@ class World:
         self.listeners: list[Callable[[Address, Address, object, int], None]] = []
         self.message_counts: Counter[str] = Counter()
         self.message_bytes: Counter[str] = Counter()
-        self.conversions: list[conversions.Conversion] = []
+        self.conversions: list[conversions.ConversionStep] = []
         self.refused = 0
         self.plan_ns = 0.0
         self.when_left: dict[str, Callable[[], None]] = {}

@@ -23,7 +23,7 @@ from distributary.broker.membership.roster import Gossip, News, Status
 from distributary.broker.plan_part import NOTHING_BEFORE, PlanNode, PlanPart
 from distributary.broker.settings import ContentSettings
 from distributary.errors import PeerMisbehaved
-from distributary.simulator.conversions import Converter
+from distributary.simulator.conversions import ConversionQueue
 
 OWN = "1234"
 ROOT = "abcd"
@@ -168,7 +168,7 @@ def test_a_life_that_a_peer_makes_up_does_not_make_tickets_too_long() -> None:
 
 
 def test_a_converter_does_not_begin_again_what_it_is_asked_for_again() -> None:
-    converter = Converter()
+    converter = ConversionQueue()
     assert converter.ask(7, 10.0, now_ns=0) == 10 * SECOND
     assert converter.ask(7, 10.0, now_ns=5 * SECOND) is None
     assert converter.ask(8, 1.0, now_ns=5 * SECOND) == 11 * SECOND
@@ -178,7 +178,7 @@ def test_a_converter_does_not_begin_again_what_it_is_asked_for_again() -> None:
 
 
 def test_a_converter_that_is_restarted_has_forgotten_everything() -> None:
-    converter = Converter()
+    converter = ConversionQueue()
     converter.ask(7, 10.0, now_ns=0)
     converter.ask(8, 10.0, now_ns=0)
     assert converter.restart() == (7, 8)
@@ -187,7 +187,7 @@ def test_a_converter_that_is_restarted_has_forgotten_everything() -> None:
 
 
 def test_a_converter_whose_broker_stops_finishes_what_it_has_begun() -> None:
-    converter = Converter()
+    converter = ConversionQueue()
     converter.ask(7, 10.0, now_ns=0)
     converter.ask(8, 10.0, now_ns=0)
     converter.abandon(now_ns=SECOND)

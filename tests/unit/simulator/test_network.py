@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from distributary.simulator.network import Disturbance, SimulatedNetwork
-from distributary.simulator.places import Access, Places
+from distributary.simulator.places import AccessLinks, Places
 from distributary.simulator.scenario import OverlayTable
 
 
@@ -57,7 +57,7 @@ def test_clients_have_links_of_their_own() -> None:
 
 def test_a_client_that_stands_somewhere_is_far_and_slow_at_dear_brokers() -> None:
     links = network(bandwidth_mbps=8.0)
-    links.place("@c", Access(np.array([0.5, 3.0]), np.array([1_000_000, 4_000_000])))
+    links.place("@c", AccessLinks(np.array([0.5, 3.0]), np.array([1_000_000, 4_000_000])))
     assert links.arrivals("@c", "aa", 1000, 0) == (3_000_000 + 500_000,)
     assert links.arrivals("bb", "@c", 1000, 0) == (6_000_000 + 3_000_000,)
     assert links.arrivals("bb", "@d", 1000, 0) == (2_000_000,)
