@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from distributary.cli.pipeline.options import DayJob, Running, command
+from distributary.cli.pipeline.options import DayJobOptions, Running, command
 
 if TYPE_CHECKING:
     from distributary.content.content_space import ContentSpace
@@ -23,7 +23,7 @@ __all__ = ["channels"]
     "channels --data data --space space.json",
 )
 def channels(
-    job: DayJob,
+    job: DayJobOptions,
     space: Annotated[
         str | None,
         typer.Option(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from distributary.cli.pipeline.options import Job, check_there, command
+from distributary.cli.pipeline.options import JobOptions, check_there, command
 
 __all__ = ["convert"]
 
@@ -18,7 +18,7 @@ __all__ = ["convert"]
     output=False,
 )
 def convert(
-    job: Job,
+    job: JobOptions,
     table: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this table; may be repeated.", show_default=False),

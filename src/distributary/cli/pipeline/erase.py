@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from distributary.cli.pipeline.options import Job, check_there, command
+from distributary.cli.pipeline.options import JobOptions, check_there, command
 
 __all__ = ["erase"]
 
@@ -19,7 +19,7 @@ __all__ = ["erase"]
 )
 def erase(
     user: Annotated[str, typer.Argument(metavar="USER", help="Whose rows.", show_default=False)],
-    job: Job,
+    job: JobOptions,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count what would go, and remove nothing.")
     ] = False,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from distributary.cli.pipeline.options import Job, command
+from distributary.cli.pipeline.options import JobOptions, command
 
 __all__ = ["AnyPublisher", "Publisher", "ingest"]
 
@@ -49,7 +49,7 @@ def ingest(
             show_default=False,
         ),
     ],
-    job: Job,
+    job: JobOptions,
     add: Annotated[
         bool, typer.Option("--add", help="Add to the rows of the table; do not replace them.")
     ] = False,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from distributary.cli.pipeline.ingest import AnyPublisher, Publisher
-from distributary.cli.pipeline.options import Job, command
+from distributary.cli.pipeline.options import JobOptions, command
 
 __all__ = ["load"]
 
@@ -29,7 +29,7 @@ def load(
             show_default=False,
         ),
     ],
-    job: Job,
+    job: JobOptions,
     publisher: Publisher = None,
     any_publisher: AnyPublisher = False,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distributary.cli.pipeline.options import DayJob, Graph, command
+from distributary.cli.pipeline.options import DayJobOptions, Graph, command
 
 __all__ = ["match"]
 
@@ -13,7 +13,7 @@ __all__ = ["match"]
     "match --data data --since 2026-01-05 --until 2026-01-06",
     "match --data data --graph calibration.json -o results",
 )
-def match(job: DayJob, graph: Graph = None) -> None:
+def match(job: DayJobOptions, graph: Graph = None) -> None:
     """Find the subscriptions that each publication matches.
 
     Reads publications, subscriptions and, for the home brokers, users; writes deliveries.

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AsJson",
     "Data",
-    "DayJob",
+    "DayJobOptions",
     "Graph",
-    "Job",
+    "JobOptions",
     "Since",
     "SparkOptions",
     "StorageOption",
@@ -191,7 +191,7 @@ def _folder(given: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job(SparkOptions):
+class JobOptions(SparkOptions):
     """What every job was given on the command line."""
 
     data: Data
@@ -235,7 +235,7 @@ class Job(SparkOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DayJob(Job):
+class DayJobOptions(JobOptions):
     """The same of a job that does some days."""
 
     since: Since = None
@@ -266,10 +266,10 @@ _LAST = ("explain", "master", "remote", "driver_memory", "as_json", "storage_opt
 def command(short_help: str, *lines: str, output: bool = True) -> Callable[[Command], Command]:
     """Make a function a command of `pipeline`, with the options that all jobs have.
 
-    The parameter that is a `Job` or `DayJob`, or `SparkOptions` or `Tables` alone, stands for the
-    options in it: the tables' in its place, the others after all of the function's own. Without
-    `output` there is no option for it. The list of commands has the short help, and the command's
-    own help the lines, as examples.
+    The parameter that is a `JobOptions` or `DayJobOptions`, or `SparkOptions` or `Tables` alone,
+    stands for the options in it: the tables' in its place, the others after all of the function's
+    own. Without `output` there is no option for it. The list of commands has the short help, and
+    the command's own help the lines, as examples.
     """
 
     def decorate(function: Command) -> Command:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from distributary.cli.options import PlacementMethod, Seed
-from distributary.cli.pipeline.options import DayJob, Graph, command
+from distributary.cli.pipeline.options import DayJobOptions, Graph, command
 
 __all__ = ["plans"]
 
@@ -21,7 +21,7 @@ __all__ = ["plans"]
     "plans --data market --link-cost delay -o results --json",
 )
 def plans(
-    job: DayJob,
+    job: DayJobOptions,
     graph: Graph = None,
     space: Annotated[
         Path | None,

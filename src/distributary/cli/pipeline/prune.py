@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from distributary.cli.pipeline.durations import microseconds
-from distributary.cli.pipeline.options import Job, check_there, command
+from distributary.cli.pipeline.options import JobOptions, check_there, command
 from distributary.content.timestamps import parse_timestamp
 from distributary.errors import BadInput, quoted
 
@@ -23,7 +23,7 @@ __all__ = ["prune"]
     output=False,
 )
 def prune(
-    job: Job,
+    job: JobOptions,
     before: Annotated[
         str | None,
         typer.Option(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from distributary.cli.pipeline.options import DayJob, command
+from distributary.cli.pipeline.options import DayJobOptions, command
 
 __all__ = ["QuoteSource", "QuoteType", "QuoteValue", "rates"]
 
@@ -35,7 +35,7 @@ QuoteValue = Annotated[
     "rates --data market -o results --json",
 )
 def rates(
-    job: DayJob,
+    job: DayJobOptions,
     source: QuoteSource = "/exchange",
     event_type: QuoteType = "quote",
     value: QuoteValue = None,

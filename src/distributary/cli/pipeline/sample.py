@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from distributary.cli.options import Seed
-from distributary.cli.pipeline.options import Job, command
+from distributary.cli.pipeline.options import JobOptions, command
 
 __all__ = ["sample"]
 
@@ -20,7 +20,7 @@ __all__ = ["sample"]
     output=False,
 )
 def sample(
-    job: Job,
+    job: JobOptions,
     publications: Annotated[int, typer.Option(help="Publications.")] = 10_000,
     subscriptions: Annotated[int, typer.Option(help="Subscriptions.")] = 1_000,
     seed: Seed = 0,

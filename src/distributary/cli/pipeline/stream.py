@@ -13,7 +13,7 @@ import typer
 
 from distributary.cli.pipeline.durations import microseconds
 from distributary.cli.pipeline.ingest import AnyPublisher, Publisher
-from distributary.cli.pipeline.options import Graph, Job, Running, command
+from distributary.cli.pipeline.options import Graph, JobOptions, Running, command
 from distributary.cli.pipeline.rates import QuoteSource, QuoteType, QuoteValue
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def stream(
             metavar="DIR", help="Where the stream keeps what it remembers.", show_default=False
         ),
     ],
-    job: Job,
+    job: JobOptions,
     table: Annotated[
         str | None,
         typer.Option(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from distributary.cli.pipeline.options import DayJob, command
+from distributary.cli.pipeline.options import DayJobOptions, command
 
 __all__ = ["traffic"]
 
@@ -18,7 +18,7 @@ __all__ = ["traffic"]
     "traffic --data data --since 2026-01-05 --until 2026-01-12",
 )
 def traffic(
-    job: DayJob,
+    job: DayJobOptions,
     partners: Annotated[
         int, typer.Option(metavar="K", help="Partners of each user that are kept.")
     ] = 10,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from distributary.cli.options import FidelityMethod, Seed, TimeLimit, check_number
-from distributary.cli.pipeline.options import Job, command
+from distributary.cli.pipeline.options import JobOptions, command
 
 __all__ = ["tree"]
 
@@ -19,7 +19,7 @@ __all__ = ["tree"]
     "tree --data market --method greedy --no-baselines --json",
 )
 def tree(
-    job: Job,
+    job: JobOptions,
     source: Annotated[
         str | None,
         typer.Option(

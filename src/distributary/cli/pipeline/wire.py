@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from distributary.cli.options import Seed, TimeLimit, WiringMethod, check_number
-from distributary.cli.pipeline.options import Job, command
+from distributary.cli.pipeline.options import JobOptions, command
 from distributary.errors import BadInput
 
 __all__ = ["wire"]
@@ -20,7 +20,7 @@ __all__ = ["wire"]
     "wire --data market --from-homes --moves 50 --json",
 )
 def wire(
-    job: Job,
+    job: JobOptions,
     method: Annotated[WiringMethod, typer.Option(help="How to attach users.")] = "auto",
     core: Annotated[
         Literal["mst", "steiner", "one-tree"],
