@@ -12,11 +12,11 @@ from distributary.media.failure import ConversionFailed, FailureKind
 from distributary.media.limits import Limits
 from distributary.media.result import ConversionResult
 
-__all__ = ["Job"]
+__all__ = ["ConversionJob"]
 
 
 @dataclass(eq=False)
-class Job:
+class ConversionJob:
     """One conversion to do.
 
     Its result goes to the future, and into the cache under the key, if there is one.

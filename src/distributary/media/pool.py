@@ -15,7 +15,7 @@ from distributary.errors import BadInput
 from distributary.media.failure import ConversionFailed
 from distributary.media.formats import canonical
 from distributary.media.isolation import Isolation
-from distributary.media.job import Job
+from distributary.media.job import ConversionJob
 from distributary.media.limits import Limits
 from distributary.media.refusal import refused_parameter
 from distributary.media.registry import Registry, installed
@@ -165,7 +165,7 @@ class Pool:
         source: MediaType | str,
         target: MediaType | str,
         limits: Limits | None,
-    ) -> tuple[Future[ConversionResult], Job | None]:
+    ) -> tuple[Future[ConversionResult], ConversionJob | None]:
         limits = limits or self.limits
         here, goal = _parsed(source, "source"), _parsed(target, "target")
         registry = installed()
@@ -173,7 +173,7 @@ class Pool:
         if converter is None:
             return _failed(_impossible(registry, here, goal, limits)), None
         content = bytes(content)
-        job = Job(content, here, goal, converter, limits)
+        job = ConversionJob(content, here, goal, converter, limits)
         if len(content) > limits.input_bytes:
             reason = f"it has {len(content):,} bytes; {limits.input_bytes:,} are allowed"
             return _failed(job.failure("input", reason)), None

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from distributary.media.cache_key import CacheKey
 from distributary.media.failure import ConversionFailed, Unconvertible
 from distributary.media.isolation import Isolation
-from distributary.media.job import Job
+from distributary.media.job import ConversionJob
 from distributary.media.limits import Limits
 from distributary.media.result import ConversionResult
 from distributary.media.worker_process import NotStarted, WorkerProcess
@@ -47,7 +47,7 @@ class WorkerSlot:
 
     thread: threading.Thread | None = None
     worker: WorkerProcess | None = None
-    job: Job | None = None
+    job: ConversionJob | None = None
 
 
 class WorkerPool:
@@ -72,19 +72,19 @@ class WorkerPool:
         self._queued = threading.Condition(self._lock)
         self._stopped = threading.Condition(self._lock)
         # Jobs that have yet to be looked up in the cache, and jobs that wait for a worker.
-        self._lookups: deque[Job] = deque()
-        self._waiting: deque[Job] = deque()
+        self._lookups: deque[ConversionJob] = deque()
+        self._waiting: deque[ConversionJob] = deque()
         self._slots: list[WorkerSlot] = []
         self._lookup_thread: threading.Thread | None = None
 
-    def put(self, job: Job) -> None:
+    def put(self, job: ConversionJob) -> None:
         """Take a job in, to be done as soon as a worker is free; never waits."""
         with self._lock:
             refusal = self._refusal(job) or self._admitted(job)
         if refusal is not None:
             job.future.set_exception(refusal)
 
-    def _admitted(self, job: Job) -> ConversionFailed | None:
+    def _admitted(self, job: ConversionJob) -> ConversionFailed | None:
         if self._cache is None:
             return self._enqueue(job)
         try:
@@ -96,7 +96,7 @@ class WorkerPool:
         self._lookup_queued.notify()
         return None
 
-    def _refusal(self, job: Job) -> ConversionFailed | None:
+    def _refusal(self, job: ConversionJob) -> ConversionFailed | None:
         if self._closed:
             return job.failure("closed", "the pool is closed")
         if self._overflow() > 0:
@@ -110,7 +110,7 @@ class WorkerPool:
         free = self.size - sum(slot.job is not None for slot in self._slots)
         return len(self._lookups) + len(self._waiting) + 1 - free - self._waiting_max
 
-    def _enqueue(self, job: Job) -> ConversionFailed | None:
+    def _enqueue(self, job: ConversionJob) -> ConversionFailed | None:
         """Let a job wait for a worker; return why that is of no use, if it is."""
         idle = sum(slot.job is None for slot in self._slots)
         if idle <= len(self._waiting) and len(self._slots) < self.size:
@@ -145,7 +145,9 @@ class WorkerPool:
                 job.resolve(found)
             del job, found
 
-    def _look_up(self, cache: Cache, job: Job) -> ConversionResult | ConversionFailed | None:
+    def _look_up(
+        self, cache: Cache, job: ConversionJob
+    ) -> ConversionResult | ConversionFailed | None:
         try:
             version = f"{job.converter.name} {job.converter.version}"
             job.key = CacheKey.of(job.content, job.source, job.target, version)
@@ -184,7 +186,7 @@ class WorkerPool:
         if slot.worker is not None:
             slot.worker.end()
 
-    def _result(self, slot: WorkerSlot, job: Job) -> ConversionResult | ConversionFailed:
+    def _result(self, slot: WorkerSlot, job: ConversionJob) -> ConversionResult | ConversionFailed:
         reason = ""
         for pause_seconds in _PAUSES_SECONDS:
             if self._stops_within(pause_seconds, job):
@@ -213,12 +215,12 @@ class WorkerPool:
             return job.failure("closed", "it was called off")
         return job.failure("killed", f"no worker starts: {reason}")
 
-    def _stops_within(self, seconds: float, job: Job) -> bool:
+    def _stops_within(self, seconds: float, job: ConversionJob) -> bool:
         """Wait for a moment, and return whether nobody wants the job any more."""
         with self._lock:
             return self._stopped.wait_for(lambda: self._closed or job.cancelled, seconds)
 
-    def _worker(self, slot: WorkerSlot, job: Job) -> WorkerProcess:
+    def _worker(self, slot: WorkerSlot, job: ConversionJob) -> WorkerProcess:
         """Return the worker of a slot, another one than before if need be."""
         if slot.worker is not None and slot.worker.serves(job.limits):
             return slot.worker
@@ -244,7 +246,7 @@ class WorkerPool:
             worker.kill()
         return worker
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, job: ConversionJob) -> None:
         """Stop a job that nobody waits for any more: its worker is killed if it is at it."""
         job.future.cancel()
         with self._lock:
