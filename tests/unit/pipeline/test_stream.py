@@ -23,7 +23,7 @@ from tests.reference import pipeline_rates as slow
 from distributary.cli.pipeline.durations import microseconds
 from distributary.errors import BadInput
 from distributary.pipeline.jobs.stream import StreamOptions, stream
-from distributary.pipeline.jobs.stream_files import Arrivals, table_told_by
+from distributary.pipeline.jobs.stream_files import BatchFiles, table_told_by
 from distributary.pipeline.schemas import table_schema
 from distributary.pipeline.sources.files import SourceFile
 from distributary.pipeline.store import Store
@@ -291,9 +291,9 @@ def test_files_tell_which_table_they_are_for(tmp_path: Path) -> None:
         table_told_by(str(tmp_path / "g.parquet"))
     files = [SourceFile(str(tmp_path / name), 1) for name in ("f.json", "g.parquet", "h.csv")]
     with pytest.raises(BadInput, match=r"h\.csv: does not exist"):
-        Arrivals.of(files, str(tmp_path), others=None)
+        BatchFiles.of(files, str(tmp_path), others=None)
     (tmp_path / "h.csv").write_text("object,value\n")
-    assert Arrivals.of(files, str(tmp_path), others=None).files == {"quotes": files}
+    assert BatchFiles.of(files, str(tmp_path), others=None).files == {"quotes": files}
 
 
 def test_files_are_sorted_by_folder_and_the_first_other_one_tells() -> None:
@@ -301,13 +301,13 @@ def test_files_are_sorted_by_folder_and_the_first_other_one_tells() -> None:
         SourceFile(f"file:/in/{name}", 1)
         for name in ("quotes/b.csv", "quotes/a.csv", "publications/x/y.json", "z.csv")
     ]
-    found = Arrivals.of(files, "/in", others="publications")
+    found = BatchFiles.of(files, "/in", others="publications")
     assert {name: [file.path for file in some] for name, some in found.files.items()} == {
         "publications": ["/in/publications/x/y.json", "/in/z.csv"],
         "quotes": ["/in/quotes/a.csv", "/in/quotes/b.csv"],
     }
     assert found.others == "publications"
-    assert Arrivals.of(files[:3], "/in/", others=None).others is None
+    assert BatchFiles.of(files[:3], "/in/", others=None).others is None
 
 
 @pytest.mark.parametrize(

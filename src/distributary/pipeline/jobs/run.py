@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from distributary.pipeline.config import Step
 from distributary.pipeline.days import ALL, Days, day_list
 from distributary.pipeline.job_tables import BY_DAY
-from distributary.pipeline.jobs.steps import Call, call_of
+from distributary.pipeline.jobs.steps import JobCall, call_of
 from distributary.pipeline.progress import Observe, watched
 from distributary.pipeline.report import Figure, JobReport
 from distributary.pipeline.runs import DONE, Run, runs_in
@@ -108,7 +108,7 @@ def todo(store: Store, steps: Sequence[Step], *, days: Days | None = None) -> li
     return found
 
 
-def _stale(call: Call, staleness: Staleness, runs: Sequence[Run], days: Days | None) -> Stale:
+def _stale(call: JobCall, staleness: Staleness, runs: Sequence[Run], days: Days | None) -> Stale:
     if call.job == "ingest":
         return _stale_files(call, runs)
     if call.options is None:
@@ -116,7 +116,7 @@ def _stale(call: Call, staleness: Staleness, runs: Sequence[Run], days: Days | N
     return staleness.of(call.job, call.options, days)
 
 
-def _stale_files(call: Call, runs: Sequence[Run]) -> Stale:
+def _stale_files(call: JobCall, runs: Sequence[Run]) -> Stale:
     """Return whether there are files that were not read yet, or read otherwise.
 
     What became of the table later is no matter: others may have replaced some of its days.
@@ -136,7 +136,7 @@ def _stale_files(call: Call, runs: Sequence[Run]) -> Stale:
     return Stale(None, {"another table": None} if gone else {})
 
 
-def _report(call: Call, stale: Stale) -> JobReport:
+def _report(call: JobCall, stale: Stale) -> JobReport:
     if not stale:
         return JobReport(call.job, {}, {}, 0.0, {UP_TO_DATE: "yes"})
     if call.job not in BY_DAY:

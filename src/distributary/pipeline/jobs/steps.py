@@ -18,11 +18,11 @@ from distributary.pipeline.runs import DONE, file_states, options_of, runs_in
 if TYPE_CHECKING:
     from distributary.pipeline.store import Store
 
-__all__ = ["Call", "call_of"]
+__all__ = ["JobCall", "call_of"]
 
 
 @dataclass(frozen=True)
-class Call:
+class JobCall:
     """A job that is going to be run.
 
     Attributes
@@ -72,7 +72,7 @@ def call_of(
     choose: bool = True,
     observe: Observe | None = None,
     warn: Callable[[str], None] | None = None,
-) -> Call:
+) -> JobCall:
     """Return the call of a step; what a job is made of is imported when it is its turn.
 
     Unless the content space may be chosen, which takes Spark, it is left out where none is kept.
@@ -82,8 +82,8 @@ def call_of(
     def taken(*names: str) -> dict[str, Any]:
         return {name: given.pop(name) for name in names if name in given}
 
-    def call(function: Callable[..., JobReport], **arguments: Any) -> Call:
-        return Call(step.job, store, function, arguments)
+    def call(function: Callable[..., JobReport], **arguments: Any) -> JobCall:
+        return JobCall(step.job, store, function, arguments)
 
     match step.job:
         case "sample":
@@ -108,7 +108,7 @@ def call_of(
             wish = SpaceWish(**given)
             space = wish.kept(store)
             if space is None and not choose:
-                return Call(step.job, store, channels, {}, complete=False)
+                return JobCall(step.job, store, channels, {}, complete=False)
             chosen = wish.chosen(store) if space is None else space
             return call(channels, space=chosen, wish=wish, span=span)
         case "traffic":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from distributary.content.content_space import ContentSpace
 from distributary.pipeline.broadcast import Broadcast
-from distributary.pipeline.jobs.stream_files import Arrivals, arrivals_plan
+from distributary.pipeline.jobs.stream_files import BatchFiles, arrivals_plan
 from distributary.pipeline.jobs.stream_ingest import IngestedBatch, ingest_batch
 from distributary.pipeline.jobs.stream_state import BatchState, Checkpoint
 from distributary.pipeline.schemas import table_schema
@@ -148,7 +148,7 @@ class Batches:
     def take(self, batch: int, files: Sequence[SourceFile]) -> None:
         """Do everything that a batch asks for; doing it again changes nothing."""
         before = self._checkpoint.after(batch - 1)
-        arrivals = Arrivals.of(
+        arrivals = BatchFiles.of(
             files, self._options.folder, others=self._options.table or before.others
         )
         state = replace(before.following(), others=arrivals.others)

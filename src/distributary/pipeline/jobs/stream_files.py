@@ -24,7 +24,7 @@ from distributary.pipeline.sources.splits import Split, SplitPlan, planned_split
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["ARRIVING", "Arrivals", "arrivals_plan", "arriving_files", "table_told_by"]
+__all__ = ["ARRIVING", "BatchFiles", "arrivals_plan", "arriving_files", "table_told_by"]
 
 ARRIVING = ("publications", "quotes")
 """The tables that a stream is fed with; files in folders of these names are theirs."""
@@ -52,7 +52,7 @@ def arriving_files(spark: SparkSession, folder: str, *, files_max: int) -> DataF
 
 
 @dataclass(frozen=True)
-class Arrivals:
+class BatchFiles:
     """The files of a batch, by the table that they are for.
 
     `others` is the table of files that are in no folder of a table's name; None while there
@@ -63,7 +63,7 @@ class Arrivals:
     others: str | None
 
     @classmethod
-    def of(cls, found: Iterable[SourceFile], folder: str, *, others: str | None) -> Arrivals:
+    def of(cls, found: Iterable[SourceFile], folder: str, *, others: str | None) -> BatchFiles:
         """Sort files of a batch.
 
         When the table of `others` is not known, the first such file that tells decides.

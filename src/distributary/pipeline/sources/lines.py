@@ -19,7 +19,7 @@ from distributary.pipeline.sources.source_rows import Faults, SourceRows
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["LINE_BYTES_MAX", "Lines", "Readable", "line_blocks", "lines_begun", "readable"]
+__all__ = ["LINE_BYTES_MAX", "LineBlock", "Readable", "line_blocks", "lines_begun", "readable"]
 
 LINE_BYTES_MAX = EVENT_BYTES_MAX
 """A longer line is not read; memory is bounded by it."""
@@ -29,7 +29,7 @@ _REST_BYTES = 2**16
 _LINE_FEED = 10
 
 
-class Lines(NamedTuple):
+class LineBlock(NamedTuple):
     """Lines that stand one after the other.
 
     Their bytes with what ends them, where each begins and the last one ends, and the number
@@ -77,7 +77,7 @@ def lines_begun(file: pa.NativeFile, start: int, end: int) -> int:
 
 def line_blocks(
     file: pa.NativeFile, *, start: int, end: int | None, first_line: int
-) -> Iterator[Lines]:
+) -> Iterator[LineBlock]:
     """Yield the lines that begin in a part of a file, some megabytes at a time.
 
     To the end of the file when `end` is None; one that is unpacked on the way has only one
@@ -99,7 +99,7 @@ def line_blocks(
         first_line += len(lines.offsets) - 1
 
 
-def readable(lines: Lines) -> Readable:
+def readable(lines: LineBlock) -> Readable:
     """Return the lines that are text and not too long."""
     import pyarrow as pa
 
@@ -179,14 +179,14 @@ def _whole_lines(file: pa.NativeFile, remaining: int | None) -> Iterator[bytes]:
             return
 
 
-def _split(data: bytes, first_line: int) -> Lines:
+def _split(data: bytes, first_line: int) -> LineBlock:
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _LINE_FEED) + 1
     if data and not data.endswith(b"\n"):
         ends = np.append(ends, len(data))
-    return Lines(data, np.concatenate([np.zeros(1, np.int64), ends]), first_line)
+    return LineBlock(data, np.concatenate([np.zeros(1, np.int64), ends]), first_line)
 
 
-def _faults(lines: Lines, texts: pa.StringArray) -> IntArray:
+def _faults(lines: LineBlock, texts: pa.StringArray) -> IntArray:
     """Return what is wrong with each line, as a number in the list of reasons."""
     import pyarrow as pa
 
@@ -202,7 +202,7 @@ def _faults(lines: Lines, texts: pa.StringArray) -> IntArray:
     return faults
 
 
-def _undecodable(lines: Lines) -> list[int]:
+def _undecodable(lines: LineBlock) -> list[int]:
     """Return the lines that are not UTF-8; takes time for those and not for the others."""
     found: list[int] = []
     view = memoryview(lines.data)
@@ -218,7 +218,7 @@ def _undecodable(lines: Lines) -> list[int]:
     return found
 
 
-def _blank(lines: Lines, texts: pa.StringArray, sound: BoolArray) -> BoolArray:
+def _blank(lines: LineBlock, texts: pa.StringArray, sound: BoolArray) -> BoolArray:
     """Return which lines hold nothing but white space."""
     import pyarrow as pa
     import pyarrow.compute as pc

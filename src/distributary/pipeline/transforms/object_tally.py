@@ -17,7 +17,7 @@ from distributary.pipeline.transforms.followers import ObjectFollowers
 from distributary.pipeline.transforms.reporting import reported
 from distributary.pipeline.transforms.windows import Advance, closed_windows, window_of, windows_of
 
-__all__ = ["News", "ObjectTally", "since_ns"]
+__all__ = ["ObjectTally", "RateNews", "since_ns"]
 
 _NS_PER_US = 1000
 _US_PER_SECOND = 1e6
@@ -31,7 +31,7 @@ def since_ns(times_us: IntArray, first_us: int) -> IntArray:
     return elapsed
 
 
-class News(NamedTuple):
+class RateNews(NamedTuple):
     """Rates of closed windows that are to be reported; every array has an entry for each.
 
     Followers are places in `ObjectTally.followers`, windows are where they begin, values are
@@ -107,7 +107,7 @@ class ObjectTally:
         seconds = (self.last_us - self.first_us) / _US_PER_SECOND
         return self.sent / seconds if seconds > 0.0 else np.zeros(len(self.sent))
 
-    def advance(self, times_us: IntArray, values: FloatArray, advance: Advance) -> News:
+    def advance(self, times_us: IntArray, values: FloatArray, advance: Advance) -> RateNews:
         """Take versions from before the watermark, and close the windows that end by it.
 
         No two versions are of one time, and they are in order.
@@ -137,7 +137,7 @@ class ObjectTally:
         )
         self.reported = told.previous
         chosen = np.flatnonzero(told.marks)
-        return News(
+        return RateNews(
             chosen // max(width, 1),
             closed[chosen % max(width, 1)],
             rates.reshape(-1)[chosen],

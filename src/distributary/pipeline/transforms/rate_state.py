@@ -14,7 +14,7 @@ import numpy as np
 
 from distributary.arrays import FloatArray, IntArray
 from distributary.pipeline.transforms.followers import Followers, ObjectFollowers
-from distributary.pipeline.transforms.object_tally import News, ObjectTally
+from distributary.pipeline.transforms.object_tally import ObjectTally, RateNews
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,7 +83,7 @@ class ObjectState:
         )
 
     def rows(
-        self, times_us: IntArray, values: FloatArray, news: News, everybody: Followers
+        self, times_us: IntArray, values: FloatArray, news: RateNews, everybody: Followers
     ) -> pa.RecordBatch:
         """Return the state as rows, with the quotes that wait, and with news."""
         import pyarrow as pa
