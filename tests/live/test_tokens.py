@@ -185,7 +185,7 @@ def test_tokens_survive_the_server_and_nobody_comes_in_while_it_is_away(tmp_path
                     await asyncio.sleep(0.01)
             assert await here.revoke("revoked")
             overlay.nats.kill()
-            await eventually(lambda: not there._following.is_current)
+            await eventually(lambda: not there._watcher.is_current)
             with pytest.raises(TokensAway):
                 await there.find(kept)
             overlay.nats.start()

@@ -2,7 +2,7 @@
 
 They are laid out as the tools of NATS have them. Entries are read one by one, by a request that is
 answered with JSON: for consumers and direct reads gateways have no permission (`subjects` says
-why). The server says on a subject of its own that something has changed, and whoever follows a
+why). The server says on a subject of its own that something has changed, and whoever watches a
 bucket then asks for all that is newer than what it knows, as it does after a break, and every now
 and then in case it was not told.
 """
@@ -27,7 +27,7 @@ from distributary.network.subjects import BUCKETS, Subjects
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
 
-__all__ = ["Bucket", "Buckets", "Changed", "Entry", "Following", "WasChanged", "make_buckets"]
+__all__ = ["Bucket", "BucketWatcher", "Buckets", "Changed", "Entry", "WasChanged", "make_buckets"]
 
 _log = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ class Buckets:
     def __init__(self, subjects: Subjects, server: Server, name: str) -> None:
         self.subjects = subjects
         self._buckets = {bucket: Bucket(self, bucket) for bucket in BUCKETS}
-        self._followings: list[Following] = []
+        self._watchers: list[BucketWatcher] = []
         self.connection = Connection(
             server,
             name=f"{subjects.overlay} {name} buckets",
@@ -164,14 +164,14 @@ class Buckets:
                     hint="an operator makes what gateways share: distributary gateway --prepare",
                 ) from None
 
-    def followed(self, following: Following) -> None:
+    def watched(self, watcher: BucketWatcher) -> None:
         """Have somebody told when something changes."""
-        self._followings.append(following)
+        self._watchers.append(watcher)
 
     async def close(self) -> None:
-        """End all that follows them, and the connection."""
-        for following in self._followings:
-            await following.close()
+        """End all watchers, and the connection."""
+        for watcher in self._watchers:
+            await watcher.close()
         await self.connection.close()
 
     def _heard(self, bucket: str, message: Msg) -> None:
@@ -179,13 +179,13 @@ class Buckets:
             with contextlib.suppress(PeerMisbehaved):
                 begin = self.subjects.changes(bucket)
                 listener(self.subjects.key(bucket, message.subject, begin=begin))
-        for following in self._followings:
-            if following.bucket.name == bucket:
-                following.look()
+        for watcher in self._watchers:
+            if watcher.bucket.name == bucket:
+                watcher.look()
 
     def _changed(self, connected: bool) -> None:
-        for following in self._followings:
-            following.connection_changed(connected)
+        for watcher in self._watchers:
+            watcher.connection_changed(connected)
 
 
 class Bucket:
@@ -257,12 +257,12 @@ class Bucket:
         subject = f"{self._subjects.entry(self.name, *key)}.>"
         return await self._ask({"seq": after + 1, "next_by_subj": subject})
 
-    def follow(self, changed: Changed) -> Following:
+    def watch(self, changed: Changed) -> BucketWatcher:
         """Have a copy of all entries that there are, and be told of every change."""
-        following = Following(self, changed)
-        self._buckets.followed(following)
-        following.connection_changed(self._buckets.connection.connected)
-        return following
+        watcher = BucketWatcher(self, changed)
+        self._buckets.watched(watcher)
+        watcher.connection_changed(self._buckets.connection.connected)
+        return watcher
 
     async def _write(
         self, key: tuple[str, ...], value: bytes, headers: dict[str, str], revision: int | None
@@ -323,8 +323,8 @@ async def _connected(connection: Connection) -> None:
         raise TimeoutError(f"there is no connection to NATS: {connection.problem}") from None
 
 
-class Following:
-    """Somebody who knows what is in a bucket; made by `Bucket.follow`.
+class BucketWatcher:
+    """A copy of what is in a bucket, kept up to date; made by `Bucket.watch`.
 
     Attributes
     ----------

@@ -154,7 +154,7 @@ class Tokens:
         self._valid: dict[Access, dict[object, Callable[[], None]]] = {}
         self._timers: dict[Access, asyncio.TimerHandle] = {}
         self._loop = asyncio.get_running_loop()
-        self._following = self._bucket.follow(self._changed)
+        self._watcher = self._bucket.watch(self._changed)
 
     async def find(self, token: str) -> Access | None:
         """Return what a token permits, if it is valid.
@@ -171,15 +171,15 @@ class Tokens:
     async def named(self, name: str, tenant: str = "") -> Access | None:
         """Return what the token of a name permits, if it is valid; or raise `TokensAway`."""
         await self._wait()
-        stored = _stored(self._following.entries.get((_KIND, tenant, name)))
+        stored = _stored(self._watcher.entries.get((_KIND, tenant, name)))
         access = None if stored is None else stored.access
         return None if access is None or access.is_over(datetime.now(UTC)) else access
 
     async def _wait(self) -> None:
-        if not self._following.is_current:
+        if not self._watcher.is_current:
             try:
                 async with asyncio.timeout(_CURRENT_S):
-                    await self._following.wait()
+                    await self._watcher.wait()
             except TimeoutError:
                 raise TokensAway("tokens cannot be looked up: there is no connection") from None
 
@@ -247,12 +247,12 @@ class Tokens:
             return secret
         revision = 0 if there is None else there.revision
         written = await self._bucket.put(_KIND, tenant, name, value=value, revision=revision)
-        await self._following.reached(written)
+        await self._watcher.reached(written)
         return secret
 
     def list(self, tenant: str | None = None) -> list[Access]:
         """Return what all tokens permit, or those of a tenant; also of those that are over."""
-        stored = [_stored(entry) for entry in self._following.entries.values()]
+        stored = [_stored(entry) for entry in self._watcher.entries.values()]
         found = [one.access for one in stored if one and tenant in (None, one.access.tenant)]
         return sorted(found, key=lambda access: (access.tenant, access.name))
 
@@ -267,12 +267,12 @@ class Tokens:
         entry = await self._bucket.get(_KIND, tenant, name)
         if entry is None:
             return False
-        await self._following.reached(await self._bucket.delete(_KIND, tenant, name))
+        await self._watcher.reached(await self._bucket.delete(_KIND, tenant, name))
         return True
 
     async def close(self) -> None:
         """Know no token any more."""
-        await self._following.close()
+        await self._watcher.close()
         for timer in self._timers.values():
             timer.cancel()
 
