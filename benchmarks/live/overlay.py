@@ -17,7 +17,7 @@ import psutil
 from distributary.network.buckets import Buckets
 from distributary.network.client import ClientGate
 from distributary.network.connection import Server
-from distributary.network.gateway.directory import Directory, Held, Owner
+from distributary.network.gateway.directory import Directory, DirectoryEntry, Owner
 from distributary.network.subjects import Subjects
 
 __all__ = ["RunningOverlay", "running_overlay"]
@@ -75,8 +75,8 @@ class RunningOverlay:
             subscriber = await directory.subscription(_OWNER, subscription)
         finally:
             await buckets.close()
-        assert isinstance(publisher, Held)
-        assert isinstance(subscriber, Held)
+        assert isinstance(publisher, DirectoryEntry)
+        assert isinstance(subscriber, DirectoryEntry)
         return publisher.home, subscriber.home
 
 

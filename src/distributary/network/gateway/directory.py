@@ -14,7 +14,7 @@ import msgspec
 
 from distributary.network.buckets import Buckets, Entry, WasChanged
 
-__all__ = ["Directory", "Held", "Owner"]
+__all__ = ["Directory", "DirectoryEntry", "Owner"]
 
 _BUCKET = "clients"
 _SUBSCRIPTION = "s"
@@ -31,7 +31,7 @@ class Owner(msgspec.Struct, frozen=True):
     name: str
 
 
-class Held(msgspec.Struct, frozen=True):
+class DirectoryEntry(msgspec.Struct, frozen=True):
     """What is known of a client.
 
     Attributes
@@ -63,20 +63,22 @@ class Directory:
 
     # Subscriptions.
 
-    async def subscription(self, owner: Owner, name: str) -> Held | None:
+    async def subscription(self, owner: Owner, name: str) -> DirectoryEntry | None:
         """Return a subscription of somebody, if there is one."""
         return _held(await self._bucket.get(_SUBSCRIPTION, owner.tenant, owner.name, name))
 
-    async def subscriptions(self, owner: Owner) -> dict[str, Held]:
+    async def subscriptions(self, owner: Owner) -> dict[str, DirectoryEntry]:
         """Return all subscriptions of somebody, oldest change first."""
-        found: dict[str, Held] = {}
+        found: dict[str, DirectoryEntry] = {}
         async for entry in self._bucket.entries(_SUBSCRIPTION, owner.tenant, owner.name):
             held = _held(entry)
             if held is not None:
                 found[entry.key[-1]] = held
         return found
 
-    async def keep_subscription(self, owner: Owner, name: str, held: Held) -> Held:
+    async def keep_subscription(
+        self, owner: Owner, name: str, held: DirectoryEntry
+    ) -> DirectoryEntry:
         """Write a subscription in the place of what was read, or raise `WasChanged`."""
         return await self._keep((_SUBSCRIPTION, owner.tenant, owner.name, name), held)
 
@@ -136,31 +138,33 @@ class Directory:
 
     # Publishers and what they have announced.
 
-    async def publisher(self, owner: Owner) -> Held | None:
+    async def publisher(self, owner: Owner) -> DirectoryEntry | None:
         """Return where somebody publishes."""
         return _held(await self._bucket.get(_PUBLISHER, owner.tenant, owner.name))
 
-    async def keep_publisher(self, owner: Owner, held: Held) -> Held:
+    async def keep_publisher(self, owner: Owner, held: DirectoryEntry) -> DirectoryEntry:
         """Write where somebody publishes, or raise `WasChanged`."""
         return await self._keep((_PUBLISHER, owner.tenant, owner.name), held)
 
-    async def stream_object(self, tenant: str, source: str, subject: str) -> Held | None:
+    async def stream_object(self, tenant: str, source: str, subject: str) -> DirectoryEntry | None:
         """Return a stream object that was announced; `home` is the name of who did."""
         return _held(await self._bucket.get(_OBJECT, tenant, source, subject))
 
-    async def keep_object(self, tenant: str, source: str, subject: str, held: Held) -> Held:
+    async def keep_object(
+        self, tenant: str, source: str, subject: str, held: DirectoryEntry
+    ) -> DirectoryEntry:
         """Write down a stream object, or raise `WasChanged`."""
         return await self._keep((_OBJECT, tenant, source, subject), held)
 
-    async def _keep(self, key: tuple[str, ...], held: Held) -> Held:
+    async def _keep(self, key: tuple[str, ...], held: DirectoryEntry) -> DirectoryEntry:
         value = msgspec.json.encode(msgspec.structs.replace(held, entry=0))
         revision = await self._bucket.put(*key, value=value, revision=held.entry)
         return msgspec.structs.replace(held, entry=revision)
 
 
-def _held(entry: Entry | None) -> Held | None:
+def _held(entry: Entry | None) -> DirectoryEntry | None:
     if entry is None or entry.value is None:
         return None
     return msgspec.structs.replace(
-        msgspec.json.decode(entry.value, type=Held), entry=entry.revision
+        msgspec.json.decode(entry.value, type=DirectoryEntry), entry=entry.revision
     )

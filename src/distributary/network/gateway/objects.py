@@ -13,7 +13,7 @@ from distributary.content import Publication
 from distributary.content.attributes import attribute_text
 from distributary.content.timestamps import timestamp_text
 from distributary.errors import BadInput
-from distributary.network.gateway.directory import Held, Owner
+from distributary.network.gateway.directory import DirectoryEntry, Owner
 from distributary.network.gateway.problems import Problem
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Objects:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         # Who has announced it, what its versions have in common, and until when that is believed.
-        self._known: dict[tuple[str, str, str], tuple[Held | None, float]] = {}
+        self._known: dict[tuple[str, str, str], tuple[DirectoryEntry | None, float]] = {}
         # Where it was announced last.
         self._homes: dict[tuple[str, str, str], str] = {}
 
@@ -61,7 +61,9 @@ class Objects:
             raise Problem(
                 HTTPStatus.CONFLICT, f"subject: {subject} of {source} is announced by another token"
             )
-        held = Held(owner.name, document=document, entry=0 if known is None else known.entry)
+        held = DirectoryEntry(
+            owner.name, document=document, entry=0 if known is None else known.entry
+        )
         if known is None or known.document != document:
             held = await self._gateway.directory.keep_object(owner.tenant, source, subject, held)
         await self._tell(owner, source, subject, held)
@@ -78,7 +80,7 @@ class Objects:
             )
         await self._tell(owner, version.source, version.subject, held)
 
-    async def _tell(self, owner: Owner, source: str, subject: str, held: Held) -> None:
+    async def _tell(self, owner: Owner, source: str, subject: str, held: DirectoryEntry) -> None:
         text = json.dumps(held.document, ensure_ascii=False, separators=(",", ":"))
         home = await self._gateway.publishers.announce(owner, source, subject, text)
         self._homes[owner.tenant, source, subject] = home
@@ -111,7 +113,7 @@ class Objects:
             tuple(sorted(values.items())),
         )
 
-    async def find(self, tenant: str, source: str, subject: str) -> Held | None:
+    async def find(self, tenant: str, source: str, subject: str) -> DirectoryEntry | None:
         """Return what is known of an object."""
         key = (tenant, source, subject)
         held, until = self._known.get(key, (None, 0.0))
@@ -120,7 +122,7 @@ class Objects:
             self._note(key, held)
         return held
 
-    def _note(self, key: tuple[str, str, str], held: Held | None) -> None:
+    def _note(self, key: tuple[str, str, str], held: DirectoryEntry | None) -> None:
         while len(self._known) >= _KNOWN_MAX:
             oldest = next(iter(self._known))
             del self._known[oldest]

@@ -23,7 +23,7 @@ from distributary.broker.addresses import Blob
 from distributary.broker.client import Accepted, Changed
 from distributary.network.buckets import WasChanged
 from distributary.network.client import Client, WasRefused
-from distributary.network.gateway.directory import Held, Owner
+from distributary.network.gateway.directory import DirectoryEntry, Owner
 from distributary.network.gateway.messages import Outbound
 from distributary.network.gateway.problems import Problem
 from distributary.network.gateway.spool import Spool
@@ -270,7 +270,9 @@ class Publishers:
         held = await gateway.directory.publisher(owner)
         if held is None:
             try:
-                held = await gateway.directory.keep_publisher(owner, Held(gateway.members.choose()))
+                held = await gateway.directory.keep_publisher(
+                    owner, DirectoryEntry(gateway.members.choose())
+                )
             except WasChanged:
                 held = await gateway.directory.publisher(owner)
                 assert held is not None

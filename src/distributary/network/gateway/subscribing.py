@@ -24,7 +24,7 @@ from distributary.errors import BadInput
 from distributary.network.buckets import WasChanged
 from distributary.network.client import WasRefused
 from distributary.network.gateway.authentication import Asked, Here, needs, owner_of
-from distributary.network.gateway.directory import Held, Owner
+from distributary.network.gateway.directory import DirectoryEntry, Owner
 from distributary.network.gateway.feeds import STATUS_S
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.problems import ANSWERS, Problem
@@ -158,14 +158,14 @@ def checked(document: dict[str, Any], name: str) -> tuple[dict[str, Any], dict[s
 
 
 async def _register(
-    gateway: Gateway, owner: Owner, name: str, held: Held, told: dict[str, Any]
+    gateway: Gateway, owner: Owner, name: str, held: DirectoryEntry, told: dict[str, Any]
 ) -> None:
     """Have a home know of a subscription; return when it is in force everywhere."""
     async with gateway.feeds.using(owner, name, held.home) as feed, asyncio.timeout(_CONFIRMED_S):
         await feed.client.subscribe(told, revision=held.version)
 
 
-async def held_of(gateway: Gateway, owner: Owner, name: str) -> Held:
+async def held_of(gateway: Gateway, owner: Owner, name: str) -> DirectoryEntry:
     """Return a subscription of somebody, or raise a problem."""
     held = await gateway.directory.subscription(owner, name)
     if held is None:
@@ -173,7 +173,9 @@ async def held_of(gateway: Gateway, owner: Owner, name: str) -> Held:
     return held
 
 
-async def _told(gateway: Gateway, owner: Owner, name: str, held: Held) -> SubscriptionTold:
+async def _told(
+    gateway: Gateway, owner: Owner, name: str, held: DirectoryEntry
+) -> SubscriptionTold:
     document = {**held.document, "filters": held.document.get("filters", [])}
     if held.ended:
         return SubscriptionTold(name, "ended", reason=held.ended, **document)
@@ -243,7 +245,7 @@ def _name_of(owner: Owner, key: str) -> str:
 
 async def _entered(
     gateway: Gateway, owner: Owner, name: str, kept: dict[str, Any]
-) -> tuple[Held, bool]:
+) -> tuple[DirectoryEntry, bool]:
     """Return the entry of a subscription that is asked for, and whether it is new.
 
     One that was there is written again, so that whoever would give it up leaves it alone.
@@ -255,7 +257,7 @@ async def _entered(
             await gateway.limits.take_subscription(
                 owner.tenant, lambda: gateway.directory.of_tenant(owner.tenant)
             )
-            held = Held(gateway.members.choose(), document=kept)
+            held = DirectoryEntry(gateway.members.choose(), document=kept)
         elif held.ended == _GIVEN_UP:
             detail = f"subscription {name} is being ended, as {_GIVEN_UP}"
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, retry_s=1.0)
@@ -268,7 +270,9 @@ async def _entered(
             return await gateway.directory.keep_subscription(owner, name, held), is_new
 
 
-async def _give_up(gateway: Gateway, owner: Owner, name: str, held: Held, *, refused: bool) -> None:
+async def _give_up(
+    gateway: Gateway, owner: Owner, name: str, held: DirectoryEntry, *, refused: bool
+) -> None:
     """Forget a subscription that could not be made, unless somebody has come again for it."""
     given_up = msgspec.structs.replace(held, ended=_GIVEN_UP)
     try:
@@ -342,7 +346,7 @@ def _merged(document: Any, change: Any) -> Any:
     return merged
 
 
-async def _ended(gateway: Gateway, owner: Owner, name: str, held: Held) -> str:
+async def _ended(gateway: Gateway, owner: Owner, name: str, held: DirectoryEntry) -> str:
     """Return why a subscription has ended by itself that the directory has not heard of."""
     async with gateway.feeds.using(owner, name, held.home) as feed, asyncio.timeout(STATUS_S):
         status = await feed.standing()
@@ -350,7 +354,7 @@ async def _ended(gateway: Gateway, owner: Owner, name: str, held: Held) -> str:
 
 
 async def _change(
-    gateway: Gateway, owner: Owner, name: str, held: Held, document: dict[str, Any]
+    gateway: Gateway, owner: Owner, name: str, held: DirectoryEntry, document: dict[str, Any]
 ) -> SubscriptionTold:
     kept, told = checked(document, name)
     if len(json.dumps(kept)) > _DOCUMENT_BYTES_MAX:
