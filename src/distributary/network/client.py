@@ -19,7 +19,7 @@ from distributary.broker.encoding import decode, encode
 from distributary.broker.migration import messages as migration
 from distributary.errors import DistributaryError, PeerMisbehaved
 from distributary.network.connection import Connection, Server
-from distributary.network.outgoing import Given, Outgoing, Question
+from distributary.network.outgoing import Given, Outgoing, PendingRequest
 from distributary.network.subjects import Subjects
 from distributary.network.transfers import chunks
 
@@ -170,7 +170,7 @@ class Client:
         self._deliver = deliver
         self._changed = changed
         self._loop = asyncio.get_running_loop()
-        self._questions: dict[tuple[str, str], Question] = {}
+        self._requests: dict[tuple[str, str], PendingRequest] = {}
         self.outgoing = Outgoing(
             gate.connection,
             gate.subjects,
@@ -345,50 +345,50 @@ class Client:
         self._gate.connection.send(subject, encode(message))
 
     async def _ask(self, kind: str, name: str, message: object) -> Any:
-        question = self._questions.get((kind, name))
-        if question is None or question.message != message:
-            question = self._questions[kind, name] = Question(message, self._loop.time())
+        request = self._requests.get((kind, name))
+        if request is None or request.message != message:
+            request = self._requests[kind, name] = PendingRequest(message, self._loop.time())
             self._send(message)
-        question.askers += 1
+        request.askers += 1
         try:
-            return await asyncio.shield(question.answer)
+            return await asyncio.shield(request.answer)
         finally:
-            question.askers -= 1
+            request.askers -= 1
             # Nobody asks again for those who have given up.
-            if not question.askers and self._questions.get((kind, name)) is question:
-                del self._questions[kind, name]
+            if not request.askers and self._requests.get((kind, name)) is request:
+                del self._requests[kind, name]
 
     def _answered(self, kind: str, name: str, answer: object) -> None:
-        question = self._questions.pop((kind, name), None)
-        if question is not None and not question.answer.done():
-            question.answer.set_result(answer)
+        request = self._requests.pop((kind, name), None)
+        if request is not None and not request.answer.done():
+            request.answer.set_result(answer)
 
     def ask_again(self) -> None:
         """Ask at once for everything that is not answered, as after a break."""
-        for question in self._questions.values():
-            self._send(question.message)
+        for request in self._requests.values():
+            self._send(request.message)
         self.outgoing.ask_again()
         if self._next is not None:
             self._knock()
 
     def look(self, now: float) -> None:
         """Ask again for what has waited for long enough."""
-        for question in list(self._questions.values()):
-            if question.is_due(now):
-                self._send(question.message)
+        for request in list(self._requests.values()):
+            if request.is_due(now):
+                self._send(request.message)
         self.outgoing.look(now)
         if self._next is not None:
             self._knock()
 
     def _refused(self, message: messages.Refused) -> None:
         if message.what == _PUBLICATION:
-            question = self.outgoing.answered(message)
+            request = self.outgoing.answered(message)
         else:
             kind = "subscribe" if message.what == "subscription" else message.what
             name = _object(message) if kind == "announcement" else message.id
-            question = self._questions.pop((kind, name), None)
-        if question is not None and not question.answer.done():
-            question.answer.set_exception(WasRefused(message))
+            request = self._requests.pop((kind, name), None)
+        if request is not None and not request.answer.done():
+            request.answer.set_exception(WasRefused(message))
 
     # Deliveries.
 

@@ -29,7 +29,15 @@ from distributary.network.requests import GetStatus, StatusTold
 from distributary.network.subjects import Subjects
 from distributary.network.transfers import NotAnswered, TransferFailed, ask, put_content
 
-__all__ = ["REPEAT_S", "REPEAT_S_MAX", "Content", "ContentGone", "Given", "Outgoing", "Question"]
+__all__ = [
+    "REPEAT_S",
+    "REPEAT_S_MAX",
+    "ContentGone",
+    "ContentSource",
+    "Given",
+    "Outgoing",
+    "PendingRequest",
+]
 
 # How long a client waits for an answer at first, and at most.
 REPEAT_S = 0.5
@@ -55,7 +63,7 @@ class ContentGone(DistributaryError):
         super().__init__(f"content {digest} is not there any more; hint: put it again")
 
 
-class Content(Protocol):
+class ContentSource(Protocol):
     """Bytes that are kept somewhere else than in memory, until what refers to them is accepted."""
 
     @property
@@ -70,7 +78,7 @@ class Content(Protocol):
         """Return some of them."""
 
 
-Given: TypeAlias = bytes | Content
+Given: TypeAlias = bytes | ContentSource
 """What is published with an event: bytes, or where they are."""
 
 
@@ -86,8 +94,8 @@ class _Bytes:
         return self._data[offset : offset + count]
 
 
-class Question:
-    """Something that waits for an answer.
+class PendingRequest:
+    """A request that waits for its answer, and is repeated meanwhile.
 
     Attributes
     ----------
@@ -122,11 +130,11 @@ class _Publication:
         Whether the home has its content, as far as it is known.
     """
 
-    __slots__ = ("blob", "content", "event", "is_put", "question")
+    __slots__ = ("blob", "content", "event", "is_put", "request")
 
     def __init__(self, event: str, given: Given | Blob | None, media_type: str, now: float) -> None:
         self.event = event
-        self.content: Content | None = None
+        self.content: ContentSource | None = None
         self.blob: Blob | None = None
         if isinstance(given, Blob):
             self.blob = given
@@ -134,7 +142,7 @@ class _Publication:
             content = self.content = _Bytes(given) if isinstance(given, bytes) else given
             self.blob = Blob(media_type, content.size_bytes, content.digest)
         self.is_put = self.content is None
-        self.question = Question(None, now)
+        self.request = PendingRequest(None, now)
 
 
 class Outgoing:
@@ -199,9 +207,9 @@ class Outgoing:
             self._send_more()
         else:
             self._put_soon(publication)
-        return publication.question.answer
+        return publication.request.answer
 
-    async def put(self, blob: Blob, begin: int, content: Content) -> int:
+    async def put(self, blob: Blob, begin: int, content: ContentSource) -> int:
         """Bring a part of some content that is to be published later.
 
         Parameters
@@ -259,7 +267,7 @@ class Outgoing:
         """Send again what has waited for long enough, and elsewhere if that is no use."""
         if now >= self._paused_until:
             first = next(iter(self._under_way.values()), None)
-            if first is not None and first.question.is_due(now):
+            if first is not None and first.request.is_due(now):
                 self._send_under_way()
             self._send_more()
         if self.is_idle or not self._connection.connected or now - self._looked_at > _SLEPT_S:
@@ -281,11 +289,11 @@ class Outgoing:
 
     def accepted(self, message: messages.Accepted) -> None:
         """Take word that something is stored."""
-        question = self.answered(message)
-        if question is not None and not question.answer.done():
-            question.answer.set_result(message)
+        request = self.answered(message)
+        if request is not None and not request.answer.done():
+            request.answer.set_result(message)
 
-    def answered(self, message: messages.Accepted | messages.Refused) -> Question | None:
+    def answered(self, message: messages.Accepted | messages.Refused) -> PendingRequest | None:
         """Return what an answer is to, if it was waited for, and go on."""
         if message.session != self.session:
             return None
@@ -293,7 +301,7 @@ class Outgoing:
         self.objection = ""
         found = self._under_way.pop(message.number, None)
         self._send_more()
-        return None if found is None else found.question
+        return None if found is None else found.request
 
     def busy(self, message: messages.Busy) -> None:
         """Wait as long as a broker says."""
@@ -311,8 +319,8 @@ class Outgoing:
             self._heard_at = self._loop.time()
             if publication.content is not None:
                 self._put_soon(publication)
-            elif not publication.question.answer.done():
-                publication.question.answer.set_exception(ContentGone(message.digest))
+            elif not publication.request.answer.done():
+                publication.request.answer.set_exception(ContentGone(message.digest))
                 # Its number is to be used up all the same: by a refusal.
                 publication.event, publication.blob = "", None
                 self._send_publication(message.number)
@@ -327,7 +335,7 @@ class Outgoing:
             number = next(self._numbers)
             one = self._under_way[number] = self._waiting.popleft()
             # It may have stood in line for longer than an answer takes.
-            one.question.wait_s, one.question.again_at = REPEAT_S, now + REPEAT_S
+            one.request.wait_s, one.request.again_at = REPEAT_S, now + REPEAT_S
             self._send_publication(number)
 
     def _send_publication(self, number: int) -> None:
