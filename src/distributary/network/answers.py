@@ -74,7 +74,7 @@ async def _take(host: NetworkHost, request: PutChunk, sender: str) -> Answer:
     """Take content for a client of the gateway that asks."""
     if not host.subjects.may_speak_for(sender, request.client):
         return NotGiven(f"{sender} does not speak for this client", lasting=True)
-    if host.room.is_low:
+    if host.disk_space.is_low:
         return NotGiven("the disk is nearly full", lasting=False)
     taken = await host.transfers.take(request)
     if isinstance(taken, Received) and taken.there == request.size_bytes:

@@ -53,11 +53,11 @@ from distributary.media.failure import ConversionFailed
 from distributary.network.answers import answer
 from distributary.network.clock import Alarm, Clock, WallClock
 from distributary.network.connection import Connection, Server
+from distributary.network.disk_space import DiskSpace
 from distributary.network.draining import drain
 from distributary.network.inbox import Inbox
 from distributary.network.journal import SqliteJournal, is_full
 from distributary.network.requests import decode_request, encode_request
-from distributary.network.room import Room
 from distributary.network.service_times import ServiceClock
 from distributary.network.subjects import Subjects
 from distributary.network.transfers import TransferFailed, Transfers
@@ -145,7 +145,7 @@ class NetworkHost:
         self.reports: Counter[str] = Counter()
         self._first = first
         self._journal = journal
-        self.room = Room(folder, room_bytes, self.tell)
+        self.disk_space = DiskSpace(folder, room_bytes, self.tell)
         self._convert = convert
         self._clock = clock or WallClock()
         self._parts = parts
@@ -347,7 +347,7 @@ class NetworkHost:
         told: list[object] = list(self._first)
         told.append(ContentHeld(tuple(self.transfers.store.held())))
         told += [ClientGone(client) for client in sorted(self._absent)]
-        if self.room.is_low:
+        if self.disk_space.is_low:
             told.append(StorageLow())
         if self._told_detached:
             told.append(Detached())
@@ -376,7 +376,7 @@ class NetworkHost:
             self.driver.committed()
         elif isinstance(error, Exception) and is_full(error):
             # Nothing is lost by waiting for room: what the commit is for has not left either.
-            self.room.set_low(True)
+            self.disk_space.set_low(True)
             self._clock.call_at(self.now_ns() + ns(_FULL_S), lambda: self._write(writes))
         else:
             # It is not tried again. After a sync that failed, the next one may say that all
@@ -532,7 +532,7 @@ class NetworkHost:
 
     def _look_at_room(self) -> None:
         if not self._closed:
-            self.room.look()
+            self.disk_space.look()
             self._loop.call_later(_ROOM_S, self._look_at_room)
 
 

@@ -84,9 +84,9 @@ def _broker(host: NetworkHost, request: GetRows) -> _Rows:
         {
             **summary(host),
             "version": __version__,
-            "room_bytes": host.room.free_bytes(),
-            "room_low": host.room.is_low,
-            "journal_bytes": _journal_bytes(host.room.folder),
+            "room_bytes": host.disk_space.free_bytes(),
+            "room_low": host.disk_space.is_low,
+            "journal_bytes": _journal_bytes(host.disk_space.folder),
             "reports": dict(sorted(host.reports.items())),
             "refused": host.connection.refused,
         },

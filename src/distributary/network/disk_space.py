@@ -1,4 +1,4 @@
-"""Room on the disk: when there is little left, publications are refused in good time."""
+"""Disk space: when there is little left, publications are refused in good time."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 from distributary.broker.host import StorageLow, StorageRecovered
 
-__all__ = ["Room"]
+__all__ = ["DiskSpace"]
 
 
-class Room:
-    """How much room there is, as its broker is told.
+class DiskSpace:
+    """How much disk space is free, as its broker is told.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Room:
         self.is_low = False
 
     def free_bytes(self) -> int:
-        """Return how much room there is."""
+        """Return how much is free."""
         there = os.statvfs(self.folder)
         return there.f_bavail * there.f_frsize
 
