@@ -32,14 +32,14 @@ from distributary.filters.sql_casts import integer_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["EventTable", "Row"]
+__all__ = ["EventRow", "EventTable"]
 
 # Places for a number or a text in a chunk of events.
 _CHUNK_PLACES = 2**19
 _CHUNK_EVENTS_MAX = 4096
 
 
-class Row:
+class EventRow:
     """One publication of a table, as filters read it.
 
     What a filter asks for is read from the table when it asks: most ask for little.
@@ -166,9 +166,9 @@ class EventTable:
         values[concerned] = numbers_of(texts)
         kernels.fill_numbers(events.numbers, entries, present, found, read_only(values))
 
-    def row(self, first: int, place: int) -> Row:
+    def row(self, first: int, place: int) -> EventRow:
         """Return the publication at a place of the chunk from `first` on, to be read in Python."""
-        return Row(self, first + place)
+        return EventRow(self, first + place)
 
     def attributes_of(self, index: int) -> Mapping[str, AttributeValue]:
         """Return the attributes of one publication."""

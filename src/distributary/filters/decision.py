@@ -34,7 +34,7 @@ __all__ = [
     "UNKNOWN",
     "WITHIN",
     "Decision",
-    "Step",
+    "DecisionStep",
     "decision",
 ]
 
@@ -63,7 +63,7 @@ STEPS_MAX = 4096
 out, and Python evaluates the filter."""
 
 
-class Step(NamedTuple):
+class DecisionStep(NamedTuple):
     """One test of a decision, with names instead of numbers."""
 
     op: int
@@ -81,7 +81,7 @@ class Decision:
     The walk begins at the first step; the first `required` of them are the clauses.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[DecisionStep, ...]
     required: int
 
     @property
@@ -99,7 +99,7 @@ def decision(filter_: Filter) -> Decision:
     """Return the steps that decide the filter."""
     needed = clause_set(filter_)
     if needed.never:
-        return Decision((Step(NEVER, REJECT, REJECT),), required=1)
+        return Decision((DecisionStep(NEVER, REJECT, REJECT),), required=1)
     builder = _Builder()
     target = ACCEPT
     kept = _within_budget(needed.clauses)
@@ -147,9 +147,9 @@ class _Builder:
     """
 
     def __init__(self) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[DecisionStep] = []
 
-    def numbered(self) -> tuple[Step, ...]:
+    def numbered(self) -> tuple[DecisionStep, ...]:
         """Return the steps in the order of the walk."""
         last = len(self.steps) - 1
 
@@ -219,5 +219,5 @@ class _Builder:
         text: str = "",
         interval: Interval = _EVERY_NUMBER,
     ) -> int:
-        self.steps.append(Step(op, yes, no, key, text, interval))
+        self.steps.append(DecisionStep(op, yes, no, key, text, interval))
         return len(self.steps) - 1
