@@ -14,7 +14,7 @@ from tests.live.traffic import event
 
 from distributary.network.client import ClientGate
 from distributary.network.connection import Connection
-from distributary.network.figures import FIGURES
+from distributary.network.host_metrics import METRICS
 from distributary.network.requests import GetRows, NotGiven, RowsTold
 from distributary.network.transfers import TransferFailed, ask
 from distributary.network.views import look, look_at_plan
@@ -190,7 +190,7 @@ def test_brokers_say_what_they_have_counted(overlay: RunningOverlay) -> None:
             while total(rows, "deliveries", "application/json") < 27:
                 rows = await everywhere(overlay, gate, "figures")
             for row in rows:
-                assert len(row["labels"]) == len(FIGURES[row["figure"]].labels)
+                assert len(row["labels"]) == len(METRICS[row["figure"]].labels)
                 assert row["value"] >= 0
             assert total(rows, "reports", "Planned") == 9
             assert total(rows, "plans_compared") == 9

@@ -372,7 +372,7 @@ class NetworkHost:
             return
         error = done.exception()
         if error is None:
-            self.witness.figures.committed(time.monotonic() - self._commit_began)
+            self.witness.metrics.committed(time.monotonic() - self._commit_began)
             self.driver.committed()
         elif isinstance(error, Exception) and is_full(error):
             # Nothing is lost by waiting for room: what the commit is for has not left either.
@@ -436,7 +436,7 @@ class NetworkHost:
             try:
                 subject = self.subjects.to_host(holder, self.identity)
                 came = await self.transfers.fetch(self.connection, subject, blob)
-                self.witness.figures.fetched(holder, blob, came)
+                self.witness.metrics.fetched(holder, blob, came)
             except TransferFailed as failed:
                 failure = failed
             took_s = time.monotonic() - began

@@ -104,11 +104,11 @@ def _journal_bytes(folder: Path) -> int:
 
 
 def _figures(host: NetworkHost, request: GetRows) -> _Rows:
-    """Yield what the host counts; see `figures.FIGURES`."""
-    figures, broker = host.witness.figures, host.driver.broker
+    """Yield what the host counts; see `host_metrics.METRICS`."""
+    metrics, broker = host.witness.metrics, host.driver.broker
     if broker is not None and request.after is None:
-        figures.compare(broker)
-    for row in figures.rows(host.reports):
+        metrics.compare(broker)
+    for row in metrics.rows(host.reports):
         yield " ".join((row["figure"], *row["labels"])), row
 
 

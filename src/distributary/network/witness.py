@@ -14,7 +14,7 @@ from typing import Any
 
 from distributary.broker.addresses import Address, Blob, tenant_of
 from distributary.broker.telemetry import Adapted, Delivered, Planned, Refined, TreeLinked
-from distributary.network.figures import Figures
+from distributary.network.host_metrics import HostMetrics
 from distributary.network.logs import PUBLICATION
 from distributary.network.trail import Trail
 
@@ -37,7 +37,7 @@ class Witness:
     ----------
     trail
         Publications, and when they were where.
-    figures
+    metrics
         What is counted.
     moves
         What changed last in the trees of streams: `adapted` where the broker has made a `move`
@@ -46,7 +46,7 @@ class Witness:
 
     def __init__(self, now_ns: Callable[[], int]) -> None:
         self.trail = Trail(now_ns)
-        self.figures = Figures()
+        self.metrics = HostMetrics()
         self.moves: deque[dict[str, Any]] = deque(maxlen=_MOVES_MAX)
         self._now_ns = now_ns
         self._tells = _log.isEnabledFor(logging.DEBUG)
@@ -58,17 +58,17 @@ class Witness:
     def sent(self, to: Address, message: object, size_bytes: int) -> None:
         """See a message that leaves for another broker."""
         self.trail.sent(to, message)
-        self.figures.sent(to, message, size_bytes)
+        self.metrics.sent(to, message, size_bytes)
 
     def converted(self, began_ns: int, origin: Blob, target: str, made: Blob | None) -> None:
         """See that a conversion has ended, without result if it has failed."""
         seconds = (self._now_ns() - began_ns) / 1e9
         self.trail.converted(began_ns, origin, target, made)
-        self.figures.converted(origin.media_type, target, seconds, failed=made is None)
+        self.metrics.converted(origin.media_type, target, seconds, failed=made is None)
 
     def reported(self, record: object) -> None:
         """See what the broker reports."""
-        self.figures.reported(record)
+        self.metrics.reported(record)
         if type(record) is Delivered:
             self.trail.delivered(record)
         elif type(record) is Adapted:

@@ -20,7 +20,7 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from distributary.network.figures import FIGURES
+from distributary.network.host_metrics import METRICS
 from distributary.network.transfers import TransferFailed
 from distributary.network.views import look
 
@@ -118,17 +118,17 @@ class _Told(Collector):
         self.rows: Mapping[str, Sequence[dict[str, Any]]] = {}
 
     def collect(self) -> Iterable[Metric]:
-        """Yield each figure of all brokers."""
-        for name, figure in FIGURES.items():
-            kind = CounterMetricFamily if figure.is_sum else GaugeMetricFamily
+        """Yield each metric of all brokers."""
+        for name, metric in METRICS.items():
+            kind = CounterMetricFamily if metric.is_sum else GaugeMetricFamily
             family = kind(
                 f"distributary_broker_{name}",
-                f"{figure.meaning}.",
-                labels=["broker", *figure.labels],
+                f"{metric.meaning}.",
+                labels=["broker", *metric.labels],
             )
             for broker, rows in self.rows.items():
                 for row in rows:
                     # Brokers of another version may have others.
-                    if row["figure"] == name and len(row["labels"]) == len(figure.labels):
+                    if row["figure"] == name and len(row["labels"]) == len(metric.labels):
                         family.add_metric([broker, *row["labels"]], row["value"])
             yield family

@@ -1,4 +1,4 @@
-"""Figures: what a host counts of its broker's work, for whoever plots it.
+"""Metrics of a host: what it counts of its broker's work, for whoever plots it.
 
 Counting is on the way of every message, so it is sums in plain dictionaries, since the process
 began; names and labels come when somebody asks.
@@ -15,7 +15,7 @@ from distributary.broker.broker import Broker
 from distributary.broker.links.messages import Hop
 from distributary.broker.telemetry import Adapted, Delivered
 
-__all__ = ["FIGURES", "Figure", "Figures"]
+__all__ = ["METRICS", "HostMetrics", "Metric"]
 
 # Publishers choose the names of formats, and each is a line of its own for whoever plots them.
 _FORMATS_MAX = 200
@@ -26,8 +26,8 @@ _PLANS_AT_ONCE = 10
 _CHOSEN, _BASELINES = "chosen", ("all-in-root", "all-in-leaves")
 
 
-class Figure(NamedTuple):
-    """What a figure says, and by what it is told apart at one broker.
+class Metric(NamedTuple):
+    """What a metric says, and by what it is told apart at one broker.
 
     Attributes
     ----------
@@ -40,26 +40,26 @@ class Figure(NamedTuple):
     is_sum: bool = True
 
 
-FIGURES: Mapping[str, Figure] = {
-    "reports": Figure("What the broker has reported: plans, moves, misbehaviour", ("kind",)),
-    "deliveries": Figure("Publications that got their number in a subscription", ("format",)),
-    "plan_cost": Figure(
+METRICS: Mapping[str, Metric] = {
+    "reports": Metric("What the broker has reported: plans, moves, misbehaviour", ("kind",)),
+    "deliveries": Metric("Publications that got their number in a subscription", ("format",)),
+    "plan_cost": Metric(
         "What recent plans cost, and would if all was converted at the root or at the leaves",
         ("plan",),
         is_sum=False,
     ),
-    "plans_compared": Figure("How many plans these are", is_sum=False),
-    "moves": Figure("Moves of adaptation in trees of streams", ("move",)),
-    "messages": Figure("Messages that were sent to another broker", ("peer",)),
-    "message_bytes": Figure("Their bytes", ("peer",)),
-    "resends": Figure("Messages that were sent again, as nobody had acknowledged them", ("peer",)),
-    "content_bytes": Figure("Bytes of content that came from another broker", ("peer", "format")),
-    "conversions": Figure("Conversions that have ended", ("from", "to", "outcome")),
-    "conversion_seconds": Figure("How long they took", ("from", "to", "outcome")),
-    "commits": Figure("Commits to the disk"),
-    "commit_seconds": Figure("How long they took"),
+    "plans_compared": Metric("How many plans these are", is_sum=False),
+    "moves": Metric("Moves of adaptation in trees of streams", ("move",)),
+    "messages": Metric("Messages that were sent to another broker", ("peer",)),
+    "message_bytes": Metric("Their bytes", ("peer",)),
+    "resends": Metric("Messages that were sent again, as nobody had acknowledged them", ("peer",)),
+    "content_bytes": Metric("Bytes of content that came from another broker", ("peer", "format")),
+    "conversions": Metric("Conversions that have ended", ("from", "to", "outcome")),
+    "conversion_seconds": Metric("How long they took", ("from", "to", "outcome")),
+    "commits": Metric("Commits to the disk"),
+    "commit_seconds": Metric("How long they took"),
 }
-"""All figures by name."""
+"""All metrics by name; on the wire they are figures."""
 
 
 class _Peer:
@@ -71,7 +71,7 @@ class _Peer:
         self.messages = self.bytes = self.resends = self.highest = 0
 
 
-class Figures:
+class HostMetrics:
     """What one host counts."""
 
     def __init__(self) -> None:
@@ -147,18 +147,18 @@ class Figures:
         return name
 
     def rows(self, reports: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-        """Yield each figure with its labels, in the order of `FIGURES`, and its value."""
+        """Yield each metric with its labels, in the order of `METRICS`, and its value."""
 
-        def row(figure: str, value: float, *labels: str) -> dict[str, Any]:
-            return {"figure": figure, "labels": list(labels), "value": value}
+        def row(name: str, value: float, *labels: str) -> dict[str, Any]:
+            return {"figure": name, "labels": list(labels), "value": value}
 
-        for figure, counts in (
+        for name, counts in (
             ("reports", reports),
             ("deliveries", self._delivered),
             ("moves", self._moves),
         ):
             for label, value in sorted(counts.items()):
-                yield row(figure, value, label)
+                yield row(name, value, label)
         for peer, one in sorted(self._peers.items()):
             yield row("messages", one.messages, peer)
             yield row("message_bytes", one.bytes, peer)
