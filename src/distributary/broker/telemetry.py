@@ -312,7 +312,7 @@ class Measurements:
         self._hops[peer] = (count + 1, sum_ns + took_ns)
 
     def conversion(self, one: ConversionTime) -> None:
-        """Note a conversion."""
+        """Add a conversion to those between the same formats."""
         sums = self._conversions.get((one.origin, one.target))
         self._conversions[one.origin, one.target] = one if sums is None else _added(sums, one)
 

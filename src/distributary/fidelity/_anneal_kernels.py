@@ -111,7 +111,7 @@ def delta_of_move(
 
 @kernel
 def make_move(state: PackedForest, t: int, kind: int, i: int, other: int) -> None:
-    """Make a move."""
+    """Carry out a move that `delta_of_move` has weighed, and refresh the sums."""
     if kind == PROMOTE or kind == DEMOTE or kind == ADOPT:
         reparent(state, t, i, other)
     elif kind == ROTATE:

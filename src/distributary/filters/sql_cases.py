@@ -45,7 +45,7 @@ class Cases(NamedTuple):
 
     @property
     def swapped(self) -> Cases:
-        """The cases of the opposite."""
+        """The cases of its negation, which has no value where this has none."""
         return Cases(self.false, self.true, self.defined)
 
 

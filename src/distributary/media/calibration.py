@@ -48,7 +48,7 @@ class Sample:
 
     @property
     def megabytes(self) -> float:
-        """Its size."""
+        """The size of the content, in millions of bytes."""
         return len(self.content) / MEGABYTE
 
 

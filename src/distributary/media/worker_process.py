@@ -123,7 +123,7 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
-        """The process."""
+        """The process id, by which the system knows the worker."""
         return self._process.pid
 
     @property

@@ -135,7 +135,7 @@ class Connection:
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection."""
+        """Whether there is a connection now; without one, what is sent is lost."""
         return self._client is not None
 
     async def wait(self) -> None:

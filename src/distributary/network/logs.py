@@ -40,7 +40,7 @@ class _Json(logging.Formatter):
         self._name = name
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a line."""
+        """Return a record as a line of JSON, with what it says of a publication as fields."""
         told = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(),
             "by": self._name,

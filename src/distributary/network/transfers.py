@@ -182,7 +182,7 @@ class Transfers:
         self._puts: dict[str, PartialContent] = {}
 
     def close(self) -> None:
-        """Close what is open."""
+        """Let go of files when the write under way has ended; what was put so far stays."""
         self._thread.shutdown(wait=True, cancel_futures=True)
         for partial in self._puts.values():
             partial.close()

@@ -81,7 +81,7 @@ class Store:
 
     @property
     def spark(self) -> SparkSession:
-        """The session."""
+        """The session that reads and writes; a store that was opened without one has none."""
         assert self._spark is not None, "this needs Spark, and the store was opened without"
         return self._spark
 

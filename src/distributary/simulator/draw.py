@@ -59,7 +59,7 @@ class NetworkPanel:
         return max(self._drawn.height, _KEY_ROW * (len(self._drawn.key) + 3)) + 10.0
 
     def markup(self) -> str:
-        """Return what it shows."""
+        """Return title, key and network as the contents of a `g` element."""
         drawn = self._drawn
         at = f"translate({number(-drawn.left)} {number(-drawn.top)})"
         rows = [

@@ -57,7 +57,7 @@ class Processor:
         raise NotImplementedError
 
     def forget(self) -> None:
-        """Forget everything that waits."""
+        """Lose all that waits, as in a crash; what was begun before ends without effect."""
         self.life += 1
         self.busy = False
         self._waiting.clear()

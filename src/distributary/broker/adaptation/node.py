@@ -180,7 +180,7 @@ class Links(Protocol):
         """Return the broker's parent; None at the root."""
 
     def children(self, tree: Tree) -> tuple[Name, ...]:
-        """Return its children in order."""
+        """Return the broker's children, in an order that all runs share."""
 
 
 class Token(NamedTuple):

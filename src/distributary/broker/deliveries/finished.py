@@ -121,13 +121,13 @@ class FinishedItems:
         return self._finished.get(identity)
 
     def put(self, finished: Finished) -> None:
-        """Enter an item."""
+        """Remember what is done of an item, and its number once all of it is done."""
         self._finished[finished.identity] = finished
         if finished.done:
             self._numbers.setdefault(finished.sequence, {})[finished.number] = finished
 
     def forget(self, identity: ItemId) -> None:
-        """Forget an item."""
+        """Forget an item and its number; a copy that comes later counts as new."""
         finished = self._finished.pop(identity)
         numbers = self._numbers.get(finished.sequence)
         if numbers is not None:

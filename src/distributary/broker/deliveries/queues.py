@@ -376,7 +376,7 @@ _REPEATED_MAX = 32
 
 
 class Queues:
-    """Queues by subscription."""
+    """What a home keeps for its subscriptions until clients acknowledge it, a queue for each."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

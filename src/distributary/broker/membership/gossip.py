@@ -125,7 +125,7 @@ class Detector:
         self._ask(question, turn)
 
     def answered(self, message: Pong, sender: Address, turn: Turn) -> None:
-        """Take an answer."""
+        """Take an answer: measure the way, and tell whom the question was asked for."""
         question = self._questions.get(message.number)
         if question is None or question.peer != sender:
             return

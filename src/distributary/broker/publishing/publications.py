@@ -525,7 +525,7 @@ class Count:
         self._open: list[int] = []
 
     def enter(self, kept: Kept) -> None:
-        """Enter a publication."""
+        """Keep a publication under its number, which the root has not settled yet."""
         self.kept[kept.item.number] = kept
         self.last = max(self.last, kept.item.number)
         heappush(self._open, kept.item.number)

@@ -387,7 +387,7 @@ class Advertisers:
             advertiser.until_ns = 0
 
     def drop(self, cell: int, home: str, turn: Turn) -> None:
-        """Forget an advertiser."""
+        """Forget, durably, that a home advertises for a cell."""
         homes = self._by_cell[cell]
         del homes[home]
         if not homes:

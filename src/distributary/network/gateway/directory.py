@@ -83,7 +83,7 @@ class Directory:
         return await self._keep((_SUBSCRIPTION, owner.tenant, owner.name, name), held)
 
     async def forget_subscription(self, owner: Owner, name: str) -> None:
-        """Delete a subscription."""
+        """Delete a subscription, and which connection is its newest."""
         for kind in (_SUBSCRIPTION, _CONNECTION):
             await self._bucket.delete(kind, owner.tenant, owner.name, name)
 

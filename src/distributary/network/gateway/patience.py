@@ -47,7 +47,7 @@ class _Unstalled(_Protocol):
         self._stalled = self.loop.call_later(STALLED_S, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Do not end the connection: the other side has taken what waited."""
         super().resume_writing()
         self._taken()
 

@@ -41,7 +41,7 @@ class Walk:
         self.text = _WORDS[0]
 
     def step(self) -> None:
-        """Jump."""
+        """Move by a random jump and back towards the mean, and say something else."""
         pull = _REVERSION * (self._mean - self.number)
         self.number += pull + self._rng.gauss(0.0, self._jump)
         self.text = " ".join(self._rng.choices(_WORDS, k=3))
