@@ -83,14 +83,18 @@ class LinkSettings:
 
     Attributes
     ----------
-    retry_s, retry_s_max
-        How long a hop waits for an acknowledgement at first, and at most.
+    retry_s
+        How long a hop waits for an acknowledgement at first.
+    retry_s_max
+        How long a hop waits for an acknowledgement at most.
     gather_s
         How long acknowledgements and other small messages wait for more to go with them, where
         more has come of late.
-    outbox_items, outbox_bytes
-        How many messages may wait for one peer, and how many bytes of them, until clients whose
-        publications would go there have to wait.
+    outbox_items
+        How many messages may wait for one peer until clients whose publications would go there
+        have to wait.
+    outbox_bytes
+        The same limit in bytes of messages.
     """
 
     retry_s: float = 0.5
@@ -106,12 +110,17 @@ class SubscriptionSettings:
 
     Attributes
     ----------
-    queue_bytes, queue_s
-        How much may wait for the client of a subscription, and for how long, before the
+    queue_bytes
+        How many bytes may wait for the client of a subscription before the subscription ends; a
+        subscription may ask for less.
+    queue_s
+        How long the oldest delivery may wait for the client of a subscription before the
         subscription ends; a subscription may ask for less.
-    window_items, window_bytes
-        How many deliveries of a subscription may be under way, sent and not acknowledged, and
-        how many bytes of them. One may always be, however large it is.
+    window_items
+        How many deliveries of a subscription may be under way: sent and not acknowledged.
+    window_bytes
+        How many bytes of deliveries of a subscription may be under way. One delivery may always
+        be, however large it is.
     registration_s
         How often a home broker renews what it has registered at rendezvous brokers.
     covering
@@ -152,8 +161,10 @@ class ContentSettings:
         One of `placement.METHODS`. With one of the three simple ones every plan is made so.
         With another, the plan that is carried out is the one with the least objective among
         those of the method, with and without regard to load, and the three simple ones.
-    alpha, beta
-        What a unit of transmission and a unit of conversion are worth.
+    alpha
+        What a unit of transmission is worth.
+    beta
+        What a unit of conversion is worth.
     delay_weight
         What a second of one delivery's delay is worth, in units of cost; with 0 plans are
         chosen by their cost alone.
@@ -181,18 +192,26 @@ class ContentSettings:
         After how long a broker that its host has not answered asks again, at first.
     conversion_tries
         How often a conversion may fail for now before it counts as failed for good.
-    items_max, bytes_max
-        How many items a root keeps, and how many bytes of them, with those that are settled:
-        with more it takes no further ones.
-    absent_items, absent_bytes
-        How many of them it keeps for homes that are away until it gives up the one that is owed
-        most.
-    open_items, open_bytes
-        How many of them may be on their way to homes that are there, until the root says of no
-        more that it has taken them.
-    early_items, early_bytes
-        How many items wait at a root for one before them, or at a home, and how many bytes of
-        them; the rest is sent again.
+    items_max
+        How many items a root keeps, with those that are settled, until it takes no more.
+    bytes_max
+        How many bytes of items a root keeps until it takes no more.
+    absent_items
+        How many items a root keeps for homes that are away. With more it gives up the home that
+        is owed the most bytes.
+    absent_bytes
+        How many bytes of items a root keeps for homes that are away; as with `absent_items`.
+    open_items
+        How many items may be on their way to homes that are there. With more the root confirms
+        no further ones until it has caught up.
+    open_bytes
+        How many bytes of items may be on their way to homes that are there; as with
+        `open_items`.
+    early_items
+        How many items may wait, at a root or at a home, for one that comes before them; the rest
+        is sent again.
+    early_bytes
+        How many bytes of items may wait so.
     content_bytes_max
         How large content may be, as it is published and after every conversion; at most
         `CONTENT_BYTES_LIMIT`.
@@ -244,17 +263,24 @@ class PublishingSettings:
     dedupe_s
         For how long the same `source` and `id` is taken as the same publication, and for how
         long a client may be away and go on with its session.
-    items_max, bytes_max
-        How many publications a broker keeps for its clients, and how many bytes of them, until
-        it is busy.
+    items_max
+        How many publications a broker keeps for its clients until it is busy.
+    bytes_max
+        How many bytes of publications a broker keeps for its clients until it is busy.
     identities_max
         How many publications it knows, with those of which it keeps no content. Roots and
         subscribers' homes, too, remember as many, and then take no more.
-    untaken_items, untaken_bytes
-        How many of them the root of a cell may not have taken, and how many bytes of them, until
-        the broker is busy for what goes to that root.
-    busy_s, busy_s_max
-        How long clients are to wait then, at least and at most.
+    untaken_items
+        How many publications a root may be offered and not have taken, until the broker is busy
+        for what goes to that root.
+    untaken_bytes
+        How many bytes of publications a root may be offered and not have taken; as with
+        `untaken_items`.
+    busy_s
+        How long clients of a busy broker are to wait when nothing better is known. They never
+        wait less than a fiftieth of it.
+    busy_s_max
+        How long clients of a busy broker are to wait at most.
     early_max
         How many publications of a session wait for one before them that has not come.
     sessions_max

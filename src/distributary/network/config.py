@@ -94,11 +94,18 @@ class NatsTable:
     ----------
     urls
         One, or several of a cluster.
-    user, password_file
-        How it is let in, if the server asks; the file contains the password alone. In the
-        environment, `DISTRIBUTARY_NATS_PASSWORD` is the password itself.
-    authority, certificate, key
-        Files for TLS.
+    user
+        The user as which it logs in, if the server asks.
+    password_file
+        A file that contains the password of `user` alone. In the environment,
+        `DISTRIBUTARY_NATS_PASSWORD` is the password itself.
+    authority
+        A PEM file of the authorities that may vouch for the server; with none, those that the
+        system trusts.
+    certificate
+        A PEM file with its own certificate, if the server asks for one.
+    key
+        A PEM file with the key of `certificate`, unless the key is in that file too.
     clear_text
         Whether another machine may be spoken to without TLS.
     """
@@ -120,8 +127,10 @@ class ConvertersTable:
     ----------
     workers
         How many conversions may run at once.
-    seconds, memory_mib
-        What one of them may take. How large content may be is `content_bytes_max` of
+    seconds
+        How long one of them may take; then its worker is killed.
+    memory_mib
+        How much memory one of them may take. How large content may be is `content_bytes_max` of
         `[settings.content]`.
     """
 

@@ -35,8 +35,10 @@ class GatewayTable:
         Under which name NATS lets it in; several gateways may share one.
     overlay
         Which overlay it speaks for.
-    host, port
-        Where it listens.
+    host
+        The address at which it listens.
+    port
+        The TCP port at which it listens.
     state
         The folder of bodies of requests while they come; relative to the configuration.
     content_bytes_max
@@ -49,8 +51,10 @@ class GatewayTable:
         Further names under which it may be asked, with their port unless it is that of the scheme.
     origins
         Pages of others that may ask it, as in `https://pages.example`; none, unless given.
-    certificate, key
-        Files for TLS.
+    certificate
+        A PEM file with its certificate; with one, it speaks TLS.
+    key
+        A PEM file with the key of `certificate`, unless the key is in that file too.
     clear_text
         Whether other machines may speak to it without TLS, as when a proxy has that.
     token_file
