@@ -61,13 +61,13 @@ class MembershipSettings:
     period_s
         How often a broker asks one other whether it is there.
     answer_s
-        How long it waits for an answer before it asks by way of others.
+        How long a broker waits for an answer before it asks by way of others.
     suspicion_s
         How long a broker that does not answer has before it counts as down.
     lost_s
-        How long a broker is down before it counts as lost for ever.
+        How long a broker is down before it counts as lost for good.
     gossip_s
-        How long news are collected before they are passed on.
+        How long news about members are collected before they are passed on.
     """
 
     period_s: float = 2.0
@@ -122,18 +122,18 @@ class SubscriptionSettings:
         How many bytes of deliveries of a subscription may be under way. One delivery may always
         be, however large it is.
     registration_s
-        How often a home broker renews what it has registered at rendezvous brokers.
+        How often a home broker renews its registrations at rendezvous brokers.
     covering
-        Whether what a wider subscription of the same device covers is kept back.
+        Whether a subscription is not registered that a wider one of the same kind of device covers.
     interest_s
-        How long a home broker may rely on nobody wanting what a publisher advertised.
+        How long a home broker may rely on the answer that nobody wants what a publisher advertised.
     clock_skew_s
         By how much the clocks of two brokers may differ.
     confirm_s
-        After how long a home broker asks again that was not answered, at first.
+        After how long without an answer a home broker asks again, at first.
     client_max
-        How many subscriptions a client may have, and how many sources it may advertise or
-        objects announce.
+        How many subscriptions a client may have, how many sources it may advertise, and how many
+        objects it may announce.
     """
 
     queue_bytes: int = 256 * 2**20
@@ -155,12 +155,12 @@ class ContentSettings:
     Attributes
     ----------
     tree
-        Where the tree comes from that is planned on: `estimated` from the paths of
-        registrations, or `discovered` by a probe.
+        Where the tree for a plan comes from: `estimated` from the paths of registrations, or
+        `discovered` by a probe.
     method
-        One of `placement.METHODS`. With one of the three simple ones every plan is made so.
-        With another, the plan that is carried out is the one with the least objective among
-        those of the method, with and without regard to load, and the three simple ones.
+        One of `placement.METHODS`. With one of the three simple ones, every plan is its plan.
+        With another, the plan with the least objective is carried out, of those of the method,
+        with and without regard to load, and the three simple ones.
     alpha
         What a unit of transmission is worth.
     beta
@@ -169,11 +169,11 @@ class ContentSettings:
         What a second of one delivery's delay is worth, in units of cost; with 0 plans are
         chosen by their cost alone.
     load_growth
-        By how much a second of conversions that a broker has left makes it dearer to the
-        method; 0 plans without regard to load.
+        By how much each second of conversions that a broker still has to do raises its cost to
+        the method; 0 plans without regard to load.
     link_mbps
-        What a link whose factor is 1 carries, as far as delays are predicted; 0 for links
-        on which content takes no time.
+        The bandwidth of a link of factor 1, for predicted delays; 0 for links on which content
+        takes no time.
     repeat_s
         After how long without confirmation content is planned and sent again.
     retention_s
@@ -182,14 +182,14 @@ class ContentSettings:
         Whether every plan is reported beside converting at the root and at the leaves. A
         snapshot compares recent plans on request, without this.
     probe_bytes
-        What a probe takes on a link.
+        How many bytes a probe has on a link.
     probe_s
-        How long a root waits for answers to a probe; a way that it has not heard of by then
+        How long a root waits for answers to a probe; a path that it has not heard of by then
         is taken from a registration.
     plan_size_max
         A plan for more than this, in brokers times formats, is made by the host.
     ask_s
-        After how long a broker that its host has not answered asks again, at first.
+        After how long without an answer a broker asks its host again, at first.
     conversion_tries
         How often a conversion may fail for now before it counts as failed for good.
     items_max
@@ -268,8 +268,8 @@ class PublishingSettings:
     bytes_max
         How many bytes of publications a broker keeps for its clients until it is busy.
     identities_max
-        How many publications it knows, with those of which it keeps no content. Roots and
-        subscribers' homes, too, remember as many, and then take no more.
+        How many publications a broker knows, with those that it keeps no more, until it is busy.
+        Roots and subscribers' homes, too, remember as many, and then take no more.
     untaken_items
         How many publications a root may be offered and not have taken, until the broker is busy
         for what goes to that root.
@@ -282,9 +282,9 @@ class PublishingSettings:
     busy_s_max
         How long clients of a busy broker are to wait at most.
     early_max
-        How many publications of a session wait for one before them that has not come.
+        How many publications of a session may wait for one before them that has not come.
     sessions_max
-        How many sessions of a client are known; the one that was used last is forgotten last.
+        How many sessions of a client a home knows; the one that was used last is forgotten last.
     """
 
     dedupe_s: float = 600.0
@@ -333,11 +333,11 @@ class AdaptationSettings:
     Attributes
     ----------
     enabled
-        Whether they do.
+        Whether stream trees adapt.
     window_s
-        How long statistics are collected before they are looked at.
+        How long statistics are collected before they are used.
     round_s
-        How often a root sends a token.
+        How often the root of a tree sends a token.
     tau
         By which share a figure must change to be told to the parent.
     hold_s
@@ -358,20 +358,20 @@ class MigrationSettings:
     Attributes
     ----------
     enabled
-        Whether they are.
+        Whether clients are moved.
     period_s
         How often a broker looks at its heaviest clients.
     clients
-        How many it looks at.
+        How many of its heaviest clients it looks at.
     threshold
         The least share of its cost that a client must save to be moved.
     redirect_s
         The least time for which the old broker passes on what still arrives.
     capacity
-        How many clients a broker takes.
+        How many clients a broker may have, with those that it takes from other brokers.
     traffic_capacity
         How many bytes per second they may send and be sent together (equation 5). Both limit
-        whom a broker takes from others, not whom it has.
+        which clients a broker takes from others, not who attaches to it.
     event_bytes
         How large an advertised event counts as, until its publisher has been measured.
     """

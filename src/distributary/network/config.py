@@ -58,15 +58,15 @@ class BrokerTable:
     Attributes
     ----------
     identity
-        Hexadecimal digits, as many for all brokers of an overlay.
+        Its identifier: hexadecimal digits, as many for all brokers of an overlay.
     overlay
         Which overlay it is part of; several may share a NATS server.
     state
         The folder of its journal and content; relative to the configuration.
     members
-        Those who start the overlay together, itself among them.
+        The brokers that start the overlay together, itself among them.
     contact
-        The broker to join by, for one that comes later.
+        A member by which it joins, for a broker that comes later.
     node_cost
         What a unit of conversion costs here, as a factor.
     room_mib
@@ -93,7 +93,7 @@ class NatsTable:
     Attributes
     ----------
     urls
-        One, or several of a cluster.
+        The address of the server, or those of several servers of a cluster.
     user
         The user as which it logs in, if the server asks.
     password_file

@@ -30,9 +30,9 @@ class GatewayTable:
     Attributes
     ----------
     brokers
-        Those whom it may ask, and where clients may be at home.
+        The brokers that it may ask, and where clients may be at home.
     name
-        Under which name NATS lets it in; several gateways may share one.
+        The name under which NATS lets it in; several gateways may share one.
     overlay
         Which overlay it speaks for.
     host
@@ -42,15 +42,15 @@ class GatewayTable:
     state
         The folder of bodies of requests while they come; relative to the configuration.
     content_bytes_max
-        How large content may be; as brokers have it.
+        How large content may be; the same as at brokers.
     acknowledged_s
-        After how long what was written as a server-sent event counts as arrived.
+        After how long a written server-sent event counts as acknowledged.
     publisher_idle_s
         How long a connection to a broker is kept for a token that publishes nothing.
     hosts
-        Further names under which it may be asked, with their port unless it is that of the scheme.
+        Further host names of the gateway, with their port unless it is that of the scheme.
     origins
-        Pages of others that may ask it, as in `https://pages.example`; none, unless given.
+        Origins of other pages that may use it, as in `https://pages.example`; none, unless given.
     certificate
         A PEM file with its certificate; with one, it speaks TLS.
     key

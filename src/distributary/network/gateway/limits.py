@@ -33,13 +33,14 @@ class LimitsTable:
     Attributes
     ----------
     subscriptions
-        How many it may have.
+        How many subscriptions it may have.
     stored_mib
-        How much it may put within `stored_s`, for which brokers keep it at least.
+        How many MiB it may put within `stored_s`.
     stored_s
-        As `retention_s` of brokers.
+        The time over which `stored_mib` is counted: no less than brokers keep content that nobody
+        needs any more.
     events_per_s
-        How many it may publish.
+        How many events it may publish a second.
     """
 
     subscriptions: int = bounded(10_000, 1, 10**9)
