@@ -13,6 +13,7 @@ from distributary.broker.dissemination.messages import Offer, Portion, Served
 from distributary.broker.dissemination.task import Task
 from distributary.broker.host import Turn
 from distributary.broker.rendezvous.messages import Copy
+from distributary.broker.subscriptions.registrar import MOVES_MAX
 from distributary.broker.subscriptions.subscription import scoped_id
 from distributary.broker.timers import PORTION
 
@@ -92,6 +93,16 @@ class Latecomers:
 
         return call
 
+    def take(self, copy: Copy) -> None:
+        """Have the root enter what somebody has said."""
+        self.in_turn(lambda turn: self._registry.take(copy, turn, late=False))
+
+    def forget(self, copy: Copy) -> None:
+        """Have the root know nothing of a registration."""
+        entry = self._registry.table.get((copy.held.home, copy.held.id))
+        assert entry is not None
+        self.in_turn(partial(self._registry.drop, entry, set(entry.cells)))
+
     def claim(self) -> None:
         """Have t be registered from another home too, which is down and is asked first."""
         copy = self.copies["t"]
@@ -99,7 +110,7 @@ class Latecomers:
         claim = copy.registration.claim + 1
         known = replace(copy.registration, home=self.last, claim=claim)
         rival = Copy(replace(copy.held, home=self.last), known)
-        self.in_turn(lambda turn: self._registry.take(rival, turn, late=False))
+        self.take(rival)
         self.world.world.crash(self.last)
 
     def offer(self, name: str) -> Offer:
@@ -227,3 +238,32 @@ def test_a_root_that_crashes_on_the_way_goes_on_where_it_was(
         late.world.overlay.restart(late.last)
     late.check("s", "t")
     assert not [key for key in journal if key.startswith("dissemination/late/")]
+
+
+@pytest.mark.parametrize("handed_over", [False, True])
+def test_who_has_subscribed_anew_waits_for_nobody_who_has_withdrawn(*, handed_over: bool) -> None:
+    """Its old home would pass it on to the new one that was lost. Seed 110038 of `migration-lost`.
+
+    Whether the root has known what was withdrawn, or is told of that by another root.
+    """
+    late = Latecomers()
+    copy = late.copies["t"]
+    assert copy.registration is not None
+    claim = copy.registration.claim - MOVES_MAX
+    old = Copy(
+        replace(copy.held, home=late.last), replace(copy.registration, home=late.last, claim=claim)
+    )
+    gone = Copy(replace(old.held, version=old.held.version + 1), None, claim if handed_over else 0)
+    late.take(old)
+    late.world.world.crash(late.last)
+    late.publish("a")
+    if handed_over:
+        late.forget(old)
+    late.take(gone)
+    late.copies["t"] = replace(
+        copy, registration=replace(copy.registration, since_ns=late.world.world.now_ns)
+    )
+    late.in_turn(late.come("t"))
+    late.publish("b", "c")
+    late.world.run_s(5)
+    assert [name for name, _ in late.world.got("t")] == ["b", "c"]

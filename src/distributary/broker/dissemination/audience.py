@@ -589,7 +589,7 @@ class Audience:
         task: Task,
         registration: Registration,
         others: list[Registration],
-        withdrawn: list[str],
+        withdrawn: list[tuple[str, int]],
     ) -> tuple[str, Route]:
         """Return the home that is to get an item for a registration, and the way there.
 
@@ -620,8 +620,10 @@ class Audience:
                     continue
                 if one.home in owed and first.claim - one.claim < MOVES_MAX:
                     return one.home, self._way_to(one)
-            for home in withdrawn:
-                if home in owed and (home, name) not in task.unknown:
+            for home, claim in withdrawn:
+                # One that nobody knows may be of the same client, who has only moved.
+                anew = claim and first.claim - claim >= MOVES_MAX
+                if home in owed and not anew and (home, name) not in task.unknown:
                     return home, ()
         return first.home, self._way_to(first)
 

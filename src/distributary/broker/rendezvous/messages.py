@@ -83,10 +83,17 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What was last said about a registration in some cells: None when it was withdrawn."""
+    """What was last said about a registration in some cells: None when it was withdrawn.
+
+    Attributes
+    ----------
+    claim
+        The claim of one that was withdrawn; 0 when nobody knows it.
+    """
 
     held: Held
     registration: Registration | None
+    claim: int = since(2, 0)
 
 
 def since_ns(copy: Copy) -> int:
@@ -230,6 +237,7 @@ def _check_copy(copy: Copy, rules: Rules) -> None:
     held, registration = copy.held, copy.registration
     _check_one_held(held, rules)
     if registration is None:
+        rules.times((copy.claim,))
         return
     told = (registration.home, registration.id, registration.version)
     if told != (held.home, held.id, held.version):

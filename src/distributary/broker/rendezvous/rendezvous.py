@@ -488,8 +488,8 @@ class Rendezvous(Part):
 
     def rivals(
         self, cell: int, registration: Registration
-    ) -> tuple[list[Registration], list[str]] | None:
-        """Return who else has registered a subscription: with a higher claim, or until lately."""
+    ) -> tuple[list[Registration], list[tuple[str, int]]] | None:
+        """Return who else has registered a subscription, and who has until lately."""
         return self._table.rivals(cell, registration)
 
     def followers(

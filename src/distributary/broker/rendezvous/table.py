@@ -64,14 +64,17 @@ class Entry:
         When it was last heard of in a further cell.
     expires_ns
         When it goes unless its home renews it.
+    claim
+        The registration's; of one that was withdrawn, what is known of it.
     """
 
-    __slots__ = ("cells", "entered_ns", "expires_ns", "key", "registration", "version")
+    __slots__ = ("cells", "claim", "entered_ns", "expires_ns", "key", "registration", "version")
 
-    def __init__(self, key: EntryKey, version: int, registration: Registration | None) -> None:
+    def __init__(self, key: EntryKey, copy: Copy, claim: int) -> None:
         self.key = key
-        self.version = version
-        self.registration = registration
+        self.version = copy.held.version
+        self.registration = copy.registration
+        self.claim = claim
         self.cells: set[int] = set()
         self.entered_ns = 0
         self.expires_ns = 0
@@ -79,7 +82,8 @@ class Entry:
     def copy(self, cells: set[int] | None = None) -> Copy:
         """Return it as it is told to others, for some of its cells or for all."""
         told = self.cells if cells is None else cells & self.cells
-        return Copy(Held(*self.key, self.version, tuple(sorted(told))), self.registration)
+        held = Held(*self.key, self.version, tuple(sorted(told)))
+        return Copy(held, self.registration, self.claim if self.registration is None else 0)
 
 
 class Table:
@@ -141,24 +145,25 @@ class Table:
 
     def rivals(
         self, cell: int, registration: Registration
-    ) -> tuple[list[Registration], list[str]] | None:
+    ) -> tuple[list[Registration], list[tuple[str, int]]] | None:
         """Return who else has registered a subscription in a cell, in whichever generation.
 
         Returns
         -------
             Their registrations, the highest claim first, and other homes that have withdrawn
-            theirs; None when nobody has registered it but its home, once.
+            theirs, with the claim as far as it is known; None when nobody has registered it but
+            its home, once.
         """
         entries = self._by_subscription.get(subscription_of(registration.id), {})
         if len(entries) < 2:
             return None
         registered: list[Registration] = []
-        withdrawn: list[str] = []
+        withdrawn: list[tuple[str, int]] = []
         for entry in entries.values():
             if cell not in entry.cells or entry.key[0] == registration.home:
                 continue
             if entry.registration is None:
-                withdrawn.append(entry.key[0])
+                withdrawn.append((entry.key[0], entry.claim))
             else:
                 registered.append(entry.registration)
         return sorted(registered, key=lambda one: (-one.claim, one.home, one.id)), sorted(withdrawn)
@@ -183,14 +188,16 @@ class Table:
         if entry is not None and entry.version > held.version:
             return None
         told = set(held.cells)
+        claim = copy.claim if copy.registration is None else copy.registration.claim
         if entry is None or entry.version < held.version:
             if entry is not None:
                 if copy.registration is None:
                     # It is withdrawn in all cells, of which others may have other roots. A cell
                     # in which nothing is known of it any more would seem never to have had it.
                     told |= entry.cells
+                    claim = claim or entry.claim
                 self.drop(entry, set(entry.cells))
-            entry = self._entries[key] = Entry(key, held.version, copy.registration)
+            entry = self._entries[key] = Entry(key, copy, claim)
             self._by_home.setdefault(held.home, {})[held.id] = entry
             self._by_subscription.setdefault(subscription_of(held.id), {})[key] = entry
             changed = True
@@ -198,6 +205,7 @@ class Table:
             changed = _newer(entry.registration, copy.registration)
             if changed:
                 entry.registration = copy.registration
+            entry.claim = claim or entry.claim
         new = told - entry.cells
         entry.cells |= new
         for cell in sorted(new):
