@@ -54,13 +54,10 @@ def _default(one: dataclasses.Field[Any]) -> str:
 
 
 def _attributes(cls: Any) -> dict[str, str]:
-    """Return what a docstring says of each attribute; several may share a sentence."""
+    """Return what a docstring says of each attribute; none may share a sentence with others."""
     text = inspect.cleandoc(cls.__doc__).partition("Attributes\n----------\n")[2]
-    found: dict[str, str] = {}
-    for names, words in re.findall(r"^(\w[\w, ]*)\n((?:    .*\n?|\n)+)", text + "\n", re.M):
-        sentence = " ".join(words.split())
-        found |= dict.fromkeys(names.split(", "), sentence)
-    return found
+    found = re.findall(r"^(\w+)\n((?:    .*\n?|\n)+)", text + "\n", re.M)
+    return {name: " ".join(words.split()) for name, words in found}
 
 
 if __name__ == "__main__":

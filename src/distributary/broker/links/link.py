@@ -100,10 +100,10 @@ class Deduplication:
 #   one that came. Content does not: the root of its item hears of it too, and plans around it. Then
 #   nothing is left to wait for, and the message is acknowledged. To keep it until that broker is
 #   back would fill the window of the link on which it came, for a whole outage, for nothing.
-# - No message waits for room in a window while another waits for it. Three brokers could else wait
-#   for each other in a circle, each with a full window towards the next. What cannot leave at once
-#   is stored, and acknowledged, like any other. So is what passes a broker for the second time, as
-#   brokers do not agree on the way.
+# - No message waits for room in a window while another waits for it. Otherwise three brokers
+#   could wait for each other in a circle, each with a full window towards the next. What cannot
+#   leave at once is stored, and acknowledged, like any other. So is what passes a broker for the
+#   second time, as brokers do not agree on the way.
 @dataclass(eq=False, slots=True)
 class Passage:
     """A message that passes.
