@@ -228,14 +228,14 @@ class Tickets:
 
     def __init__(self, timers: Timers, settings: ContentSettings) -> None:
         self.life = 0
+        self._questions: dict[int, _Question] = {}
         # Nearly everything is answered in time, and left out when that has come.
-        self._due = Retention(timers, self._again, tick_ns=1)
+        self._due = Retention(timers, self._again, tick_ns=1, wanted=self._questions.__contains__)
         ask_ns = ns(settings.ask_s)
         self._asking = Backoff(ask_ns, 8 * ask_ns)
         self._retrying = Backoff(_RETRY_NS, _RETRY_NS_MAX)
         self._tries = settings.conversion_tries
         self._count = 0
-        self._questions: dict[int, _Question] = {}
 
     def expect(self, call: Callable[..., None], arguments: tuple[Any, ...]) -> int:
         """Return a ticket for what a host is asked once, and does not forget."""

@@ -244,6 +244,9 @@ class Retention(Generic[_Key]):
         Called with `(key, turn)` when the time has come, or a little later.
     tick_ns
         At most so much later: what came one after the other is forgotten together, in one turn.
+    wanted
+        Whether there is still something to be done about a key; unless given, there always is.
+        The broker is not woken for keys of which this is no longer so.
     """
 
     def __init__(
@@ -252,8 +255,10 @@ class Retention(Generic[_Key]):
         forget: Callable[[_Key, Turn], None],
         *,
         tick_ns: int = _TICK_NS,
+        wanted: Callable[[_Key], bool] | None = None,
     ) -> None:
         self._tick_ns = tick_ns
+        self._wanted = wanted
         self._timers = timers
         self._forget = forget
         self._heap: list[tuple[int, int, _Key]] = []
@@ -298,6 +303,9 @@ class Retention(Generic[_Key]):
             _, _, key = heapq.heappop(heap)
             self._forget(key, turn)
         self._timer = None
+        if self._wanted is not None:
+            while heap and not self._wanted(heap[0][2]):
+                heapq.heappop(heap)
         if heap:
             # What is left over is forgotten in another turn, not later in this one.
             at_ns = max(self._rounded(heap[0][0]), turn.now_ns + 1)

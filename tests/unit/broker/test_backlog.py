@@ -183,3 +183,27 @@ def test_a_publishers_home_goes_on_in_portions_after_a_restart(meter: Meter) -> 
     world.world.restart(home)
     world.run_s(60)
     check(world, meter)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.booleans()), max_size=30))
+def test_a_broker_is_not_woken_for_what_is_wanted_no_more(keys: list[tuple[int, bool]]) -> None:
+    """It is when the first is due, as nobody knows before; after that only for who is left."""
+    timers = Timers()
+    done: dict[int, int] = {}
+    wanted = set(range(len(keys)))
+
+    def forget(key: int, turn: Turn) -> None:
+        done[key] = turn.now_ns
+
+    retention: Retention[int] = Retention(
+        timers, forget, tick_ns=1, wanted=lambda key: key in wanted
+    )
+    for key, (at_ns, _) in enumerate(keys):
+        retention.keep(key, at_ns)
+    wanted = {key for key, (_, left) in enumerate(keys) if left}
+    woken = []
+    while (due_ns := timers.next_ns()) is not None:
+        woken.append(due_ns)
+        timers.run(Turn(due_ns))
+    assert {key: keys[key][0] for key in wanted} == {key: done[key] for key in wanted}
+    assert set(woken[1:]) <= {keys[key][0] for key in wanted}

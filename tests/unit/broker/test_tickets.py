@@ -10,18 +10,22 @@ from tests.content_worlds import JPEG, PDF, SETTINGS, TEXT
 from tests.hosted_brokers import Hosted
 
 from distributary.broker.addresses import Blob
+from distributary.broker.core import Tickets
 from distributary.broker.dissemination.messages import ConversionLost, Item, Portion
 from distributary.broker.encoding import decode, encode
 from distributary.broker.host import (
     ConversionRefused,
     Convert,
     Converted,
+    Fetch,
     Surroundings,
+    Turn,
 )
 from distributary.broker.links.link import Kept
 from distributary.broker.membership.roster import Gossip, News, Status
 from distributary.broker.plan_part import NOTHING_BEFORE, PlanNode, PlanPart
 from distributary.broker.settings import ContentSettings
+from distributary.broker.timers import Timers
 from distributary.errors import PeerMisbehaved
 from distributary.simulator.conversions import ConversionQueue
 
@@ -98,6 +102,24 @@ def test_what_is_not_answered_is_asked_again_by_the_same_ticket_ever_more_seldom
     assert host.asked(Convert) == []
     host.tell(Converted(first.ticket, Blob.imagined(TEXT, 10, "t")))
     assert lost(host) == []
+
+
+def test_a_broker_is_woken_once_for_all_that_was_answered_meanwhile() -> None:
+    """Nearly everything is answered in time: to look after each would be as many turns again."""
+    timers = Timers()
+    tickets = Tickets(timers, QUICK.content)
+    blob = Blob.imagined(PDF, 1, "0")
+    for number in range(20):
+        turn = Turn(number * SECOND // 10)
+        ticket = tickets.ask(turn, lambda ticket: Fetch(ticket, blob, ROOT), lambda _: None, ())
+        tickets.answer(ticket, turn=turn)
+    woken = 0
+    while (at_ns := timers.next_ns()) is not None:
+        turn = Turn(at_ns)
+        timers.run(turn)
+        woken += 1
+        assert turn.effects == []
+    assert woken == 1
 
 
 def test_a_conversion_that_fails_for_now_is_tried_again_and_given_up_in_the_end() -> None:

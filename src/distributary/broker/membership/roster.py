@@ -372,8 +372,15 @@ class Roster:
     def lowest_version(self) -> int | None:
         """The lowest version that any of the others speaks who is there or may come back."""
         if self.lowest is None:
-            others = [one for one in (*self.there, *self.away(Status.DOWN)) if one != self._own]
-            self.lowest = min(map(self._version_of, others), default=None)
+            # All brokers of a large overlay that start at once look at all others.
+            others = {*self.there, *self.away(Status.DOWN)} - {self._own}
+            spoken = {self._versions[one] for one in others & self._versions.keys()}
+            others -= self._versions.keys()
+            if not others.isdisjoint(self._founders):
+                spoken.add(self._version)
+            if not self._founders.issuperset(others):
+                spoken.add(OLDEST)
+            self.lowest = min(spoken, default=None)
         return self.lowest
 
     def _version_of(self, identity: str) -> int:
