@@ -156,6 +156,14 @@ class Broker:
         """Whether content is still to come: who asks its host for it should ask again."""
         return self.core.content.awaits(digest)
 
+    def content_used(self, digest: str, *, now_ns: int) -> None:
+        """Keep content for longer, as its host has given it to another host, or to a client.
+
+        No turn is made of that: it happens once for every broker on the way of an item, and nothing
+        follows from it. A broker that is restored keeps what is there from then on.
+        """
+        self.core.content.used(digest, self.core.clock.read(now_ns))
+
     def content_size(self, tenant: str, digest: str) -> int | None:
         """Return how large content is that is here, and that a tenant has a right to."""
         return self.core.content.size_for(tenant, digest)

@@ -24,7 +24,6 @@ from distributary.broker.encoding import journal_key, wire
 from distributary.broker.host import (
     ContentHeld,
     ContentPut,
-    ContentUsed,
     Fetch,
     Fetched,
     FetchFailed,
@@ -391,7 +390,7 @@ def _check_held(message: ContentHeld, rules: Rules) -> None:
         rules.numbers((size_bytes,))
 
 
-def _check_named(message: ContentUsed | ContentArrived, rules: Rules) -> None:
+def _check_named(message: ContentArrived, rules: Rules) -> None:
     check_digest(message.digest)
 
 
@@ -399,7 +398,6 @@ CHECKS: Mapping[type, Check] = {
     ContentArrived: _check_named,
     ContentHeld: _check_held,
     ContentPut: _check_put,
-    ContentUsed: _check_named,
 }
 """What must hold of messages beyond the types of their fields."""
 
@@ -450,7 +448,6 @@ class Content(Part):
         return {
             ContentHeld: self._told,
             ContentPut: self._put,
-            ContentUsed: self._used,
             ContentArrived: self._returned,
             Fetched: self._fetched,
             FetchFailed: self._fetch_failed,
@@ -553,6 +550,12 @@ class Content(Part):
             if known is not None:
                 known.used_ns = turn.now_ns
 
+    def used(self, digest: str, now_ns: int) -> None:
+        """Note that the host has given content to somebody."""
+        known = self._known.get(digest)
+        if known is not None:
+            known.used_ns = now_ns
+
     def decline(self, blob: Blob | None, holder: str, turn: Turn) -> None:
         """Tell who has lent content that nothing here refers to it."""
         if blob is not None:
@@ -647,11 +650,6 @@ class Content(Part):
         record = self._puts[tenant, blob.digest] = PutRecord(tenant, blob, turn.now_ns)
         turn.persist(_put_key(tenant, blob.digest), record)
         self._expiring.keep((tenant, blob.digest), turn.now_ns + self._put_ns)
-
-    def _used(self, message: ContentUsed, sender: Address, turn: Turn) -> None:
-        known = self._known.get(message.digest)
-        if known is not None:
-            known.used_ns = turn.now_ns
 
     def _fetched(self, message: Fetched, sender: Address, turn: Turn) -> None:
         holder = self._fetches.asked(message.blob.digest, message.ticket)

@@ -131,7 +131,7 @@ class Host(Protocol):
         Likewise. They are durable in the store before `Fetched` is given. A host that is asked
         for bytes which it does not have says so for good, unless its own broker is still to get
         them (`Broker.awaits`). It tells its broker of those that it has given away
-        (`ContentUsed`).
+        (`Broker.content_used`).
         """
 
     def free(self, digest: str) -> None:

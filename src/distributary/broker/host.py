@@ -23,7 +23,6 @@ __all__ = [
     "ClientGone",
     "ContentHeld",
     "ContentPut",
-    "ContentUsed",
     "ConversionRefused",
     "Convert",
     "Converted",
@@ -380,14 +379,6 @@ class ContentHeld:
     """
 
     contents: tuple[tuple[str, int], ...]
-
-
-@wire(374, Speaker.HOST)
-@dataclass(frozen=True, slots=True)
-class ContentUsed:
-    """The host has given content to another host, or to a client."""
-
-    digest: str
 
 
 @wire(5, Speaker.HOST)

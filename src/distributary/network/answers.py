@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distributary.broker.addresses import Blob, is_broker, tenant_of
-from distributary.broker.host import ContentPut, ContentUsed
+from distributary.broker.host import ContentPut
 from distributary.network.requests import (
     Answer,
     ContentFound,
@@ -66,7 +66,9 @@ async def _give(host: NetworkHost, request: GetChunk) -> Answer:
         comes = broker is None or broker.awaits(request.digest)
         return NotGiven(f"{host.identity} does not have it", lasting=not comes)
     if isinstance(given, Given) and (request.offset == 0 or len(given.data) < request.count):
-        host.tell(ContentUsed(request.digest))
+        broker = host.driver.broker
+        if broker is not None:
+            broker.content_used(request.digest, now_ns=host.now_ns())
     return given
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from distributary.broker.addresses import HOST, Address, Blob
-from distributary.broker.host import ContentPut, ContentUsed, Fetched, FetchFailed
+from distributary.broker.host import ContentPut, Fetched, FetchFailed
 from distributary.broker.settings import ns
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Transfers:
             at_ns = sent[0] if sent else world.now_ns + _SILENCE_NS
             world.at(at_ns, self._failed, broker, life, answer)
             return
-        world.tell(holder, ContentUsed(blob.digest), sender=HOST)
+        node.broker.content_used(blob.digest, now_ns=node.now_ns())
         sent = self._send(holder, broker, blob)
         if sent:
             world.at(sent[0], self._arrived, broker, life, ticket, blob, holder)

@@ -21,7 +21,6 @@ from distributary.broker.encoding import decode, encode
 from distributary.broker.host import (
     ContentHeld,
     ContentPut,
-    ContentUsed,
     Fetch,
     Fetched,
     FetchFailed,
@@ -191,7 +190,7 @@ def test_content_is_freed_when_nothing_has_referred_to_it_for_long_enough() -> N
     host.run_s(RETENTION_S - 1)
     assert host.store
     host.run_s(RETENTION_S)
-    host.tell(ContentUsed(BLOB.digest))
+    host.broker.content_used(BLOB.digest, now_ns=host.now_ns)
     host.run_s(RETENTION_S - 1)
     assert host.store, "it was used since"
     host.run_s(2)
