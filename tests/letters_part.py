@@ -8,19 +8,19 @@ from typing import Any
 
 from distributary.broker.addresses import Address
 from distributary.broker.core import Core, Handler, Part
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import encodable
 from distributary.broker.host import Turn
 from distributary.broker.links.messages import Step
 from distributary.errors import PeerMisbehaved
 
 
-@wire(60_000)
+@encodable(60_000)
 @dataclass(frozen=True, slots=True)
 class Note:
     text: str
 
 
-@wire(60_001)
+@encodable(60_001)
 @dataclass(frozen=True, slots=True)
 class Post:
     """Tell a broker to send notes, to a peer or to the root of a key."""
@@ -30,7 +30,7 @@ class Post:
     routed: bool = False
 
 
-@wire(60_002)
+@encodable(60_002)
 @dataclass(frozen=True, slots=True)
 class NoteRecord:
     count: int

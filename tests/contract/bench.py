@@ -8,14 +8,14 @@ from typing import Any
 
 from distributary.broker.addresses import Address, Blob
 from distributary.broker.core import Core, Handler, Part
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import encodable
 from distributary.broker.host import ConversionRefused, Converted, Turn
 
 CLIENT = "@c"
 CONTENT = Blob.imagined("a/a", 1_000_000, "x")
 
 
-@wire(60_021)
+@encodable(60_021)
 @dataclass(frozen=True, slots=True)
 class Do:
     """Do something in one turn: `verb:what` each."""
@@ -23,7 +23,7 @@ class Do:
     steps: tuple[str, ...]
 
 
-@wire(60_022)
+@encodable(60_022)
 @dataclass(frozen=True, slots=True)
 class Said:
     """What the part says to a client, and when by its clock."""
@@ -32,7 +32,7 @@ class Said:
     clock_ns: int
 
 
-@wire(60_023)
+@encodable(60_023)
 @dataclass(frozen=True, slots=True)
 class Value:
     """What the part keeps under a name."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from distributary.broker.addresses import Blob, Speaker
-from distributary.broker.encoding import since, wire
+from distributary.broker.encoding import encodable, since
 from distributary.content.documents import parse_document
 from distributary.errors import BadInput
 
@@ -72,7 +72,7 @@ def _text(value: object) -> str:
     return str(value) if fits else ""
 
 
-@wire(200, Speaker.CLIENT)
+@encodable(200, Speaker.CLIENT)
 @dataclass(frozen=True, slots=True)
 class Subscribe:
     """Register a subscription, or change it: JSON as `content.Subscription.parse` reads it.
@@ -93,7 +93,7 @@ class Subscribe:
     epoch: int = since(2, 0)
 
 
-@wire(201, Speaker.BROKER)
+@encodable(201, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Subscribed:
     """A subscription is registered everywhere it must be; publications from now on count.
@@ -108,7 +108,7 @@ class Subscribed:
     revision: int = 0
 
 
-@wire(202, Speaker.BROKER)
+@encodable(202, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Refused:
     """Something a client asked for breaks the rules.
@@ -131,7 +131,7 @@ class Refused:
     number: int = 0
 
 
-@wire(204, Speaker.CLIENT)
+@encodable(204, Speaker.CLIENT)
 @dataclass(frozen=True, slots=True)
 class Unsubscribe:
     """End a subscription."""
@@ -139,7 +139,7 @@ class Unsubscribe:
     id: str
 
 
-@wire(205, Speaker.BROKER)
+@encodable(205, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Unsubscribed:
     """A subscription has ended, or was never there; nothing published from now on counts."""
@@ -147,7 +147,7 @@ class Unsubscribed:
     id: str
 
 
-@wire(360, Speaker.BROKER)
+@encodable(360, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Ended:
     """A subscription has ended by itself; said until its client answers with `Unsubscribe`.
@@ -204,7 +204,7 @@ class SubscriptionStatus(NamedTuple):
     oldest_s: float
 
 
-@wire(363, Speaker.CLIENT)
+@encodable(363, Speaker.CLIENT)
 @dataclass(frozen=True, slots=True)
 class ListSubscriptions:
     """Ask for all subscriptions that one has at this home.
@@ -218,7 +218,7 @@ class ListSubscriptions:
     request: int = 0
 
 
-@wire(364, Speaker.BROKER)
+@encodable(364, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class SubscriptionsListed:
     """A part of the subscriptions of a client, by id; those that have ended are not among them.
@@ -238,7 +238,7 @@ class SubscriptionsListed:
     subscriptions: tuple[SubscriptionStatus, ...]
 
 
-@wire(365, Speaker.CLIENT)
+@encodable(365, Speaker.CLIENT)
 @dataclass(frozen=True, slots=True)
 class AskStatus:
     """Ask how one subscription stands."""
@@ -246,7 +246,7 @@ class AskStatus:
     id: str
 
 
-@wire(366, Speaker.BROKER)
+@encodable(366, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Status:
     """How a subscription stands; None when the client has none of this id at this home."""
@@ -255,7 +255,7 @@ class Status:
     status: SubscriptionStatus | None
 
 
-@wire(206, Speaker.CLIENT)
+@encodable(206, Speaker.CLIENT)
 @dataclass(frozen=True, slots=True)
 class Publish:
     """Publish an event.
@@ -284,7 +284,7 @@ class Publish:
     first: int = 0
 
 
-@wire(207, Speaker.BROKER)
+@encodable(207, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Accepted:
     """A publication is stored, and will reach everybody who is registered.
@@ -298,7 +298,7 @@ class Accepted:
     number: int = 0
 
 
-@wire(341, Speaker.BROKER)
+@encodable(341, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Busy:
     """A publication cannot be taken now.
@@ -326,7 +326,7 @@ class Busy:
     reason: str = ""
 
 
-@wire(375, Speaker.BROKER)
+@encodable(375, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class ContentMissing:
     """A publication cannot be taken now: its content is not here.
@@ -352,7 +352,7 @@ class ContentMissing:
     number: int = 0
 
 
-@wire(208, Speaker.CLIENT)
+@encodable(208, Speaker.CLIENT)
 @dataclass(frozen=True, slots=True)
 class Advertise:
     """Say what will be published: cells of the content space with events per second."""
@@ -361,7 +361,7 @@ class Advertise:
     rates: tuple[tuple[int, float], ...]
 
 
-@wire(209, Speaker.BROKER)
+@encodable(209, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Advertised:
     """An advertisement is known at the rendezvous brokers concerned."""
@@ -369,7 +369,7 @@ class Advertised:
     source: str
 
 
-@wire(210, Speaker.BROKER)
+@encodable(210, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """A publication for a subscription.
@@ -391,7 +391,7 @@ class Delivery:
     blob: Blob | None = None
 
 
-@wire(211, Speaker.BROKER)
+@encodable(211, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Undeliverable:
     """A publication that could not be made in any format that the device takes."""
@@ -403,7 +403,7 @@ class Undeliverable:
     reason: str
 
 
-@wire(212, Speaker.CLIENT)
+@encodable(212, Speaker.CLIENT)
 @dataclass(frozen=True, slots=True)
 class Acknowledge:
     """Everything of a subscription up to a number has arrived."""
@@ -412,7 +412,7 @@ class Acknowledge:
     number: int
 
 
-@wire(480, Speaker.CLIENT, since=2)
+@encodable(480, Speaker.CLIENT, since=2)
 @dataclass(frozen=True, slots=True)
 class Received:
     """Everything of a subscription up to a number has come, and is not acknowledged yet.
@@ -425,7 +425,7 @@ class Received:
     number: int
 
 
-@wire(213, Speaker.CLIENT)
+@encodable(213, Speaker.CLIENT)
 @dataclass(frozen=True, slots=True)
 class Announce:
     """Open a stream object; its publisher's home broker becomes the root of its tree.
@@ -436,7 +436,7 @@ class Announce:
     event: str
 
 
-@wire(214, Speaker.BROKER)
+@encodable(214, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Announced:
     """A stream object is known to those whose subscriptions follow it."""
@@ -445,7 +445,7 @@ class Announced:
     subject: str
 
 
-@wire(215, Speaker.CLIENT)
+@encodable(215, Speaker.CLIENT)
 @dataclass(frozen=True, slots=True)
 class Changed:
     """A stream object has a new version.
@@ -467,7 +467,7 @@ class Changed:
     values: tuple[tuple[str, float | str | None], ...]
 
 
-@wire(216, Speaker.BROKER)
+@encodable(216, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Updated:
     """A version of a stream object for a subscription with a tolerance."""

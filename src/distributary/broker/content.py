@@ -20,7 +20,7 @@ from typing import Any
 
 from distributary.broker.addresses import Address, Blob, Speaker, is_digest, tenant_of
 from distributary.broker.core import Check, Core, Handler, Part, Rules, check_client
-from distributary.broker.encoding import journal_key, wire
+from distributary.broker.encoding import encodable, journal_key
 from distributary.broker.host import (
     ContentHeld,
     ContentPut,
@@ -50,7 +50,7 @@ __all__ = ["Content", "ContentArrived", "FetchRecord", "LentRecord", "PutRecord"
 # one that does not answer a few times is not there any more.
 
 
-@wire(561)
+@encodable(561)
 @dataclass(frozen=True, slots=True)
 class FetchRecord:
     """Content that is being fetched for a record that does not say from whom, as it is kept.
@@ -321,7 +321,7 @@ def _key(digest: str) -> str:
     return f"content/fetch/{digest}"
 
 
-@wire(377, Speaker.BROKER)
+@encodable(377, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class ContentArrived:
     """The content of something that a client took along to its new home is there.
@@ -333,7 +333,7 @@ class ContentArrived:
     digest: str
 
 
-@wire(560)
+@encodable(560)
 @dataclass(frozen=True, slots=True)
 class PutRecord:
     """Content that a client of a tenant has put, and nobody has published, as it is kept."""
@@ -343,7 +343,7 @@ class PutRecord:
     put_ns: int
 
 
-@wire(562)
+@encodable(562)
 @dataclass(frozen=True, slots=True)
 class LentRecord:
     """Content that another broker is to fetch, which alone has what refers to it, as it is kept.

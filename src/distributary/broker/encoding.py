@@ -40,6 +40,7 @@ __all__ = [
     "Cached",
     "cached_by_text",
     "decode",
+    "encodable",
     "encode",
     "fields_of",
     "is_spoken",
@@ -50,7 +51,6 @@ __all__ = [
     "replaced",
     "since",
     "speaker_of",
-    "wire",
 ]
 
 
@@ -104,7 +104,7 @@ def since(version: int, default: Any) -> Any:
     return dataclasses.field(default=default, metadata={_SINCE: version})
 
 
-def wire(
+def encodable(
     number: int, said_by: Speaker | None = None, *, since: int = OLDEST
 ) -> Callable[[_Class], _Class]:
     """Give a frozen dataclass its number on the wire and in journals.

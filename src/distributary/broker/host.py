@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from distributary.broker.addresses import Address, Blob, Speaker
-from distributary.broker.encoding import VERSION, since, wire
+from distributary.broker.encoding import VERSION, encodable, since
 
 if TYPE_CHECKING:
     from distributary.broker.planning import Planning, PlanningProblem
@@ -195,7 +195,7 @@ class Turn:
         self.effects.append(Report(record))
 
 
-@wire(1, Speaker.HOST)
+@encodable(1, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class Converted:
     """A conversion is done, and its result in the host's content store, durably.
@@ -211,7 +211,7 @@ class Converted:
     seconds: float = since(2, 0.0)
 
 
-@wire(2, Speaker.HOST)
+@encodable(2, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class ConversionRefused:
     """A conversion failed.
@@ -228,7 +228,7 @@ class ConversionRefused:
     lasting: bool = since(2, True)
 
 
-@wire(370, Speaker.HOST)
+@encodable(370, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class Fetched:
     """Content is in the host's store, durably: what was asked for by a ticket.
@@ -246,7 +246,7 @@ class Fetched:
     seconds: float = since(2, 0.0)
 
 
-@wire(371, Speaker.HOST)
+@encodable(371, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class FetchFailed:
     """Content could not be fetched from the broker that was said to have it.
@@ -288,7 +288,7 @@ class Neighbour(msgspec.Struct, frozen=True):
     link_cost: float = 1.0
 
 
-@wire(3, Speaker.HOST)
+@encodable(3, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """Where a broker stands: to be told once before `start`, and again when it changes.
@@ -315,25 +315,25 @@ class Surroundings:
     version: int = since(2, VERSION)
 
 
-@wire(4, Speaker.HOST)
+@encodable(4, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class Leave:
     """Leave the overlay in good order."""
 
 
-@wire(320, Speaker.HOST)
+@encodable(320, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class Detached:
     """The host has no connection to anybody; to be told before `start` too, if it has none."""
 
 
-@wire(321, Speaker.HOST)
+@encodable(321, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class Reattached:
     """The host has a connection again."""
 
 
-@wire(367, Speaker.HOST)
+@encodable(367, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class ClientGone:
     """A client has no connection; to be told before `start` too, of all that have none.
@@ -345,7 +345,7 @@ class ClientGone:
     client: str
 
 
-@wire(368, Speaker.HOST)
+@encodable(368, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class ClientBack:
     """A client has a connection again, and is sent what has waited for it."""
@@ -353,7 +353,7 @@ class ClientBack:
     client: str
 
 
-@wire(372, Speaker.HOST)
+@encodable(372, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class ContentPut:
     """A client has put content: its bytes are in the host's store, durably.
@@ -367,7 +367,7 @@ class ContentPut:
     blob: Blob
 
 
-@wire(373, Speaker.HOST)
+@encodable(373, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class ContentHeld:
     """What the host's content store has: to be told before `start`, in as many parts as it likes.
@@ -381,7 +381,7 @@ class ContentHeld:
     contents: tuple[tuple[str, int], ...]
 
 
-@wire(5, Speaker.HOST)
+@encodable(5, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class ServiceTimes:
     """How long the broker's processor takes on average, as measured by its host.
@@ -396,7 +396,7 @@ class ServiceTimes:
     send_s: float
 
 
-@wire(6, Speaker.HOST)
+@encodable(6, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class PlantTree:
     """The broker's place in a stream tree that was planned beforehand.
@@ -422,7 +422,7 @@ class PlantTree:
     children: tuple[str, ...]
 
 
-@wire(300, Speaker.HOST)
+@encodable(300, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class SetAside:
     """Count a message as handled: the broker failed over it, and would do so again.
@@ -440,19 +440,19 @@ class SetAside:
     problem: str
 
 
-@wire(301, Speaker.HOST)
+@encodable(301, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class StorageLow:
     """The disk is nearly full: take no publications from clients until it has recovered."""
 
 
-@wire(302, Speaker.HOST)
+@encodable(302, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class StorageRecovered:
     """There is room on the disk again."""
 
 
-@wire(400, Speaker.HOST)
+@encodable(400, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class OrderMove:
     """Move a client of this broker to another, as if migration had found that it pays.
@@ -465,7 +465,7 @@ class OrderMove:
     target: str
 
 
-@wire(401, Speaker.HOST)
+@encodable(401, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class OrderTree:
     """Bring a stream tree whose root is this broker into a shape.
@@ -487,7 +487,7 @@ class OrderTree:
     parents: tuple[tuple[str, str], ...]
 
 
-@wire(340, Speaker.HOST)
+@encodable(340, Speaker.HOST)
 @dataclass(frozen=True, slots=True)
 class SourceOwners:
     """Whose sources are whose: to be told before `start`, and again when it changes.

@@ -27,7 +27,7 @@ from distributary.broker.dissemination.messages import (
     Probe,
     ProbeAnswer,
 )
-from distributary.broker.encoding import encode, journal_key, since, wire
+from distributary.broker.encoding import encodable, encode, journal_key, since
 from distributary.broker.host import ConversionRefused, Converted, Turn
 from distributary.broker.plan_part import RELAY, PlanPart, Route
 from distributary.broker.planning import (
@@ -48,7 +48,7 @@ __all__ = ["JobRecord", "Relays", "other_hops", "refined"]
 # One portion that a broker carries out: content first, then conversions, then what they are for.
 
 
-@wire(580)
+@encodable(580)
 @dataclass(frozen=True, slots=True)
 class JobRecord:
     """A portion of which something is to be fetched or converted, as it is kept.
@@ -63,7 +63,7 @@ class JobRecord:
     sender: str = since(2, "")
 
 
-@wire(581)
+@encodable(581)
 @dataclass(frozen=True, slots=True)
 class HandledRecord:
     """The homes for which an attempt at an item was passed on, as they are kept."""

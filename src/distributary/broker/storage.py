@@ -15,7 +15,7 @@ from typing import Final
 from distributary.broker.addresses import Address, Speaker, is_client
 from distributary.broker.client import Publish, Refused, Subscribe
 from distributary.broker.core import Core, Handler, Part
-from distributary.broker.encoding import decode, encode, kind_name, wire
+from distributary.broker.encoding import decode, encodable, encode, kind_name
 from distributary.broker.host import SetAside, StorageLow, StorageRecovered, Turn
 from distributary.broker.links.messages import Hop, Routed
 from distributary.broker.telemetry import SetAsideMessage
@@ -24,7 +24,7 @@ from distributary.errors import PeerMisbehaved
 __all__ = ["Nothing", "Storage"]
 
 
-@wire(303, Speaker.BROKER)
+@encodable(303, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Nothing:
     """Stands in a broker for a message that it has set aside."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import encodable
 from distributary.broker.host import Persist, Turn
 
 __all__ = [
@@ -46,7 +46,7 @@ _SLOWNESS = 2
 _AT_ONCE = -(2**63)
 
 
-@wire(640)
+@encodable(640)
 @dataclass(frozen=True, slots=True)
 class ClockRecord:
     """A time that has passed, as a broker keeps it."""

@@ -22,7 +22,13 @@ from distributary.broker.dissemination.items import SettledRecord
 from distributary.broker.dissemination.task import ContentRecord
 from distributary.broker.host import SourceOwners
 from distributary.broker.publishing.intake import Admission
-from distributary.broker.publishing.publications import Count, Event, Kept, KeptRecord, Remembered
+from distributary.broker.publishing.publications import (
+    Count,
+    Kept,
+    KeptRecord,
+    PublicationEvent,
+    Remembered,
+)
 from distributary.broker.settings import PublishingSettings
 from distributary.errors import BadInput, PeerMisbehaved
 
@@ -244,11 +250,11 @@ def test_what_a_root_must_have_heard_of_is_found_as_by_looking_at_all(
             reference.kept[last] = kept
             count.enter(kept)
         elif step == "s":
-            reference.kept[chosen].answered(root, Event.SETTLED)
+            reference.kept[chosen].answered(root, PublicationEvent.SETTLED)
         elif step == "r":
             # Another root has settled it meanwhile; this one is offered it again.
             kept = reference.kept[chosen]
-            kept.answered("other", Event.SETTLED)
+            kept.answered("other", PublicationEvent.SETTLED)
             kept.root_is(root)
             count.reopen(kept)
         elif step == "c":

@@ -26,8 +26,8 @@ from tests.filter_pairs import Document, any_filter, derived_pair, events
 from distributary.broker.encoding import journal_key
 from distributary.broker.subscriptions.subscription import (
     TRANSITIONS,
-    State,
     SubscriptionRecord,
+    SubscriptionState,
     own_id,
     scoped_id,
 )
@@ -146,7 +146,7 @@ def test_a_home_torn_down_while_it_lets_the_covered_go_goes_on_with_it(durable: 
         keys = [f"subscriptions/s/{journal_key(scoped_id('@a', kind))}" for kind in kinds]
         records = [node.records()[key] for key in keys]
         states = [cast("SubscriptionRecord", record).state for record in records]
-        covered.append(states.count(State.COVERED.value))
+        covered.append(states.count(SubscriptionState.COVERED.value))
         overlay.world.at(overlay.world.now_ns, overlay.restart, home)
 
     def torn(_: object) -> Torn:
@@ -180,7 +180,7 @@ def test_a_subscription_that_loses_its_coverer_may_have_another() -> None:
     client.unsubscribe("two")
     overlay.run_s(2)
     assert local.coverer is None
-    assert local.state is State.REGISTERED
+    assert local.state is SubscriptionState.REGISTERED
     assert len(holders(overlay, home, "narrow", cell_of(overlay, event("alarm")))) == 2
 
 
@@ -206,8 +206,10 @@ def test_an_id_whose_old_registration_is_still_needed_waits() -> None:
 
 def test_every_state_can_be_reached_and_left_for_good() -> None:
     reached = {TRANSITIONS.initial} | {following for _, _, following in TRANSITIONS}
-    assert reached == set(State)
-    assert {state for state, _, _ in TRANSITIONS} == set(State) - {State.ENDED}
+    assert reached == set(SubscriptionState)
+    assert {state for state, _, _ in TRANSITIONS} == set(SubscriptionState) - {
+        SubscriptionState.ENDED
+    }
 
 
 class Twin:

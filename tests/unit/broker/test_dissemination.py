@@ -11,7 +11,7 @@ from tests.content_worlds import JPEG, PDF, SETTINGS, SPEECH, TEXT, ContentWorld
 
 from distributary.broker.dissemination.dissemination import Dissemination
 from distributary.broker.dissemination.messages import ItemId, ProbeAnswer, Served
-from distributary.broker.dissemination.task import TASK, Event, State
+from distributary.broker.dissemination.task import TASK, TaskEvent, TaskState
 from distributary.broker.settings import Settings
 from distributary.broker.subscriptions.subscription import Matcher
 from distributary.broker.telemetry import Planned, Refined, Worth
@@ -214,7 +214,7 @@ def test_a_home_that_was_away_gets_what_it_missed_in_order() -> None:
         world.publish(f"map {number}", publisher)
     world.run_s(10)
     kept = part_of(world, root)
-    assert any(task.state is State.WAITING for task in kept._tasks.values())
+    assert any(task.state is TaskState.WAITING for task in kept._tasks.values())
     world.overlay.restart(home)
     world.run_s(20)
     assert world.violations() == []
@@ -238,7 +238,7 @@ def test_how_long_a_home_was_away_is_not_taken_for_a_way() -> None:
     world.publish("map 1", publisher)
     world.run_s(12)
     (task,) = (task for task in part_of(world, root)._tasks.values() if not task.settled)
-    assert (task.state, task.attempt) == (State.WAITING, 1)
+    assert (task.state, task.attempt) == (TaskState.WAITING, 1)
     names = tuple(task.pending[home].registrations)
     world.world.tell(root, Served(task.identity, 1, names, ()), sender=home)
     assert task.settled
@@ -385,10 +385,10 @@ def test_an_item_is_forgotten_when_nobody_can_ask_for_it_any_more() -> None:
 
 
 def test_everything_that_can_happen_to_an_item_is_in_the_table() -> None:
-    assert TASK.initial is State.TAKEN
-    assert {state for state, _, _ in TASK} == set(State)
-    assert {event for _, event, _ in TASK} == set(Event)
-    assert TASK.step(State.SETTLED, Event.SENT) is None
+    assert TASK.initial is TaskState.TAKEN
+    assert {state for state, _, _ in TASK} == set(TaskState)
+    assert {event for _, event, _ in TASK} == set(TaskEvent)
+    assert TASK.step(TaskState.SETTLED, TaskEvent.SENT) is None
 
 
 @given(

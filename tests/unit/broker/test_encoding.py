@@ -11,7 +11,14 @@ from distributary.broker.addresses import Blob
 from distributary.broker.client import Announced, Publish, Unsubscribe
 from distributary.broker.deliveries.finished import Finished
 from distributary.broker.dissemination.messages import ItemId
-from distributary.broker.encoding import DECODED_BYTES_MAX, decode, encode, kind_name, kinds, wire
+from distributary.broker.encoding import (
+    DECODED_BYTES_MAX,
+    decode,
+    encodable,
+    encode,
+    kind_name,
+    kinds,
+)
 from distributary.broker.host import Leave
 from distributary.broker.membership.roster import Gossip, News, Status
 from distributary.errors import PeerMisbehaved
@@ -45,10 +52,10 @@ def test_kinds_are_listed_with_their_numbers_and_names() -> None:
 def test_no_number_and_no_name_is_given_twice() -> None:
     other = dataclasses.make_dataclass("Unheard", ["field"], frozen=True)
     with pytest.raises(AssertionError, match="214 is Announced already"):
-        wire(214)(other)
+        encodable(214)(other)
     same = dataclasses.make_dataclass("Announced", ["field"], frozen=True)
     with pytest.raises(AssertionError, match="Announced is the name of another"):
-        wire(60_100)(same)
+        encodable(60_100)(same)
     assert other not in kinds().values()
     assert 60_100 not in kinds()
 

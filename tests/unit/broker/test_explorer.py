@@ -136,7 +136,7 @@ def test_long_walks_through_three_trees_have_no_fault() -> None:
 
 
 def rewrite(
-    monkeypatch: pytest.MonkeyPatch, line: tuple[node.Phase, node.Event], action: Any
+    monkeypatch: pytest.MonkeyPatch, line: tuple[node.Phase, node.PhaseEvent], action: Any
 ) -> None:
     phase, _ = node._TABLE[line]
     monkeypatch.setattr(node, "_TABLE", {**node._TABLE, line: (phase, action)})
@@ -145,7 +145,7 @@ def rewrite(
 def test_a_held_broker_that_only_queues_lets_two_parents_block_each_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    line = (node.Phase.HOLD, node.Event.HOLD_BY_LARGER)
+    line = (node.Phase.HOLD, node.PhaseEvent.HOLD_BY_LARGER)
     rewrite(monkeypatch, line, node._queue_hold)
     fault = explore(AdaptingBrokers(TWO_PARENTS, patient=True), states_max=100_000).fault
     assert fault is not None
@@ -158,11 +158,11 @@ def test_a_reversed_number_rule_lets_two_parents_block_each_other(
     """Runs with chance seldom meet the order of messages that shows it; the search always does."""
     hold_event = node._hold_event
     reverse = {
-        node.Event.HOLD_BY_LARGER: node.Event.HOLD_BY_SMALLER,
-        node.Event.HOLD_BY_SMALLER: node.Event.HOLD_BY_LARGER,
+        node.PhaseEvent.HOLD_BY_LARGER: node.PhaseEvent.HOLD_BY_SMALLER,
+        node.PhaseEvent.HOLD_BY_SMALLER: node.PhaseEvent.HOLD_BY_LARGER,
     }
 
-    def reversed_event(given_node: Any, given: Any, links: Any) -> node.Event:
+    def reversed_event(given_node: Any, given: Any, links: Any) -> node.PhaseEvent:
         event = hold_event(given_node, given, links)
         return reverse.get(event, event)
 
@@ -186,7 +186,7 @@ def test_a_child_that_is_moved_and_not_released_holds_for_ever(
         ]
         return following
 
-    rewrite(monkeypatch, (node.Phase.WAIT, node.Event.FINISHED), forget_the_moved)
+    rewrite(monkeypatch, (node.Phase.WAIT, node.PhaseEvent.FINISHED), forget_the_moved)
     fault = explore(AdaptingBrokers(STAR, patient=True), states_max=100_000).fault
     assert fault is not None
     assert "HOLD" in fault.nodes

@@ -9,7 +9,7 @@ from tests.broker_overlays import SECOND
 from tests.content_worlds import JPEG, SETTINGS, TEXT, ContentWorld
 
 from distributary.broker.addresses import HOST
-from distributary.broker.dissemination.task import State, Task
+from distributary.broker.dissemination.task import Task, TaskState
 from distributary.broker.host import PlanMade
 from distributary.broker.telemetry import Planned
 from distributary.errors import PeerMisbehaved
@@ -42,7 +42,7 @@ def test_an_item_waits_for_its_plan_and_is_then_sent() -> None:
     subscribed(world)
     world.publish("a", world.root_of())
     world.run_s(2)
-    assert task_of(world).state is State.PLANNING
+    assert task_of(world).state is TaskState.PLANNING
     assert world.got("one") == []
     world.run_s(10)
     assert world.got("one") == [("a", TEXT)]

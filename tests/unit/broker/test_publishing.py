@@ -14,10 +14,10 @@ from distributary.broker.encoding import decode, encode
 from distributary.broker.host import Turn
 from distributary.broker.publishing.publications import (
     PUBLICATION,
-    Event,
     KeptRecord,
+    PublicationEvent,
+    PublicationState,
     SettlementRecord,
-    State,
 )
 from distributary.broker.publishing.publishing import Publishing
 from distributary.broker.subscriptions.subscription import scoped_id
@@ -129,7 +129,7 @@ def test_a_publication_is_kept_until_its_whole_tree_has_confirmed() -> None:
     client.publish()
     world.run_s(10)
     assert settled(world, client.home) == {}
-    assert part_of(world, client.home)._kept[ItemId("", "/p", "1")].state is State.TAKEN
+    assert part_of(world, client.home)._kept[ItemId("", "/p", "1")].state is PublicationState.TAKEN
     world.overlay.restart(away)
     world.run_s(10)
     record = settled(world, client.home)["1"]
@@ -253,7 +253,7 @@ def test_what_the_root_there_is_now_has_not_settled_is_not_forgotten() -> None:
     world.run_s(5)
     part, root = part_of(world, client.home), world.root_of()
     publication = part._kept[ItemId("", "/p", "1")]
-    assert publication.state is State.SETTLED
+    assert publication.state is PublicationState.SETTLED
     publication.root_is("another")
     world.run_s(SETTINGS.content.retention_s + 5)
     assert part._kept == {ItemId("", "/p", "1"): publication}
@@ -270,6 +270,6 @@ def test_an_answer_to_what_is_forgotten_changes_nothing() -> None:
 
 
 def test_everything_that_can_happen_to_a_publication_is_in_the_table() -> None:
-    assert {state for state, _, _ in PUBLICATION} == set(State)
-    assert {event for _, event, _ in PUBLICATION} == set(Event)
-    assert PUBLICATION.step(State.SETTLED, Event.TAKEN) is None
+    assert {state for state, _, _ in PUBLICATION} == set(PublicationState)
+    assert {event for _, event, _ in PUBLICATION} == set(PublicationEvent)
+    assert PUBLICATION.step(PublicationState.SETTLED, PublicationEvent.TAKEN) is None

@@ -15,11 +15,11 @@ from distributary.broker.encoding import (
     OLDEST,
     VERSION,
     decode,
+    encodable,
     encode,
     is_spoken,
     kinds,
     since,
-    wire,
 )
 from distributary.broker.links.messages import FRAGMENT_BYTES
 from distributary.broker.membership.roster import Gossip, Join, News, Ping, Status
@@ -37,14 +37,14 @@ class Grown:
     later: int = since(VERSION, 7)
 
 
-@wire(60_200)
+@encodable(60_200)
 @dataclass(frozen=True, slots=True)
 class Growing:
     grown: tuple[Grown, ...]
     flag: bool = since(VERSION, True)
 
 
-@wire(60_201, since=VERSION)
+@encodable(60_201, since=VERSION)
 @dataclass(frozen=True, slots=True)
 class Unheard:
     text: str

@@ -14,7 +14,7 @@ import pytest
 
 from distributary.broker.addresses import Address, Blob
 from distributary.broker.core import Handler, Part
-from distributary.broker.encoding import encode, wire
+from distributary.broker.encoding import encodable, encode
 from distributary.broker.host import ConversionRefused, Converted, Turn
 from distributary.broker.settings import Settings, ns
 from distributary.simulator.conversions import ConversionOutcome
@@ -78,7 +78,7 @@ seconds = 0.5
 """
 
 
-@wire(60_011)
+@encodable(60_011)
 @dataclass(frozen=True, slots=True)
 class Work:
     """Asks the part under test for some effects."""
@@ -86,7 +86,7 @@ class Work:
     name: str
 
 
-@wire(60_012)
+@encodable(60_012)
 @dataclass(frozen=True, slots=True)
 class Done:
     """What the part under test answers."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from distributary.broker.addresses import Speaker
 from distributary.broker.core import COUNT_MAX, Check, Rules
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import encodable
 from distributary.broker.host import OrderTree
 
 __all__ = [
@@ -83,7 +83,7 @@ class Figures:
     weight_elsewhere: float
 
 
-@wire(140, Speaker.BROKER)
+@encodable(140, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Token:
     """Adapt what is below you."""
@@ -92,7 +92,7 @@ class Token:
     round: int
 
 
-@wire(141, Speaker.BROKER)
+@encodable(141, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Hold:
     """Hold still, and tell your figures.
@@ -108,7 +108,7 @@ class Hold:
     among: tuple[str, ...]
 
 
-@wire(142, Speaker.BROKER)
+@encodable(142, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class HoldAnswer:
     """The answer to `Hold`.
@@ -130,7 +130,7 @@ class HoldAnswer:
     delays_ns: tuple[tuple[str, int], ...]
 
 
-@wire(143, Speaker.BROKER)
+@encodable(143, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class HoldRelease:
     """You need not hold still for this round any longer."""
@@ -139,7 +139,7 @@ class HoldRelease:
     round: int
 
 
-@wire(144, Speaker.BROKER)
+@encodable(144, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Order:
     """Go below another broker."""
@@ -149,7 +149,7 @@ class Order:
     parent: str
 
 
-@wire(145, Speaker.BROKER)
+@encodable(145, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Moved:
     """The answer to `Order`."""
@@ -159,7 +159,7 @@ class Moved:
     done: bool
 
 
-@wire(146, Speaker.BROKER)
+@encodable(146, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Question:
     """May a broker go below you, or below one that is below you?"""
@@ -170,7 +170,7 @@ class Question:
     hops: int
 
 
-@wire(147, Speaker.BROKER)
+@encodable(147, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to `Question`, from whoever could give it to the broker that asked."""
@@ -180,7 +180,7 @@ class Answer:
     cleared: bool
 
 
-@wire(148, Speaker.BROKER)
+@encodable(148, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Statistics:
     """What has changed since a child last told, by tree."""

@@ -125,7 +125,7 @@ class Stage(Enum):
     ATTACHING = "attaching"
 
 
-class Event(Enum):
+class StageEvent(Enum):
     """What happens to a mover."""
 
     ORDER = "order"
@@ -136,18 +136,18 @@ class Event(Enum):
     EXPIRY = "patience ends"
 
 
-TRANSITIONS: Transitions[Stage, Event] = Transitions(
+TRANSITIONS: Transitions[Stage, StageEvent] = Transitions(
     "mover",
     Stage.STILL,
     {
-        (Stage.STILL, Event.ORDER): Stage.CLIMBING,
-        (Stage.STILL, Event.ORDER_TO_ROOT): Stage.ATTACHING,
-        (Stage.CLIMBING, Event.CLEARANCE): Stage.ATTACHING,
-        (Stage.CLIMBING, Event.REFUSAL): Stage.STILL,
-        (Stage.CLIMBING, Event.EXPIRY): Stage.STILL,
-        (Stage.ATTACHING, Event.ARRIVAL): Stage.STILL,
-        (Stage.ATTACHING, Event.REFUSAL): Stage.STILL,
-        (Stage.ATTACHING, Event.EXPIRY): Stage.STILL,
+        (Stage.STILL, StageEvent.ORDER): Stage.CLIMBING,
+        (Stage.STILL, StageEvent.ORDER_TO_ROOT): Stage.ATTACHING,
+        (Stage.CLIMBING, StageEvent.CLEARANCE): Stage.ATTACHING,
+        (Stage.CLIMBING, StageEvent.REFUSAL): Stage.STILL,
+        (Stage.CLIMBING, StageEvent.EXPIRY): Stage.STILL,
+        (Stage.ATTACHING, StageEvent.ARRIVAL): Stage.STILL,
+        (Stage.ATTACHING, StageEvent.REFUSAL): Stage.STILL,
+        (Stage.ATTACHING, StageEvent.EXPIRY): Stage.STILL,
     },
 )
 
@@ -247,25 +247,25 @@ def step(move: Move, given: Given) -> tuple[Move, Doing | None]:
     if isinstance(given, Ordered):
         return _ordered(move, given)
     if isinstance(given, Answered):
-        event = Event.CLEARANCE if given.cleared else Event.REFUSAL
+        event = StageEvent.CLEARANCE if given.cleared else StageEvent.REFUSAL
         fitting = move.stage is Stage.CLIMBING and move.number == given.number
     elif isinstance(given, Arrived):
-        event = Event.ARRIVAL if given.accepted else Event.REFUSAL
+        event = StageEvent.ARRIVAL if given.accepted else StageEvent.REFUSAL
         fitting = move.stage is Stage.ATTACHING and move.number == given.number
     else:
-        event, fitting = Event.EXPIRY, True
+        event, fitting = StageEvent.EXPIRY, True
     stage = TRANSITIONS.step(move.stage, event) if fitting else None
     if stage is None:
         return move, None
     if stage is Stage.ATTACHING:
         return move._replace(stage=stage), Attach(move.parent, move.number)
     assert move.round is not None
-    told = Tell(move.orderer, move.round, event is Event.ARRIVAL)
+    told = Tell(move.orderer, move.round, event is StageEvent.ARRIVAL)
     return Move(number=move.number), told
 
 
 def _ordered(move: Move, given: Ordered) -> tuple[Move, Doing | None]:
-    event = Event.ORDER_TO_ROOT if given.to_root else Event.ORDER
+    event = StageEvent.ORDER_TO_ROOT if given.to_root else StageEvent.ORDER
     stage = TRANSITIONS.step(move.stage, event) if given.obeys else None
     if stage is None:
         return move, Tell(given.orderer, given.round, done=False)

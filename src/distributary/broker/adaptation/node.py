@@ -41,7 +41,6 @@ __all__ = [
     "Acknowledged",
     "Attempt",
     "Chosen",
-    "Event",
     "Held",
     "Hold",
     "HoldExpired",
@@ -52,6 +51,7 @@ __all__ = [
     "Output",
     "PassToken",
     "Phase",
+    "PhaseEvent",
     "Released",
     "SendAcknowledgement",
     "SendHold",
@@ -82,7 +82,7 @@ class Phase(Enum):
     HOLD = "hold"
 
 
-class Event(Enum):
+class PhaseEvent(Enum):
     """What happens to a broker, as seen in its phase."""
 
     ROUND = "token"
@@ -315,11 +315,11 @@ def step(node: Node, given: Input, links: Links) -> tuple[Node, tuple[Output, ..
         if node.held is not None or (wait is not None and wait.attempting):
             break
         if wait is not None and not wait.pending:
-            event = Event.COMPLETE
+            event = PhaseEvent.COMPLETE
         elif wait is None and node.tokens:
             given = Token(node.tokens[0])
             node = node._replace(tokens=node.tokens[1:])
-            event = Event.ROUND
+            event = PhaseEvent.ROUND
         elif node.holds and (wait is None or node.holds[0][0] > node.name):
             holder, round_ = node.holds[0]
             given = Hold(round_, holder)
@@ -328,7 +328,7 @@ def step(node: Node, given: Input, links: Links) -> tuple[Node, tuple[Output, ..
     return node, tuple(outputs)
 
 
-def _event(node: Node, given: Input, links: Links) -> Event | None:
+def _event(node: Node, given: Input, links: Links) -> PhaseEvent | None:
     """Return what an input means to a broker in its state; None when it means nothing."""
     kind = type(given)
     wait = node.wait
@@ -336,10 +336,10 @@ def _event(node: Node, given: Input, links: Links) -> Event | None:
         assert isinstance(given, Acknowledged)
         if wait is not None and wait.round == given.round:
             if given.child in wait.pending:
-                return Event.ANSWER if given.granted else Event.REFUSAL
+                return PhaseEvent.ANSWER if given.granted else PhaseEvent.REFUSAL
             if any(child == given.child for child, _ in wait.reports):
                 return None
-        return Event.STRAY_ANSWER if given.granted else None
+        return PhaseEvent.STRAY_ANSWER if given.granted else None
     if kind is Hold:
         assert isinstance(given, Hold)
         return _hold_event(node, given, links)
@@ -350,49 +350,53 @@ def _event(node: Node, given: Input, links: Links) -> Event | None:
         assert isinstance(given, Token)
         tree, number = given.round
         known = any(seen == tree and last >= number for seen, last in node.seen)
-        return None if known else Event.ROUND
+        return None if known else PhaseEvent.ROUND
     if kind is HoldExpired:
-        return Event.RELEASE if wait is None else Event.RELEASE_INTO_WAIT
+        return PhaseEvent.RELEASE if wait is None else PhaseEvent.RELEASE_INTO_WAIT
     if wait is None:
         return None
     if kind is WaitExpired:
-        return Event.IMPATIENCE
+        return PhaseEvent.IMPATIENCE
     assert isinstance(given, Chosen | Moved)
     if wait.round != given.round or not wait.attempting:
         return None
     if isinstance(given, Chosen):
         if wait.steps:
             return None
-        return Event.ORDERED if given.steps else Event.FINISHED
+        return PhaseEvent.ORDERED if given.steps else PhaseEvent.FINISHED
     if not wait.steps or wait.steps[wait.done][0] != given.mover:
         return None
-    return Event.ORDERED if given.done and wait.done + 1 < len(wait.steps) else Event.FINISHED
+    return (
+        PhaseEvent.ORDERED
+        if given.done and wait.done + 1 < len(wait.steps)
+        else PhaseEvent.FINISHED
+    )
 
 
-def _hold_event(node: Node, given: Hold, links: Links) -> Event:
+def _hold_event(node: Node, given: Hold, links: Links) -> PhaseEvent:
     if links.parent(given.round[0]) != given.holder:
-        return Event.HOLD_BY_STRANGER
+        return PhaseEvent.HOLD_BY_STRANGER
     if node.held is not None:
         if given.holder == node.held.holder:
-            return Event.HOLD_BY_HOLDER
+            return PhaseEvent.HOLD_BY_HOLDER
         larger = given.holder > node.held.holder
     elif node.wait is None:
-        return Event.HOLD
+        return PhaseEvent.HOLD
     elif node.wait.attempting:
-        return Event.HOLD_WHILE_MOVING
+        return PhaseEvent.HOLD_WHILE_MOVING
     else:
         larger = given.holder > node.name
-    return Event.HOLD_BY_LARGER if larger else Event.HOLD_BY_SMALLER
+    return PhaseEvent.HOLD_BY_LARGER if larger else PhaseEvent.HOLD_BY_SMALLER
 
 
-def _release_event(node: Node, given: Released) -> Event | None:
+def _release_event(node: Node, given: Released) -> PhaseEvent | None:
     held = node.held
     if held is not None and held.holder == given.holder and given.round in held.rounds:
         if len(held.rounds) > 1:
-            return Event.RELEASE_OF_ONE
-        return Event.RELEASE if node.wait is None else Event.RELEASE_INTO_WAIT
+            return PhaseEvent.RELEASE_OF_ONE
+        return PhaseEvent.RELEASE if node.wait is None else PhaseEvent.RELEASE_INTO_WAIT
     if (given.holder, given.round) in node.holds:
-        return Event.WITHDRAWAL
+        return PhaseEvent.WITHDRAWAL
     return None
 
 
@@ -502,40 +506,40 @@ def _newest(rounds: tuple[Round, ...], new: Round) -> tuple[Round, ...]:
 
 _IDLE, _WAIT, _HOLD = Phase.IDLE, Phase.WAIT, Phase.HOLD
 
-_TABLE: Mapping[tuple[Phase, Event], tuple[Phase, _Action]] = {
-    (_IDLE, Event.ROUND): (_WAIT, _begin),
-    (_IDLE, Event.HOLD): (_HOLD, _grant),
-    (_IDLE, Event.HOLD_BY_STRANGER): (_IDLE, _refuse),
-    (_IDLE, Event.STRAY_ANSWER): (_IDLE, _send_away),
-    (_WAIT, Event.ROUND): (_WAIT, _queue_token),
-    (_WAIT, Event.ANSWER): (_WAIT, _note),
-    (_WAIT, Event.COMPLETE): (_WAIT, _attempt),
-    (_WAIT, Event.ORDERED): (_WAIT, _order),
-    (_WAIT, Event.FINISHED): (_IDLE, _end),
-    (_WAIT, Event.REFUSAL): (_IDLE, _end),
-    (_WAIT, Event.IMPATIENCE): (_IDLE, _end),
-    (_WAIT, Event.HOLD_BY_LARGER): (_HOLD, _grant),
-    (_WAIT, Event.HOLD_BY_SMALLER): (_WAIT, _queue_hold),
-    (_WAIT, Event.HOLD_WHILE_MOVING): (_WAIT, _queue_hold),
-    (_WAIT, Event.HOLD_BY_STRANGER): (_WAIT, _refuse),
-    (_WAIT, Event.WITHDRAWAL): (_WAIT, _withdraw),
-    (_WAIT, Event.STRAY_ANSWER): (_WAIT, _send_away),
-    (_HOLD, Event.ROUND): (_HOLD, _queue_token),
-    (_HOLD, Event.RELEASE): (_IDLE, _go_on),
-    (_HOLD, Event.RELEASE_INTO_WAIT): (_WAIT, _go_on),
-    (_HOLD, Event.RELEASE_OF_ONE): (_HOLD, _drop_round),
-    (_HOLD, Event.HOLD_BY_HOLDER): (_HOLD, _grant),
-    (_HOLD, Event.HOLD_BY_LARGER): (_HOLD, _refuse),
-    (_HOLD, Event.HOLD_BY_SMALLER): (_HOLD, _queue_hold),
-    (_HOLD, Event.HOLD_BY_STRANGER): (_HOLD, _refuse),
-    (_HOLD, Event.WITHDRAWAL): (_HOLD, _withdraw),
-    (_HOLD, Event.ANSWER): (_HOLD, _note),
-    (_HOLD, Event.REFUSAL): (_HOLD, _end),
-    (_HOLD, Event.IMPATIENCE): (_HOLD, _end),
-    (_HOLD, Event.STRAY_ANSWER): (_HOLD, _send_away),
+_TABLE: Mapping[tuple[Phase, PhaseEvent], tuple[Phase, _Action]] = {
+    (_IDLE, PhaseEvent.ROUND): (_WAIT, _begin),
+    (_IDLE, PhaseEvent.HOLD): (_HOLD, _grant),
+    (_IDLE, PhaseEvent.HOLD_BY_STRANGER): (_IDLE, _refuse),
+    (_IDLE, PhaseEvent.STRAY_ANSWER): (_IDLE, _send_away),
+    (_WAIT, PhaseEvent.ROUND): (_WAIT, _queue_token),
+    (_WAIT, PhaseEvent.ANSWER): (_WAIT, _note),
+    (_WAIT, PhaseEvent.COMPLETE): (_WAIT, _attempt),
+    (_WAIT, PhaseEvent.ORDERED): (_WAIT, _order),
+    (_WAIT, PhaseEvent.FINISHED): (_IDLE, _end),
+    (_WAIT, PhaseEvent.REFUSAL): (_IDLE, _end),
+    (_WAIT, PhaseEvent.IMPATIENCE): (_IDLE, _end),
+    (_WAIT, PhaseEvent.HOLD_BY_LARGER): (_HOLD, _grant),
+    (_WAIT, PhaseEvent.HOLD_BY_SMALLER): (_WAIT, _queue_hold),
+    (_WAIT, PhaseEvent.HOLD_WHILE_MOVING): (_WAIT, _queue_hold),
+    (_WAIT, PhaseEvent.HOLD_BY_STRANGER): (_WAIT, _refuse),
+    (_WAIT, PhaseEvent.WITHDRAWAL): (_WAIT, _withdraw),
+    (_WAIT, PhaseEvent.STRAY_ANSWER): (_WAIT, _send_away),
+    (_HOLD, PhaseEvent.ROUND): (_HOLD, _queue_token),
+    (_HOLD, PhaseEvent.RELEASE): (_IDLE, _go_on),
+    (_HOLD, PhaseEvent.RELEASE_INTO_WAIT): (_WAIT, _go_on),
+    (_HOLD, PhaseEvent.RELEASE_OF_ONE): (_HOLD, _drop_round),
+    (_HOLD, PhaseEvent.HOLD_BY_HOLDER): (_HOLD, _grant),
+    (_HOLD, PhaseEvent.HOLD_BY_LARGER): (_HOLD, _refuse),
+    (_HOLD, PhaseEvent.HOLD_BY_SMALLER): (_HOLD, _queue_hold),
+    (_HOLD, PhaseEvent.HOLD_BY_STRANGER): (_HOLD, _refuse),
+    (_HOLD, PhaseEvent.WITHDRAWAL): (_HOLD, _withdraw),
+    (_HOLD, PhaseEvent.ANSWER): (_HOLD, _note),
+    (_HOLD, PhaseEvent.REFUSAL): (_HOLD, _end),
+    (_HOLD, PhaseEvent.IMPATIENCE): (_HOLD, _end),
+    (_HOLD, PhaseEvent.STRAY_ANSWER): (_HOLD, _send_away),
 }
 
-TRANSITIONS: Transitions[Phase, Event] = Transitions(
+TRANSITIONS: Transitions[Phase, PhaseEvent] = Transitions(
     "adaptation node", Phase.IDLE, {line: phase for line, (phase, _) in _TABLE.items()}
 )
 """Which phase follows which; a restart begins anew in the first."""

@@ -28,7 +28,7 @@ from distributary.broker.dissemination.messages import (
     SequenceName,
     Served,
 )
-from distributary.broker.encoding import journal_key, wire
+from distributary.broker.encoding import encodable, journal_key
 from distributary.broker.host import ClientBack, ClientGone, Turn
 from distributary.broker.plan_part import Grant
 from distributary.broker.planning import delivered_event, publication_of
@@ -40,7 +40,7 @@ from distributary.broker.timers import Backlog, Retention
 __all__ = ["ClientDeliveries", "Deliveries"]
 
 
-@wire(573)
+@encodable(573)
 @dataclass(frozen=True, slots=True)
 class ClientDeliveries:
     """What a client that moves takes with it.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from distributary.broker.addresses import Blob
 from distributary.broker.dissemination.messages import Item, ItemId, SequenceName
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import encodable
 from distributary.broker.plan_part import NOTHING_BEFORE, After, Grant
 
 __all__ = ["Arrival", "Finished", "FinishedItems"]
@@ -48,7 +48,7 @@ class Arrival(NamedTuple):
         return (item.tenant, item.publisher, item.cell, series), number
 
 
-@wire(570)
+@encodable(570)
 @dataclass(frozen=True, slots=True)
 class Finished:
     """An item that a home broker is done with, as it is kept.

@@ -11,7 +11,7 @@ from distributary.broker.addresses import Address, Blob, tenant_of
 from distributary.broker.client import Acknowledge, Delivery, Received, Undeliverable
 from distributary.broker.core import Core
 from distributary.broker.dissemination.messages import ItemId
-from distributary.broker.encoding import journal_key, replaced, wire
+from distributary.broker.encoding import encodable, journal_key, replaced
 from distributary.broker.host import Turn
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.lifecycle import TOO_MANY_BYTES, TOO_OLD, Depth
@@ -30,7 +30,7 @@ __all__ = ["Acknowledged", "Queue", "Queued", "QueuedTogether", "Queues"]
 # under way any more, though still kept.
 
 
-@wire(571)
+@encodable(571)
 @dataclass(frozen=True, slots=True)
 class Queued:
     """Something that a client has not acknowledged, as it is kept.
@@ -78,7 +78,7 @@ class Queued:
         return Undeliverable(own, self.number, self.source, self.id, self.reason)
 
 
-@wire(572)
+@encodable(572)
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
     """How far a client has acknowledged a subscription, as it is kept."""
@@ -251,7 +251,7 @@ class _Content(NamedTuple):
     places: tuple[tuple[str, str, int], ...]
 
 
-@wire(605)
+@encodable(605)
 @dataclass(frozen=True, slots=True)
 class QueuedTogether:
     """Something that not all of several subscriptions have acknowledged, as it is kept."""

@@ -18,8 +18,8 @@ from distributary.broker.dissemination.messages import (
     Offer,
     SequenceName,
 )
-from distributary.broker.dissemination.task import Event, Pending, Sequence, Task
-from distributary.broker.encoding import wire
+from distributary.broker.dissemination.task import Pending, Sequence, Task, TaskEvent
+from distributary.broker.encoding import encodable
 from distributary.broker.host import Turn
 from distributary.broker.links.messages import Step
 from distributary.broker.plan_part import Route
@@ -50,7 +50,7 @@ __all__ = [
 # end many subscriptions for the sake of one home.
 
 
-@wire(620, since=PRESSURE_SINCE)
+@encodable(620, since=PRESSURE_SINCE)
 @dataclass(frozen=True, slots=True)
 class MissedRecord:
     """What a home is to be told that it has missed, as it is kept; the fields are `Missed`'s."""
@@ -449,7 +449,7 @@ LatePlace = tuple[int, str, str]
 """(cell, home, id) of a registration that has come late."""
 
 
-@wire(592, since=2)
+@encodable(592, since=2)
 @dataclass(frozen=True, slots=True)
 class LateRecord:
     """That a registration has come late, kept until it has got what it is owed."""
@@ -580,7 +580,7 @@ class Audience:
                 homes.add(home)
             known.registrations[name] = (registration.profile, route)
         if homes and task.settled:
-            task.step(Event.WANTED)
+            task.step(TaskEvent.WANTED)
             self._unsettled.add(task)
         return homes
 

@@ -48,14 +48,14 @@ from distributary.broker.dissemination.messages import (
 from distributary.broker.dissemination.planner import Planner, Prepared, Probes, RecentPlans
 from distributary.broker.dissemination.task import (
     ContentRecord,
-    Event,
     Pending,
     ProgressRecord,
     Sequence,
-    State,
     Stream,
     Supervision,
     Task,
+    TaskEvent,
+    TaskState,
 )
 from distributary.broker.encoding import journal_key
 from distributary.broker.host import Turn
@@ -147,7 +147,7 @@ class Dissemination(Part):
             pending.registrations = {name: (profile, ()) for name, profile in kept.registrations}
             self._open.owe(task, kept.home)
         if record.settled:
-            task.step(Event.ALL_SERVED)
+            task.step(TaskEvent.ALL_SERVED)
             self._open.remove(task)
 
     def start(self, turn: Turn) -> None:
@@ -285,7 +285,7 @@ class Dissemination(Part):
         task.item = task.item._replace(home=offer.item.home)
         task.served.update(offer.served)
         homes = self._audience.match(task, turn)
-        if not homes and task.state is State.FETCHING:
+        if not homes and task.state is TaskState.FETCHING:
             # Its home may be another one by now, which has the content.
             self._send(task, tuple(task.pending), turn)
         self._send_new(task, homes, turn)
@@ -395,7 +395,7 @@ class Dissemination(Part):
             self._settle(task, turn)
             return
         membership = self.core.membership
-        if task.state is State.PLANNING:
+        if task.state is TaskState.PLANNING:
             # They are not sent what is being planned for them: this attempt takes its place.
             homes = {*homes, *(home for home in task.planned_for if home in task.pending)}
         there = tuple(filter(membership.is_alive, sorted(homes)))
@@ -403,19 +403,19 @@ class Dissemination(Part):
             self._absent.owe(task, turn)
         if not there:
             if not any(membership.is_alive(home) for home in task.pending):
-                task.step(Event.ALL_AWAY)
+                task.step(TaskEvent.ALL_AWAY)
                 self._supervision.wait_long(task, turn)
             self._keep(task, turn)
             return
         if self._contents.lacks(task):
-            task.step(Event.FETCHING)
+            task.step(TaskEvent.FETCHING)
             self._supervision.pause(task)
             self._keep(task, turn)
             self._contents.fetch(task, turn)
             return
         task.attempt += 1
         if self.core.settings.content.tree == "discovered" and there != (self.core.identity,):
-            task.step(Event.PROBED)
+            task.step(TaskEvent.PROBED)
             self._keep(task, turn)
             self._probes.find(task, there, turn)
         else:
@@ -423,7 +423,7 @@ class Dissemination(Part):
 
     def _content_had(self, task: Task, turn: Turn) -> None:
         """Go on with an item whose content is here, or is lost for good."""
-        if task.state is State.FETCHING:
+        if task.state is TaskState.FETCHING:
             self._send(task, tuple(task.pending), turn)
         self._tell_taken(task, turn)
 
@@ -438,7 +438,7 @@ class Dissemination(Part):
         if known is not None:
             self._send_planned(task, prepared, known, after, turn)
             return
-        task.step(Event.PLANNING)
+        task.step(TaskEvent.PLANNING)
         task.planned_for = homes
         self._supervision.pause(task)
         self._keep(task, turn)
@@ -448,7 +448,7 @@ class Dissemination(Part):
         self, turn: Turn, planning: Planning, task: Task, attempt: int, prepared: Prepared
     ) -> None:
         """Send along a plan that the host has made, unless another attempt has begun since."""
-        if task.attempt != attempt or task.state is not State.PLANNING:
+        if task.attempt != attempt or task.state is not TaskState.PLANNING:
             return
         # Earlier items may have been sent anew, or confirmed, while this one was planned.
         after = {home: self._open.before(task, home) for home in prepared.problem.homes}
@@ -467,7 +467,7 @@ class Dissemination(Part):
         report = self._planner.report(task, planning)
         turn.report(report)
         self.recent.add(turn.now_ns, report, part, task.item, task.blob)
-        task.step(Event.SENT)
+        task.step(TaskEvent.SENT)
         task.sent_ns = turn.now_ns
         self._supervision.look_after(task, turn)
         self._keep(task, turn)
@@ -614,7 +614,7 @@ class Dissemination(Part):
 
     def _settle(self, task: Task, turn: Turn) -> None:
         item = task.item
-        task.step(Event.ALL_SERVED)
+        task.step(TaskEvent.ALL_SERVED)
         self._supervision.end(task)
         self._open.remove(task)
         for early in [one for one in self._heard_early if one[0] == task.identity]:

@@ -11,7 +11,7 @@ from distributary.broker.addresses import Address
 from distributary.broker.core import Core
 from distributary.broker.dissemination.messages import ContentLost, ItemId, Offer
 from distributary.broker.dissemination.task import Place, Stream, Task
-from distributary.broker.encoding import journal_key, wire
+from distributary.broker.encoding import encodable, journal_key
 from distributary.broker.host import Turn
 from distributary.broker.plan_part import NOTHING_BEFORE, After
 from distributary.broker.planning import formats_of
@@ -176,7 +176,7 @@ class Unsettled:
 # client that was away, or another one with the same event, may publish it again.
 
 
-@wire(652)
+@encodable(652)
 @dataclass(frozen=True, slots=True)
 class SettledRecord:
     """That a root has settled an item, of which it keeps no more."""

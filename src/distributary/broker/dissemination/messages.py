@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 from distributary.broker.addresses import Blob, Speaker
 from distributary.broker.content import check_blob
 from distributary.broker.core import Check, Rules
-from distributary.broker.encoding import since, wire
+from distributary.broker.encoding import encodable, since
 from distributary.broker.plan_part import RELAY, After, PlanNode, PlanPart
 from distributary.broker.planning import formats_of, publication_of
 from distributary.content.media_type import MediaType
@@ -157,7 +157,7 @@ def offered(identity: ItemId, root: str) -> object:
     return identity, root
 
 
-@wire(70, Speaker.BROKER)
+@encodable(70, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Offer:
     """An item for the root of its cell.
@@ -191,7 +191,7 @@ class Offer:
         return (offered(self.item.identity, self.root),)
 
 
-@wire(71, Speaker.BROKER)
+@encodable(71, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Taken:
     """A root has stored an item, and will see to it."""
@@ -199,7 +199,7 @@ class Taken:
     identity: ItemId
 
 
-@wire(431, Speaker.BROKER, since=PRESSURE_SINCE)
+@encodable(431, Speaker.BROKER, since=PRESSURE_SINCE)
 @dataclass(frozen=True, slots=True)
 class Deferred:
     """A root has no room for an item; it is to be offered again after some time."""
@@ -208,7 +208,7 @@ class Deferred:
     wait_ns: int
 
 
-@wire(72, Speaker.BROKER)
+@encodable(72, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Settled:
     """Everybody who is to get an item has got it: these registrations, (home, id)."""
@@ -217,7 +217,7 @@ class Settled:
     served: tuple[tuple[str, str], ...]
 
 
-@wire(73, Speaker.BROKER)
+@encodable(73, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Portion:
     """What one hop needs of an item: the formats that it gets, and the plan for its subtree.
@@ -243,7 +243,7 @@ class Portion:
     blobs: tuple[Blob | None, ...]
 
 
-@wire(74, Speaker.BROKER)
+@encodable(74, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Served:
     """A home has stored an item for its clients, as an attempt asked it to.
@@ -264,7 +264,7 @@ class Served:
     unknown: tuple[str, ...] = ()
 
 
-@wire(75, Speaker.BROKER)
+@encodable(75, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class AskServed:
     """A root asks a home from which it has not heard whether an attempt has reached it."""
@@ -273,7 +273,7 @@ class AskServed:
     attempt: int
 
 
-@wire(79, Speaker.BROKER)
+@encodable(79, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class AskOwed:
     """A home asks about an item that has come so late that it may have had and forgotten it."""
@@ -282,7 +282,7 @@ class AskOwed:
     attempt: int
 
 
-@wire(80, Speaker.BROKER)
+@encodable(80, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Owed:
     """The registrations of a home for which the root still waits; none, when it does not.
@@ -299,7 +299,7 @@ class Owed:
     after: After
 
 
-@wire(76, Speaker.BROKER)
+@encodable(76, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Probe:
     """Finds the way to some homes, splitting up where their ways part.
@@ -320,7 +320,7 @@ class Probe:
     padding: bytes
 
 
-@wire(77, Speaker.BROKER)
+@encodable(77, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class ProbeAnswer:
     """The way on which a probe came to a home."""
@@ -330,7 +330,7 @@ class ProbeAnswer:
     steps: tuple[tuple[str, float, float], ...]
 
 
-@wire(460, Speaker.BROKER, since=HOPS_SINCE)
+@encodable(460, Speaker.BROKER, since=HOPS_SINCE)
 @dataclass(frozen=True, slots=True)
 class NextHops:
     """How a relay passes on what its root has planned otherwise.
@@ -347,7 +347,7 @@ class NextHops:
     row: tuple[tuple[str, str, float], ...]
 
 
-@wire(78, Speaker.BROKER)
+@encodable(78, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class ConversionLost:
     """Formats of an item cannot be made, and some homes do not get what they should.
@@ -366,7 +366,7 @@ class ConversionLost:
     homes: tuple[str, ...]
 
 
-@wire(430, Speaker.BROKER, since=PRESSURE_SINCE)
+@encodable(430, Speaker.BROKER, since=PRESSURE_SINCE)
 @dataclass(frozen=True, slots=True)
 class Missed:
     """A root has given up what was for a home, which was away: it kept too much for it.
@@ -383,7 +383,7 @@ class Missed:
     given_up_ns: int
 
 
-@wire(376, Speaker.BROKER)
+@encodable(376, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class ContentLost:
     """Formats of an item cannot be fetched, and some homes do not get what they should.

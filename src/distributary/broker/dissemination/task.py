@@ -14,7 +14,7 @@ from enum import Enum
 from distributary.broker.addresses import Blob
 from distributary.broker.core import Core, Transitions
 from distributary.broker.dissemination.messages import AskServed, Item, ItemId, Offer
-from distributary.broker.encoding import journal_key, wire
+from distributary.broker.encoding import encodable, journal_key
 from distributary.broker.host import Turn
 from distributary.broker.membership.roster import Status
 from distributary.broker.plan_part import Route
@@ -24,20 +24,20 @@ from distributary.broker.timers import Backoff, RoundTrip, Timer
 __all__ = [
     "TASK",
     "ContentRecord",
-    "Event",
     "Pending",
     "PendingRecord",
     "Place",
     "ProgressRecord",
     "Sequence",
-    "State",
     "Stream",
     "Supervision",
     "Task",
+    "TaskEvent",
+    "TaskState",
 ]
 
 
-class State(Enum):
+class TaskState(Enum):
     """How far a root is with an item."""
 
     TAKEN = "taken"
@@ -49,7 +49,7 @@ class State(Enum):
     SETTLED = "settled"
 
 
-class Event(Enum):
+class TaskEvent(Enum):
     """What can happen to an item at its root."""
 
     FETCHING = "fetching"
@@ -69,49 +69,49 @@ class Event(Enum):
 # have not are away it waits for one of them. When all have confirmed, or are lost for ever,
 # the item is settled. It is kept for a while: a registration that comes late, or that another
 # root had not served, makes it wanted once more.
-TASK: Transitions[State, Event] = Transitions(
+TASK: Transitions[TaskState, TaskEvent] = Transitions(
     "item at its root",
-    State.TAKEN,
+    TaskState.TAKEN,
     {
-        (State.TAKEN, Event.PROBED): State.PROBING,
-        (State.TAKEN, Event.SENT): State.UNDER_WAY,
-        (State.TAKEN, Event.ALL_AWAY): State.WAITING,
-        (State.TAKEN, Event.ALL_SERVED): State.SETTLED,
-        (State.PROBING, Event.PROBED): State.PROBING,
-        (State.PROBING, Event.SENT): State.UNDER_WAY,
-        (State.PROBING, Event.ALL_AWAY): State.WAITING,
-        (State.PROBING, Event.ALL_SERVED): State.SETTLED,
-        (State.UNDER_WAY, Event.PROBED): State.PROBING,
-        (State.UNDER_WAY, Event.SENT): State.UNDER_WAY,
-        (State.UNDER_WAY, Event.ALL_AWAY): State.WAITING,
-        (State.UNDER_WAY, Event.ALL_SERVED): State.SETTLED,
-        (State.WAITING, Event.PROBED): State.PROBING,
-        (State.WAITING, Event.SENT): State.UNDER_WAY,
-        (State.WAITING, Event.ALL_AWAY): State.WAITING,
-        (State.WAITING, Event.ALL_SERVED): State.SETTLED,
-        (State.SETTLED, Event.WANTED): State.TAKEN,
-        (State.TAKEN, Event.PLANNING): State.PLANNING,
-        (State.PROBING, Event.PLANNING): State.PLANNING,
-        (State.UNDER_WAY, Event.PLANNING): State.PLANNING,
-        (State.WAITING, Event.PLANNING): State.PLANNING,
-        (State.PLANNING, Event.PLANNING): State.PLANNING,
-        (State.PLANNING, Event.PROBED): State.PROBING,
-        (State.PLANNING, Event.SENT): State.UNDER_WAY,
-        (State.PLANNING, Event.ALL_AWAY): State.WAITING,
-        (State.PLANNING, Event.ALL_SERVED): State.SETTLED,
-        (State.TAKEN, Event.FETCHING): State.FETCHING,
-        (State.WAITING, Event.FETCHING): State.FETCHING,
-        (State.FETCHING, Event.FETCHING): State.FETCHING,
-        (State.FETCHING, Event.PLANNING): State.PLANNING,
-        (State.FETCHING, Event.PROBED): State.PROBING,
-        (State.FETCHING, Event.SENT): State.UNDER_WAY,
-        (State.FETCHING, Event.ALL_AWAY): State.WAITING,
-        (State.FETCHING, Event.ALL_SERVED): State.SETTLED,
+        (TaskState.TAKEN, TaskEvent.PROBED): TaskState.PROBING,
+        (TaskState.TAKEN, TaskEvent.SENT): TaskState.UNDER_WAY,
+        (TaskState.TAKEN, TaskEvent.ALL_AWAY): TaskState.WAITING,
+        (TaskState.TAKEN, TaskEvent.ALL_SERVED): TaskState.SETTLED,
+        (TaskState.PROBING, TaskEvent.PROBED): TaskState.PROBING,
+        (TaskState.PROBING, TaskEvent.SENT): TaskState.UNDER_WAY,
+        (TaskState.PROBING, TaskEvent.ALL_AWAY): TaskState.WAITING,
+        (TaskState.PROBING, TaskEvent.ALL_SERVED): TaskState.SETTLED,
+        (TaskState.UNDER_WAY, TaskEvent.PROBED): TaskState.PROBING,
+        (TaskState.UNDER_WAY, TaskEvent.SENT): TaskState.UNDER_WAY,
+        (TaskState.UNDER_WAY, TaskEvent.ALL_AWAY): TaskState.WAITING,
+        (TaskState.UNDER_WAY, TaskEvent.ALL_SERVED): TaskState.SETTLED,
+        (TaskState.WAITING, TaskEvent.PROBED): TaskState.PROBING,
+        (TaskState.WAITING, TaskEvent.SENT): TaskState.UNDER_WAY,
+        (TaskState.WAITING, TaskEvent.ALL_AWAY): TaskState.WAITING,
+        (TaskState.WAITING, TaskEvent.ALL_SERVED): TaskState.SETTLED,
+        (TaskState.SETTLED, TaskEvent.WANTED): TaskState.TAKEN,
+        (TaskState.TAKEN, TaskEvent.PLANNING): TaskState.PLANNING,
+        (TaskState.PROBING, TaskEvent.PLANNING): TaskState.PLANNING,
+        (TaskState.UNDER_WAY, TaskEvent.PLANNING): TaskState.PLANNING,
+        (TaskState.WAITING, TaskEvent.PLANNING): TaskState.PLANNING,
+        (TaskState.PLANNING, TaskEvent.PLANNING): TaskState.PLANNING,
+        (TaskState.PLANNING, TaskEvent.PROBED): TaskState.PROBING,
+        (TaskState.PLANNING, TaskEvent.SENT): TaskState.UNDER_WAY,
+        (TaskState.PLANNING, TaskEvent.ALL_AWAY): TaskState.WAITING,
+        (TaskState.PLANNING, TaskEvent.ALL_SERVED): TaskState.SETTLED,
+        (TaskState.TAKEN, TaskEvent.FETCHING): TaskState.FETCHING,
+        (TaskState.WAITING, TaskEvent.FETCHING): TaskState.FETCHING,
+        (TaskState.FETCHING, TaskEvent.FETCHING): TaskState.FETCHING,
+        (TaskState.FETCHING, TaskEvent.PLANNING): TaskState.PLANNING,
+        (TaskState.FETCHING, TaskEvent.PROBED): TaskState.PROBING,
+        (TaskState.FETCHING, TaskEvent.SENT): TaskState.UNDER_WAY,
+        (TaskState.FETCHING, TaskEvent.ALL_AWAY): TaskState.WAITING,
+        (TaskState.FETCHING, TaskEvent.ALL_SERVED): TaskState.SETTLED,
     },
 )
 
 
-@wire(590)
+@encodable(590)
 @dataclass(frozen=True, slots=True)
 class ContentRecord:
     """An item with its content, as a root keeps it."""
@@ -129,7 +129,7 @@ class PendingRecord:
     attempt: int
 
 
-@wire(591)
+@encodable(591)
 @dataclass(frozen=True, slots=True)
 class ProgressRecord:
     """How far a root is with an item, as it is kept."""
@@ -281,14 +281,14 @@ class Task:
     @property
     def settled(self) -> bool:
         """Whether nothing is to be done."""
-        return self.state is State.SETTLED
+        return self.state is TaskState.SETTLED
 
     @property
     def lost_formats(self) -> tuple[str, ...]:
         """The formats that could not be made, in order."""
         return tuple(sorted(self.lost))
 
-    def step(self, event: Event) -> None:
+    def step(self, event: TaskEvent) -> None:
         """Change its state."""
         following = TASK.step(self.state, event)
         assert following is not None, f"{event.value} while {self.state.value}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from distributary.broker.core import Core, Transitions
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import encodable
 from distributary.broker.host import Turn
 from distributary.broker.links.messages import Acknowledgement, Gathered, HopAck, Parcel
 from distributary.broker.membership.roster import Status
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-@wire(531)
+@encodable(531)
 @dataclass(frozen=True, slots=True)
 class DeduplicationRecord:
     """What a broker keeps of `Deduplication`."""
@@ -360,7 +360,7 @@ def link_state(status: Status) -> LinkState:
     return _BY_STATUS[status]
 
 
-@wire(530)
+@encodable(530)
 @dataclass(frozen=True, slots=True)
 class Kept:
     """A message that a broker keeps until it is acknowledged."""

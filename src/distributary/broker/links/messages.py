@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from distributary.broker.addresses import Speaker
 from distributary.broker.core import Check, Rules
-from distributary.broker.encoding import DECODED_BYTES_MAX, MESSAGE_BYTES_MAX, since, wire
+from distributary.broker.encoding import DECODED_BYTES_MAX, MESSAGE_BYTES_MAX, encodable, since
 from distributary.errors import PeerMisbehaved
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-@wire(30, Speaker.BROKER)
+@encodable(30, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Hop:
     """A message that is sent until it is acknowledged.
@@ -54,7 +54,7 @@ class Hop:
     kept: bool = since(2, True)
 
 
-@wire(31, Speaker.BROKER)
+@encodable(31, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class HopAck:
     """A message has arrived, and all that came of it is durable, here or further on.
@@ -84,7 +84,7 @@ class Acknowledgement(NamedTuple):
     held_ns: int
 
 
-@wire(410, Speaker.BROKER, since=2)
+@encodable(410, Speaker.BROKER, since=2)
 @dataclass(frozen=True, slots=True)
 class Gathered:
     """What a broker has to say that could wait for a moment.
@@ -118,7 +118,7 @@ class Step:
     node_cost: float
 
 
-@wire(32, Speaker.BROKER)
+@encodable(32, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Routed:
     """A message on its way to the root of a key.
@@ -176,7 +176,7 @@ _COUNT_MAX = 1 + DECODED_BYTES_MAX // FRAGMENT_BYTES
 _UNFINISHED_MAX = 4 * _COUNT_MAX
 
 
-@wire(322, Speaker.BROKER, since=FRAGMENTS_SINCE)
+@encodable(322, Speaker.BROKER, since=FRAGMENTS_SINCE)
 @dataclass(frozen=True, slots=True)
 class Fragment:
     """A part of a message; also kept, by who has not got all of them.

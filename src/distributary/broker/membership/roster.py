@@ -12,7 +12,7 @@ from hashlib import blake2b
 
 from distributary.broker.addresses import Speaker
 from distributary.broker.core import Transitions
-from distributary.broker.encoding import OLDEST, since, wire
+from distributary.broker.encoding import OLDEST, encodable, since
 from distributary.broker.settings import Digests
 
 __all__ = [
@@ -72,7 +72,7 @@ class News:
     version: int = since(2, OLDEST)
 
 
-@wire(10, Speaker.BROKER)
+@encodable(10, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Ping:
     """A broker asks whether another one is there.
@@ -101,7 +101,7 @@ class Ping:
     version: int = since(2, OLDEST)
 
 
-@wire(11, Speaker.BROKER)
+@encodable(11, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Pong:
     """A broker is there."""
@@ -114,7 +114,7 @@ class Pong:
     version: int = since(2, OLDEST)
 
 
-@wire(12, Speaker.BROKER)
+@encodable(12, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class PingFor:
     """A broker asks others whether they reach one that does not answer it."""
@@ -123,7 +123,7 @@ class PingFor:
     target: str
 
 
-@wire(13, Speaker.BROKER)
+@encodable(13, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Reached:
     """A broker that was asked has got an answer from the one in question."""
@@ -131,7 +131,7 @@ class Reached:
     number: int
 
 
-@wire(14, Speaker.BROKER)
+@encodable(14, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Join:
     """A broker is new, or was away, and asks who is there."""
@@ -140,7 +140,7 @@ class Join:
     version: int = since(2, OLDEST)
 
 
-@wire(15, Speaker.BROKER)
+@encodable(15, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Members:
     """All that a broker knows about all others, and itself.
@@ -164,7 +164,7 @@ class Members:
         return self.after < identity and (not self.upto or identity <= self.upto)
 
 
-@wire(16, Speaker.BROKER)
+@encodable(16, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Gossip:
     """What a broker has just learnt, passed on."""
@@ -191,7 +191,7 @@ class MembersChanged:
     gone: tuple[str, ...] = ()
 
 
-@wire(510)
+@encodable(510)
 @dataclass(frozen=True, slots=True)
 class Known:
     """What a broker keeps about itself and others.

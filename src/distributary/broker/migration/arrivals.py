@@ -11,7 +11,7 @@ from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.core import Core, Transitions
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.dissemination.messages import ItemId
-from distributary.broker.encoding import decode, journal_key, since, wire
+from distributary.broker.encoding import decode, encodable, journal_key, since
 from distributary.broker.host import Turn
 from distributary.broker.migration.messages import (
     IDS,
@@ -77,7 +77,7 @@ ARRIVING: Transitions[Arriving, Coming] = Transitions(
 )
 
 
-@wire(661)
+@encodable(661)
 @dataclass(frozen=True, slots=True)
 class ArrivalRecord:
     """A client that comes, as it is kept.
@@ -108,7 +108,7 @@ class ArrivalRecord:
     moved_ns: int = since(2, 0)
 
 
-@wire(662)
+@encodable(662)
 @dataclass(frozen=True, slots=True)
 class HeldRecord:
     """Something for a client that waits for its turn.

@@ -10,7 +10,7 @@ from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.core import Core, Transitions
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.dissemination.messages import PRESSURE_SINCE, Missed
-from distributary.broker.encoding import journal_key, since, wire
+from distributary.broker.encoding import encodable, journal_key, since
 from distributary.broker.host import Turn
 from distributary.broker.migration.messages import (
     AcceptMove,
@@ -104,7 +104,7 @@ LEAVING: Transitions[Leaving, Going] = Transitions(
 )
 
 
-@wire(660)
+@encodable(660)
 @dataclass(frozen=True, slots=True)
 class DepartureRecord:
     """A client that leaves, as it is kept.

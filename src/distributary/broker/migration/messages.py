@@ -16,7 +16,7 @@ from distributary.broker.core import NUMBER_MAX, Check, Rules, check_client
 from distributary.broker.deliveries.deliveries import ClientDeliveries
 from distributary.broker.deliveries.queues import Queued
 from distributary.broker.dissemination.messages import check_item, check_item_blob
-from distributary.broker.encoding import decode, since, wire
+from distributary.broker.encoding import decode, encodable, since
 from distributary.broker.host import OrderMove
 from distributary.broker.publishing.publishing import ClientPublications
 from distributary.broker.rendezvous.advertisements import ClientAdvertisements
@@ -59,7 +59,7 @@ REFUSALS = (TOO_MANY_CLIENTS, TOO_MUCH_TRAFFIC, IDS, MOVING)
 client's subscriptions is still ending there; or the client is coming from elsewhere."""
 
 
-@wire(160, Speaker.CLIENT)
+@encodable(160, Speaker.CLIENT)
 @dataclass(frozen=True, slots=True)
 class RegisterClient:
     """`register`: a client tells its home what a unit of traffic costs it at each broker."""
@@ -67,7 +67,7 @@ class RegisterClient:
     prices: tuple[tuple[str, float], ...]
 
 
-@wire(161, Speaker.BROKER)
+@encodable(161, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Summarize:
     """`summarize`: what the clients of a broker publish and want, and its prices to others.
@@ -87,7 +87,7 @@ class Summarize:
     prices: tuple[tuple[str, float], ...]
 
 
-@wire(162, Speaker.BROKER)
+@encodable(162, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Reserve:
     """Ask a broker to keep room for a client, and for its subscriptions of these ids.
@@ -103,7 +103,7 @@ class Reserve:
     traffic: float
 
 
-@wire(163, Speaker.BROKER)
+@encodable(163, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Reserved:
     """Whether there is room for a client.
@@ -118,7 +118,7 @@ class Reserved:
     refusal: str
 
 
-@wire(164, Speaker.BROKER)
+@encodable(164, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Release:
     """The room kept for a client is not needed."""
@@ -126,7 +126,7 @@ class Release:
     client: str
 
 
-@wire(165, Speaker.BROKER)
+@encodable(165, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class RequestToMove:
     """`request_to_move`: ask a client whether it would rather attach to another broker."""
@@ -134,7 +134,7 @@ class RequestToMove:
     target: str
 
 
-@wire(166, Speaker.CLIENT)
+@encodable(166, Speaker.CLIENT)
 @dataclass(frozen=True, slots=True)
 class AcceptMove:
     """`accept`: what the client says to that."""
@@ -143,7 +143,7 @@ class AcceptMove:
     accepted: bool
 
 
-@wire(167, Speaker.BROKER)
+@encodable(167, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Replicate:
     """`replicate`: all that is kept for a client, encoded, by the part that keeps it.
@@ -163,7 +163,7 @@ class Replicate:
     moved_ns: int = since(2, 0)
 
 
-@wire(168, Speaker.BROKER)
+@encodable(168, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Replicated:
     """Whether all that was kept for a client is stored at its new home now.
@@ -175,7 +175,7 @@ class Replicated:
     stored: bool
 
 
-@wire(169, Speaker.BROKER)
+@encodable(169, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class MoveNow:
     """Tell a client where its home is now.
@@ -190,7 +190,7 @@ class MoveNow:
     moved_ns: int = since(2, 0)
 
 
-@wire(170, Speaker.CLIENT)
+@encodable(170, Speaker.CLIENT)
 @dataclass(frozen=True, slots=True)
 class Connect:
     """`connect`: a client comes to its new home, and says what it has received.
@@ -214,7 +214,7 @@ class Connect:
     wanted: tuple[tuple[str, int], ...] | None = since(2, None)
 
 
-@wire(171, Speaker.BROKER)
+@encodable(171, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Connected:
     """The new home serves the client.
@@ -229,7 +229,7 @@ class Connected:
     received: tuple[tuple[str, int], ...]
 
 
-@wire(172, Speaker.BROKER)
+@encodable(172, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Redirect:
     """`redirect`: something for a client that still came to its old home.
@@ -261,7 +261,7 @@ class Redirect:
     published_ns: int = since(2, 0)
 
 
-@wire(173, Speaker.BROKER)
+@encodable(173, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Arrived:
     """The subscriptions of a client are registered everywhere under its new home.
@@ -279,7 +279,7 @@ class Arrived:
     connected: bool = since(2, False)
 
 
-@wire(174, Speaker.BROKER)
+@encodable(174, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class RedirectEnd:
     """Nothing more is redirected for a client than this many.

@@ -17,7 +17,7 @@ import numpy as np
 from distributary.broker.addresses import Address
 from distributary.broker.core import Core, Handler, Part
 from distributary.broker.deliveries.queues import Queued
-from distributary.broker.encoding import decode, journal_key, wire
+from distributary.broker.encoding import decode, encodable, journal_key
 from distributary.broker.host import OrderMove, Turn
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.migration.arrivals import ArrivalRecord, Arrivals, HeldRecord
@@ -265,7 +265,7 @@ class PublishingRates:
         }
 
 
-@wire(663)
+@encodable(663)
 @dataclass(frozen=True, slots=True)
 class PricesRecord:
     """What a unit of traffic costs a client at each broker, as it is kept."""

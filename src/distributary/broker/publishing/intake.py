@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Accepted, Busy, ContentMissing, Publish, Refused, named_in
 from distributary.broker.core import Check, Rules
-from distributary.broker.encoding import journal_key, wire
+from distributary.broker.encoding import encodable, journal_key
 from distributary.broker.host import SourceOwners, Turn
 from distributary.broker.publishing.publications import checked, key_of
 from distributary.broker.settings import PublishingSettings, ns
@@ -34,7 +34,7 @@ __all__ = ["CHECKS", "SESSION_CHARACTERS_MAX", "Admission", "Intake", "SessionRe
 # that be forgotten, the client still says what it has no answer to.
 
 
-@wire(650)
+@encodable(650)
 @dataclass(frozen=True, slots=True)
 class SessionRecord:
     """How far a session of a client is, as it is kept."""

@@ -15,7 +15,7 @@ from distributary.broker.addresses import Address, Blob, is_digest, publisher_of
 from distributary.broker.client import Publish
 from distributary.broker.core import Transitions
 from distributary.broker.dissemination.messages import Item, ItemId
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import encodable
 from distributary.broker.planning import publication_of
 from distributary.broker.settings import PublishingSettings
 from distributary.broker.timers import Backoff, RoundTrip
@@ -27,14 +27,14 @@ __all__ = [
     "PUBLICATION",
     "Count",
     "CountRecord",
-    "Event",
     "Kept",
     "KeptRecord",
     "Offers",
     "Place",
+    "PublicationEvent",
+    "PublicationState",
     "Remembered",
     "SettlementRecord",
-    "State",
     "checked",
     "item_of",
     "key_of",
@@ -51,7 +51,7 @@ def key_of(client: Address, source: str, identifier: str) -> ItemId:
     return ItemId(tenant_of(client), source, identifier)
 
 
-class State(Enum):
+class PublicationState(Enum):
     """How far a publication is."""
 
     OFFERED = "offered"
@@ -59,7 +59,7 @@ class State(Enum):
     SETTLED = "settled"
 
 
-class Event(Enum):
+class PublicationEvent(Enum):
     """What can happen to a publication at its home."""
 
     TAKEN = "taken"
@@ -71,21 +71,21 @@ class Event(Enum):
 # it. Then it is kept in case that the root is lost, until all who are to get it have got it.
 # Should the cell have another root by then, it is offered to that one too, which may know of
 # subscribers that the first did not.
-PUBLICATION: Transitions[State, Event] = Transitions(
+PUBLICATION: Transitions[PublicationState, PublicationEvent] = Transitions(
     "publication at its home",
-    State.OFFERED,
+    PublicationState.OFFERED,
     {
-        (State.OFFERED, Event.TAKEN): State.TAKEN,
-        (State.OFFERED, Event.SETTLED): State.SETTLED,
-        (State.TAKEN, Event.SETTLED): State.SETTLED,
-        (State.TAKEN, Event.ROOT_CHANGED): State.OFFERED,
-        (State.SETTLED, Event.SETTLED): State.SETTLED,
-        (State.SETTLED, Event.ROOT_CHANGED): State.OFFERED,
+        (PublicationState.OFFERED, PublicationEvent.TAKEN): PublicationState.TAKEN,
+        (PublicationState.OFFERED, PublicationEvent.SETTLED): PublicationState.SETTLED,
+        (PublicationState.TAKEN, PublicationEvent.SETTLED): PublicationState.SETTLED,
+        (PublicationState.TAKEN, PublicationEvent.ROOT_CHANGED): PublicationState.OFFERED,
+        (PublicationState.SETTLED, PublicationEvent.SETTLED): PublicationState.SETTLED,
+        (PublicationState.SETTLED, PublicationEvent.ROOT_CHANGED): PublicationState.OFFERED,
     },
 )
 
 
-@wire(600)
+@encodable(600)
 @dataclass(frozen=True, slots=True)
 class CountRecord:
     """How many items of a session in a cell have been numbered, as it is kept.
@@ -100,7 +100,7 @@ class CountRecord:
     last: int
 
 
-@wire(601)
+@encodable(601)
 @dataclass(frozen=True, slots=True)
 class KeptRecord:
     """A publication as it is kept.
@@ -122,7 +122,7 @@ class KeptRecord:
     number: int = 0
 
 
-@wire(604)
+@encodable(604)
 @dataclass(frozen=True, slots=True)
 class SettlementRecord:
     """That a root has settled a publication, as it is kept beside that.
@@ -142,7 +142,7 @@ class SettlementRecord:
     served: tuple[tuple[str, str], ...]
 
 
-@wire(651)
+@encodable(651)
 @dataclass(frozen=True, slots=True)
 class Remembered:
     """A publication of which no more is kept than that it was taken, as it is kept.
@@ -231,7 +231,7 @@ class Kept:
 
     def record(self) -> KeptRecord:
         """Return it as it is kept."""
-        settled_by = self.answered_by if self.state is State.SETTLED else None
+        settled_by = self.answered_by if self.state is PublicationState.SETTLED else None
         return KeptRecord(
             self.client,
             self.item,
@@ -254,26 +254,26 @@ class Kept:
 
     def settled_by(self, root: str) -> bool:
         """Whether a root has settled it, and none has been asked since."""
-        return self.state is State.SETTLED and self.answered_by == root
+        return self.state is PublicationState.SETTLED and self.answered_by == root
 
-    def answered(self, root: str, event: Event) -> None:
+    def answered(self, root: str, event: PublicationEvent) -> None:
         """Note what a root has said."""
         following = PUBLICATION.step(self.state, event)
         if following is None:
             return
         self.state = following
         self.answered_by = root
-        self.settled = self.settled or event is Event.SETTLED
+        self.settled = self.settled or event is PublicationEvent.SETTLED
 
     def has_been_settled(self, root: str, served: tuple[tuple[str, str], ...]) -> None:
         """Note that a root has settled it, and for whom."""
-        self.answered(root, Event.SETTLED)
+        self.answered(root, PublicationEvent.SETTLED)
         self.served = served
 
     def root_is(self, root: str) -> None:
         """Offer it again if it was another root that has answered."""
         if self.answered_by is not None and self.answered_by != root:
-            following = PUBLICATION.step(self.state, Event.ROOT_CHANGED)
+            following = PUBLICATION.step(self.state, PublicationEvent.ROOT_CHANGED)
             if following is not None:
                 self.state = following
                 self.answered_by = None

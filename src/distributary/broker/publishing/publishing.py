@@ -25,21 +25,21 @@ from distributary.broker.dissemination.messages import (
     in_order,
     offered,
 )
-from distributary.broker.encoding import journal_key, wire
+from distributary.broker.encoding import encodable, journal_key
 from distributary.broker.host import SourceOwners, Turn
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.publishing.intake import CHECKS, Intake, SessionRecord
 from distributary.broker.publishing.publications import (
     Count,
     CountRecord,
-    Event,
     Kept,
     KeptRecord,
     Offers,
     Place,
+    PublicationEvent,
+    PublicationState,
     Remembered,
     SettlementRecord,
-    State,
     item_of,
     series_of,
 )
@@ -53,7 +53,7 @@ _DISK_FULL = "the disk of this broker is nearly full"
 _WAY_FULL = "the broker that its content goes by has much to do"
 
 
-@wire(603)
+@encodable(603)
 @dataclass(frozen=True, slots=True)
 class ClientPublications:
     """What a client that moves takes with it."""
@@ -131,7 +131,7 @@ class Publishing(Part):
         kept = self._kept.get(key)
         if kept is not None:
             self._review(kept)
-            if kept.state is State.OFFERED:
+            if kept.state is PublicationState.OFFERED:
                 self._offer_unless_carried(kept, turn)
 
     def members_changed(self, change: MembersChanged, turn: Turn) -> None:
@@ -154,7 +154,9 @@ class Publishing(Part):
         if kept is None:
             return
         self._review(kept)
-        if kept.state is State.OFFERED and kept.offered_to != self._root_of(kept.item.cell):
+        if kept.state is PublicationState.OFFERED and kept.offered_to != self._root_of(
+            kept.item.cell
+        ):
             self.offer(kept, turn)
 
     def snapshot(self) -> dict[str, Any]:
@@ -173,7 +175,8 @@ class Publishing(Part):
     def idle(self) -> bool:
         """Whether no content is only here: roots have fetched what they want of it."""
         return not any(
-            kept.blob is not None and kept.state is State.OFFERED for kept in self._kept.values()
+            kept.blob is not None and kept.state is PublicationState.OFFERED
+            for kept in self._kept.values()
         )
 
     def knows(self, key: ItemId) -> bool:
@@ -274,7 +277,7 @@ class Publishing(Part):
 
     def _wait_for(self, kept: Kept, root: str, turn: Turn) -> None:
         """Wait for a root's answer."""
-        if kept.state is State.OFFERED:
+        if kept.state is PublicationState.OFFERED:
             self._offers.enter(kept, root, turn.now_ns)
         self._look_at(kept, turn.now_ns + self._offers.timeout_ns(root, kept.repeats))
 
@@ -295,9 +298,9 @@ class Publishing(Part):
         if kept is None or turn.now_ns < kept.due_ns:
             return
         self._review(kept)
-        if kept.state is State.OFFERED:
+        if kept.state is PublicationState.OFFERED:
             self._offer_unless_carried(kept, turn)
-        elif kept.state is State.TAKEN:
+        elif kept.state is PublicationState.TAKEN:
             # Somebody else may have published the same elsewhere: a root tells the home that
             # has offered it last when it is settled. So the others ask, but rarely.
             again_ns = kept.offered_ns + self._backoff.longest_ns
@@ -310,7 +313,7 @@ class Publishing(Part):
         kept = self._kept.get(message.identity)
         if kept is not None:
             self._offers.taken(kept, sender, turn.now_ns)
-            kept.answered(sender, Event.TAKEN)
+            kept.answered(sender, PublicationEvent.TAKEN)
 
     def _deferred(self, message: Deferred, sender: Address, turn: Turn) -> None:
         """Offer a publication again when its root should have room for it."""
@@ -331,7 +334,7 @@ class Publishing(Part):
         record = SettlementRecord(kept.key, sender, kept.served)
         turn.persist(_settlement_key(kept.key), record)
         self._review(kept)
-        if kept.state is State.OFFERED:
+        if kept.state is PublicationState.OFFERED:
             self._look_at(kept, turn.now_ns + self._backoff.first_ns)
 
     # What is kept.
@@ -361,7 +364,7 @@ class Publishing(Part):
             return
         # There may be another root, and it is in the backlog to be offered to that.
         self._reconsider(key, turn)
-        if kept.state is not State.SETTLED:
+        if kept.state is not PublicationState.SETTLED:
             # Another root has settled it, and the one there is now has not, which alone may
             # know of a subscriber.
             self._releasing.keep(key, turn.now_ns + self._kept_ns)

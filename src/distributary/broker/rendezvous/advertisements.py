@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from distributary.broker.addresses import Address
 from distributary.broker.client import Advertise, Advertised, Refused
 from distributary.broker.core import Core
-from distributary.broker.encoding import journal_key, wire
+from distributary.broker.encoding import encodable, journal_key
 from distributary.broker.host import Turn
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.rendezvous.messages import AdvertiseCells, Copies, Interest, InterestTaken
@@ -42,7 +42,7 @@ _ALL = "advertised"
 _QUESTIONS = 2
 
 
-@wire(552)
+@encodable(552)
 @dataclass(frozen=True, slots=True)
 class AdvertisementRecord:
     """What a client says that a source will publish: events per second by cell."""
@@ -52,7 +52,7 @@ class AdvertisementRecord:
     rates: tuple[tuple[int, float], ...]
 
 
-@wire(553)
+@encodable(553)
 @dataclass(frozen=True, slots=True)
 class ClientAdvertisements:
     """All advertisements of a client, for its next home."""
@@ -244,7 +244,7 @@ def _key(client: Address, source: str) -> str:
 # was told it forgets in a crash, and does not believe once it takes the root for down.
 
 
-@wire(551)
+@encodable(551)
 @dataclass(frozen=True, slots=True)
 class AdvertiserRecord:
     """That the home of a publisher has advertised a cell."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from distributary.broker.addresses import Speaker
 from distributary.broker.core import Check, Rules
-from distributary.broker.encoding import since, wire
+from distributary.broker.encoding import encodable, since
 from distributary.broker.links.messages import Step, check_path
 from distributary.broker.planning import profile_of
 from distributary.broker.subscriptions.registrar import Register, Registered, Withdraw, Withdrawn
@@ -101,7 +101,7 @@ def since_ns(copy: Copy) -> int:
     return 0 if copy.registration is None else copy.registration.since_ns
 
 
-@wire(50, Speaker.BROKER)
+@encodable(50, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Copies:
     """A root's copies for those who may have to take over: the surrogate, or the next in line.
@@ -116,7 +116,7 @@ class Copies:
     advertisers: tuple[tuple[int, str], ...] = ()
 
 
-@wire(51, Speaker.BROKER)
+@encodable(51, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class CopiesKept:
     """Another broker has stored copies."""
@@ -125,7 +125,7 @@ class CopiesKept:
     advertisers: tuple[tuple[int, str], ...] = ()
 
 
-@wire(52, Speaker.BROKER)
+@encodable(52, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Handover:
     """All of some cells, for the broker that is their root now."""
@@ -134,7 +134,7 @@ class Handover:
     advertisers: tuple[tuple[int, str], ...] = ()
 
 
-@wire(53, Speaker.BROKER)
+@encodable(53, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class HandedOver:
     """A new root has stored what it was given, and so have all who are to keep it too."""
@@ -142,7 +142,7 @@ class HandedOver:
     held: tuple[Held, ...]
 
 
-@wire(54, Speaker.BROKER)
+@encodable(54, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Forget:
     """Registrations that their homes have not renewed; nobody need keep them any more."""
@@ -150,7 +150,7 @@ class Forget:
     held: tuple[Held, ...]
 
 
-@wire(55, Speaker.BROKER)
+@encodable(55, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class AdvertiseCells:
     """The home of publishers asks whether anybody is interested in some cells.
@@ -165,7 +165,7 @@ class AdvertiseCells:
     asked_ns: int
 
 
-@wire(56, Speaker.BROKER)
+@encodable(56, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Interest:
     """Whether anybody is interested in a cell.
@@ -187,7 +187,7 @@ class Interest:
     told_ns: int
 
 
-@wire(57, Speaker.BROKER)
+@encodable(57, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class InterestTaken:
     """The home of publishers knows that a cell is wanted, and drops nothing in it any more.

@@ -18,7 +18,7 @@ from enum import Enum, auto
 
 from distributary.broker.addresses import Address
 from distributary.broker.core import Core
-from distributary.broker.encoding import journal_key, since, wire
+from distributary.broker.encoding import encodable, journal_key, since
 from distributary.broker.host import Turn
 from distributary.broker.membership.roster import Status
 from distributary.broker.rendezvous.messages import (
@@ -41,7 +41,7 @@ EntryKey = tuple[str, str]
 """(home, id of the subscription): what names a registration."""
 
 
-@wire(550)
+@encodable(550)
 @dataclass(frozen=True, slots=True)
 class EntryRecord:
     """A registration, or that it was withdrawn, as it is kept."""

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from distributary.broker.addresses import Speaker
 from distributary.broker.core import Check, Rules
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import encodable
 from distributary.broker.planning import publication_of
 from distributary.content.divergence import DIVERGENCES
 from distributary.content.publication import Publication
@@ -70,7 +70,7 @@ class Wanted:
     held: int
 
 
-@wire(110, Speaker.BROKER)
+@encodable(110, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Attach:
     """A broker asks another to be its parent in a tree.
@@ -93,7 +93,7 @@ class Attach:
     insist: bool
 
 
-@wire(111, Speaker.BROKER)
+@encodable(111, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Attached:
     """A broker is a parent now, and keeps to what the child demanded.
@@ -109,7 +109,7 @@ class Attached:
     path: tuple[str, ...]
 
 
-@wire(112, Speaker.BROKER)
+@encodable(112, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class AttachRefused:
     """A broker cannot be a parent; `to` may have room."""
@@ -118,7 +118,7 @@ class AttachRefused:
     to: str | None
 
 
-@wire(113, Speaker.BROKER)
+@encodable(113, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Detach:
     """A child does not need a link any more, or does not know of it."""
@@ -126,7 +126,7 @@ class Detach:
     link: int
 
 
-@wire(114, Speaker.BROKER)
+@encodable(114, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Dropped:
     """A parent does not know of a link."""
@@ -134,7 +134,7 @@ class Dropped:
     link: int
 
 
-@wire(115, Speaker.BROKER)
+@encodable(115, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Demand:
     """All that a child wants, in place of what it wanted before."""
@@ -144,7 +144,7 @@ class Demand:
     wanted: tuple[Wanted, ...]
 
 
-@wire(116, Speaker.BROKER)
+@encodable(116, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Promised:
     """From here to the root everybody keeps to what the child demanded."""
@@ -153,7 +153,7 @@ class Promised:
     demand: int
 
 
-@wire(117, Speaker.BROKER)
+@encodable(117, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Update:
     """A version of an object for a child. Also kept: the last one sent.
@@ -174,7 +174,7 @@ class Update:
     values: Values
 
 
-@wire(118, Speaker.BROKER)
+@encodable(118, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Ask:
     """A child has missed something, or holds something else than its parent may believe.
@@ -193,7 +193,7 @@ class Ask:
     held: tuple[tuple[int, int, int], ...]
 
 
-@wire(119, Speaker.BROKER)
+@encodable(119, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Pulse:
     """A parent is there.
@@ -217,7 +217,7 @@ class Pulse:
     sent_ns: int
 
 
-@wire(120, Speaker.BROKER)
+@encodable(120, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class PulseAnswer:
     """A child has heard a pulse."""
@@ -226,7 +226,7 @@ class PulseAnswer:
     sent_ns: int
 
 
-@wire(122, Speaker.BROKER)
+@encodable(122, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class ObjectAnnounced:
     """The home of a publisher tells the root of an object's cell that there is the object.
@@ -243,7 +243,7 @@ class ObjectAnnounced:
     tenant: str = ""
 
 
-@wire(123, Speaker.BROKER)
+@encodable(123, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class FollowObject:
     """Subscriptions of a home follow an object, whose tree has its root at `root`.
@@ -260,7 +260,7 @@ class FollowObject:
     tenant: str = ""
 
 
-@wire(124, Speaker.BROKER)
+@encodable(124, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Following:
     """A home knows of an object."""
@@ -270,7 +270,7 @@ class Following:
     tenant: str = ""
 
 
-@wire(125, Speaker.BROKER)
+@encodable(125, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class ObjectKnown:
     """All homes whose subscriptions follow an object know of it."""

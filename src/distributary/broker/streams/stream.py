@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from distributary.broker.addresses import Address
 from distributary.broker.client import Updated
 from distributary.broker.core import Core
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import encodable
 from distributary.broker.host import Persist, Send, Spend, Turn
 from distributary.broker.streams.messages import (
     Amounts,
@@ -342,7 +342,7 @@ def _written(found: dict[str, dict[str, float]]) -> Amounts:
 # last update sent on each branch is kept as the message itself.
 
 
-@wire(610)
+@encodable(610)
 @dataclass(frozen=True, slots=True)
 class TreeRecord:
     """A place in a tree.
@@ -360,7 +360,7 @@ class TreeRecord:
     events: tuple[str, ...]
 
 
-@wire(611)
+@encodable(611)
 @dataclass(frozen=True, slots=True)
 class ChildRecord:
     """A link to a child, with what it demanded."""
@@ -372,7 +372,7 @@ class ChildRecord:
     wanted: tuple[Wanted, ...]
 
 
-@wire(612)
+@encodable(612)
 @dataclass(frozen=True, slots=True)
 class ObjectRecord:
     """An object of a client of this broker, with its last version.
@@ -396,7 +396,7 @@ class ObjectRecord:
     values: Values
 
 
-@wire(613)
+@encodable(613)
 @dataclass(frozen=True, slots=True)
 class LinkCount:
     """How many links to parents this broker has asked for."""

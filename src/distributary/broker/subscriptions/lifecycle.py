@@ -9,7 +9,7 @@ from typing import NamedTuple
 from distributary.broker.addresses import Address, tenant_of
 from distributary.broker.client import Ended, Subscribed, SubscriptionsListed, SubscriptionStatus
 from distributary.broker.core import Core
-from distributary.broker.encoding import MESSAGE_BYTES_MAX, journal_key, since, wire
+from distributary.broker.encoding import MESSAGE_BYTES_MAX, encodable, journal_key, since
 from distributary.broker.host import Turn
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.registrar import (
@@ -20,10 +20,10 @@ from distributary.broker.subscriptions.registrar import (
     Withdrawn,
 )
 from distributary.broker.subscriptions.subscription import (
-    Event,
     Ledger,
     LocalSubscription,
-    State,
+    SubscriptionEvent,
+    SubscriptionState,
     WithdrawalRecord,
     scoped_id,
 )
@@ -54,7 +54,7 @@ TOO_OLD = "age"
 MISSED = "missed"
 
 
-@wire(664)
+@encodable(664)
 @dataclass(frozen=True, slots=True)
 class NoticeRecord:
     """A notice that its client has not taken, as it is kept.
@@ -233,7 +233,7 @@ class Lifecycle:
             if local.forwarded:
                 self._register(local, turn)
         for local in self._ledger:
-            if local.state is State.ENDING:
+            if local.state is SubscriptionState.ENDING:
                 self._let_go(local, turn)
         for _, withdrawal in sorted(self._ledger.withdrawals.items()):
             self._withdraw(withdrawal, turn)
@@ -275,7 +275,7 @@ class Lifecycle:
         if wide is None:
             self._register(local, turn)
         else:
-            local.step(Event.COVERED)
+            local.step(SubscriptionEvent.COVERED)
             self._covering.cover(local, wide.registration)
             self._tell(local, turn)
         self.followers_changed(local, turn)
@@ -325,7 +325,7 @@ class Lifecycle:
         self.core.timers.at(turn.now_ns + ns(share * period_s), self._renew_registrations)
 
     def _confirm(self, local: LocalSubscription, turn: Turn) -> None:
-        if not local.step(Event.CONFIRMED):
+        if not local.step(SubscriptionEvent.CONFIRMED):
             return
         coverer = local.coverer
         self._covering.cover(local, None)
@@ -422,9 +422,9 @@ class Lifecycle:
 
     def end(self, local: LocalSubscription, turn: Turn) -> None:
         """End a subscription; its registration stays while others need it."""
-        local.step(Event.ENDED)
+        local.step(SubscriptionEvent.ENDED)
         self._watch(local, turn)
-        if local.state is State.ENDED:
+        if local.state is SubscriptionState.ENDED:
             self._ledger.forget(local, turn)
         else:
             coverer = local.coverer
@@ -440,10 +440,10 @@ class Lifecycle:
 
         One that was covered is withdrawn as well: roots answer when nothing is on its way.
         """
-        if local.state is not State.COVERED:
+        if local.state is not SubscriptionState.COVERED:
             self.end(local, turn)
             return
-        local.step(Event.ENDED)
+        local.step(SubscriptionEvent.ENDED)
         self._watch(local, turn)
         self._withdraw(self._ledger.withdraw(local, turn), turn)
         self.followers_changed(local, turn)
@@ -457,14 +457,14 @@ class Lifecycle:
     def _uncover(self, registration: str, turn: Turn) -> None:
         local = self._ledger.registered(registration)
         assert local is not None
-        if local.state is not State.COVERED:
+        if local.state is not SubscriptionState.COVERED:
             return
         wide = self._covering.find(local)
         if wide is not None:
             self._covering.cover(local, wide.registration)
             self._ledger.keep(local, turn)
             return
-        local.step(Event.UNCOVERED)
+        local.step(SubscriptionEvent.UNCOVERED)
         self._ledger.keep(local, turn)
         self._register(local, turn)
 
@@ -473,7 +473,7 @@ class Lifecycle:
         local = self._ledger.registered(registration)
         if local is None or self._covering.covered_by(registration):
             return
-        if local.step(Event.RELEASED):
+        if local.step(SubscriptionEvent.RELEASED):
             self.registrar.abandon(_registration_name(local.registration))
             self._withdraw(self._ledger.withdraw(local, turn), turn)
 

@@ -15,7 +15,7 @@ import msgspec
 
 from distributary.broker.addresses import Speaker
 from distributary.broker.core import Core
-from distributary.broker.encoding import since, wire
+from distributary.broker.encoding import encodable, since
 from distributary.broker.host import Turn
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
@@ -40,7 +40,7 @@ Nobody who subscribes anew elsewhere does so within a millisecond.
 """
 
 
-@wire(40, Speaker.BROKER)
+@encodable(40, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Register:
     """Keep a registration in some cells, whose root is the same as far as the home knows.
@@ -90,7 +90,7 @@ class Register:
     before: tuple[tuple[str, tuple[int, ...]], ...] = since(2, ())
 
 
-@wire(41, Speaker.BROKER)
+@encodable(41, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Registered:
     """A registration is kept in some cells, by their root and all who are to keep it too.
@@ -107,7 +107,7 @@ class Registered:
     entered_ns: int = since(2, 0)
 
 
-@wire(42, Speaker.BROKER)
+@encodable(42, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Withdraw:
     """Forget a registration, and whatever was said about it before this version."""
@@ -117,7 +117,7 @@ class Withdraw:
     cells: tuple[int, ...]
 
 
-@wire(43, Speaker.BROKER)
+@encodable(43, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
     """A registration is forgotten in some cells, by their root and all who have kept it too."""
@@ -127,7 +127,7 @@ class Withdrawn:
     cells: tuple[int, ...]
 
 
-@wire(361, Speaker.BROKER)
+@encodable(361, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class RenewRegistrations:
     """All that a home has registered with a root, which should keep it for longer.
@@ -141,7 +141,7 @@ class RenewRegistrations:
     digest: bytes
 
 
-@wire(362, Speaker.BROKER)
+@encodable(362, Speaker.BROKER)
 @dataclass(frozen=True, slots=True)
 class RegistrationsRenewed:
     """Whether a root keeps what a home has registered; if it has something else, it does not."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from distributary.broker.addresses import CLIENT_SIGN, Address, tenant_of
 from distributary.broker.core import Transitions
-from distributary.broker.encoding import cached_by_text, journal_key, since, wire
+from distributary.broker.encoding import cached_by_text, encodable, journal_key, since
 from distributary.broker.host import Turn
 from distributary.broker.settings import ns
 from distributary.broker.timers import Timer
@@ -33,13 +33,13 @@ __all__ = [
     "INDEXED_MIN",
     "TRANSITIONS",
     "Covering",
-    "Event",
     "Ledger",
     "LocalSubscription",
     "Matcher",
     "Reading",
-    "State",
+    "SubscriptionEvent",
     "SubscriptionRecord",
+    "SubscriptionState",
     "VersionRecord",
     "WithdrawalRecord",
     "cells_of",
@@ -152,7 +152,7 @@ def _written(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
-class State(Enum):
+class SubscriptionState(Enum):
     """How far a subscription is registered."""
 
     REGISTERING = auto()
@@ -162,7 +162,7 @@ class State(Enum):
     ENDED = auto()
 
 
-class Event(Enum):
+class SubscriptionEvent(Enum):
     """What can happen to a subscription."""
 
     CONFIRMED = auto()
@@ -176,22 +176,22 @@ class Event(Enum):
 # it: then nothing is sent, and it is as good as registered. When the one that covers ends,
 # those it covered are registered first. Until all of them are confirmed it is ending: its
 # client gets nothing more, and its registration stays for the others. Then it is withdrawn.
-TRANSITIONS: Transitions[State, Event] = Transitions(
+TRANSITIONS: Transitions[SubscriptionState, SubscriptionEvent] = Transitions(
     "subscription",
-    State.REGISTERING,
+    SubscriptionState.REGISTERING,
     {
-        (State.REGISTERING, Event.CONFIRMED): State.REGISTERED,
-        (State.REGISTERING, Event.COVERED): State.COVERED,
-        (State.REGISTERING, Event.ENDED): State.ENDING,
-        (State.REGISTERED, Event.ENDED): State.ENDING,
-        (State.COVERED, Event.UNCOVERED): State.REGISTERING,
-        (State.COVERED, Event.ENDED): State.ENDED,
-        (State.ENDING, Event.RELEASED): State.ENDED,
+        (SubscriptionState.REGISTERING, SubscriptionEvent.CONFIRMED): SubscriptionState.REGISTERED,
+        (SubscriptionState.REGISTERING, SubscriptionEvent.COVERED): SubscriptionState.COVERED,
+        (SubscriptionState.REGISTERING, SubscriptionEvent.ENDED): SubscriptionState.ENDING,
+        (SubscriptionState.REGISTERED, SubscriptionEvent.ENDED): SubscriptionState.ENDING,
+        (SubscriptionState.COVERED, SubscriptionEvent.UNCOVERED): SubscriptionState.REGISTERING,
+        (SubscriptionState.COVERED, SubscriptionEvent.ENDED): SubscriptionState.ENDED,
+        (SubscriptionState.ENDING, SubscriptionEvent.RELEASED): SubscriptionState.ENDED,
     },
 )
 
 
-@wire(540)
+@encodable(540)
 @dataclass(frozen=True, slots=True)
 class SubscriptionRecord:
     """A subscription as it is kept; `text` is what its client sent."""
@@ -309,7 +309,7 @@ class LocalSubscription:
     def from_record(cls, record: SubscriptionRecord) -> LocalSubscription:
         """Return a subscription as it was kept."""
         local = cls.moved(record, record.version)
-        local.state = State(record.state)
+        local.state = SubscriptionState(record.state)
         local.coverer = record.coverer
         local.claim = record.claim
         local.vouched = {c: who for who, cells in record.vouched for c in cells}
@@ -403,14 +403,19 @@ class LocalSubscription:
     @property
     def live(self) -> bool:
         """Whether its client still gets something."""
-        return self.state is not State.ENDING and self.state is not State.ENDED
+        return (
+            self.state is not SubscriptionState.ENDING and self.state is not SubscriptionState.ENDED
+        )
 
     @property
     def forwarded(self) -> bool:
         """Whether it has a registration of its own, or is getting one."""
-        return self.state is not State.COVERED and self.state is not State.ENDED
+        return (
+            self.state is not SubscriptionState.COVERED
+            and self.state is not SubscriptionState.ENDED
+        )
 
-    def step(self, event: Event) -> bool:
+    def step(self, event: SubscriptionEvent) -> bool:
         """Change its state; False when the event means nothing to it."""
         following = TRANSITIONS.step(self.state, event)
         if following is None:
@@ -550,7 +555,7 @@ class Covering:
         """Note a subscription's state, whenever it has changed."""
         alike = self._wide.setdefault(_alike(local), {})
         # One that has been changed is withdrawn before long.
-        if local.state is State.REGISTERED and not local.until_ns:
+        if local.state is SubscriptionState.REGISTERED and not local.until_ns:
             alike[local.registration] = local
         else:
             alike.pop(local.registration, None)
@@ -581,7 +586,7 @@ def _covers(wide: str, narrow: str) -> bool:
     return covers(filter_of(wide), filter_of(narrow))
 
 
-@wire(541)
+@encodable(541)
 @dataclass(frozen=True, slots=True)
 class VersionRecord:
     """The last version that was used."""
@@ -589,7 +594,7 @@ class VersionRecord:
     version: int
 
 
-@wire(542)
+@encodable(542)
 @dataclass(frozen=True, slots=True)
 class WithdrawalRecord:
     """A registration that not all roots have forgotten yet."""

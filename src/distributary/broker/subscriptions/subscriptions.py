@@ -20,7 +20,7 @@ from distributary.broker.client import (
     named_in,
 )
 from distributary.broker.core import COUNT_MAX, Core, Handler, Part
-from distributary.broker.encoding import wire
+from distributary.broker.encoding import encodable
 from distributary.broker.host import Turn
 from distributary.broker.membership.roster import MembersChanged
 from distributary.broker.settings import ns
@@ -36,8 +36,8 @@ from distributary.broker.subscriptions.subscription import (
     Ledger,
     LocalSubscription,
     Reading,
-    State,
     SubscriptionRecord,
+    SubscriptionState,
     read,
     scoped_id,
 )
@@ -47,7 +47,7 @@ from distributary.errors import BadInput
 __all__ = ["ClientSubscriptions", "Subscriptions"]
 
 
-@wire(543)
+@encodable(543)
 @dataclass(frozen=True, slots=True)
 class ClientSubscriptions:
     """All subscriptions of a client, for its next home."""
@@ -381,7 +381,7 @@ class Subscriptions(Part):
 
     def settled(self, client: Address) -> bool:
         """Whether all subscriptions of a client are registered everywhere they must be."""
-        safe = (State.REGISTERED, State.COVERED)
+        safe = (SubscriptionState.REGISTERED, SubscriptionState.COVERED)
         return all(local.state in safe for local in self.of_client(client))
 
     def drop_client(self, client: Address, turn: Turn) -> None:
