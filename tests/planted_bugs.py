@@ -41,7 +41,7 @@ from distributary.broker.publishing.publications import KeptRecord, SettlementRe
 from distributary.broker.publishing.publishing import Publishing
 from distributary.broker.relays import Relays
 from distributary.broker.rendezvous.messages import Copies, CopiesKept, Registration
-from distributary.broker.rendezvous.rendezvous import Registry, Rendezvous
+from distributary.broker.rendezvous.rendezvous import Registrations, Rendezvous
 from distributary.broker.rendezvous.table import EntryRecord, Purpose, Replication, Table
 from distributary.broker.streams.messages import Ask
 from distributary.broker.streams.stream import (
@@ -302,7 +302,7 @@ class IgnoresLateRegistrations(Dissemination):
         pass
 
 
-class _TrustsItself(Registry):
+class _TrustsItself(Registrations):
     def _safe(self, entry: Any, purpose: Purpose, cell: int, now_ns: int) -> bool:
         return purpose is Purpose.REGISTER or super()._safe(entry, purpose, cell, now_ns)
 
@@ -328,7 +328,7 @@ class CountsHomes(Rendezvous):
         self._replication.__class__ = _CountsHomes
 
 
-class _TrustsHomes(Registry):
+class _TrustsHomes(Registrations):
     def _safe(self, entry: Any, purpose: Purpose, cell: int, now_ns: int) -> bool:
         if purpose is Purpose.REGISTER:
             return self.replication.is_root(cell) and self.replication.safe(entry, cell)

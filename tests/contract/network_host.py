@@ -25,7 +25,7 @@ from distributary.content.media_type import MediaType
 from distributary.media.failure import ConversionFailed
 from distributary.media.limits import Limits
 from distributary.network.clock import Alarm
-from distributary.network.connection import Connection, Server
+from distributary.network.connection import NatsConnection, Server
 from distributary.network.content import ContentStore
 from distributary.network.host import NetworkHost
 from distributary.network.journal import SqliteJournal
@@ -157,13 +157,13 @@ class HostOnNats:
         self._held = False
         self._host: _Host | None = None
         self._journal: _Journal | None = None
-        self._watcher: Connection = self._run(self._watch())
+        self._watcher: NatsConnection = self._run(self._watch())
         self.restart()
         self.sent.clear()
         self._commits_before = self.host.commits
 
-    async def _watch(self) -> Connection:
-        watcher = Connection(
+    async def _watch(self) -> NatsConnection:
+        watcher = NatsConnection(
             self._server,
             name="watcher",
             inbox="_INBOX",

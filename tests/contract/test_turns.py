@@ -12,7 +12,7 @@ from tests.contract.hosts import HOSTS, OWN, PEER, HostUnderTest, bench_of, kept
 
 from distributary.broker.encoding import encode
 from distributary.broker.links.messages import Gathered, Hop, HopAck
-from distributary.broker.membership.roster import LIFE, Gossip, Join, News, Ping, Pong, Status
+from distributary.broker.membership.roster import LIFE, Gossip, Join, MemberStatus, News, Ping, Pong
 from distributary.errors import JournalDamaged
 
 
@@ -95,7 +95,7 @@ def test_a_slow_disk_does_not_keep_a_broker_from_saying_that_it_is_alive(
 def test_an_incarnation_is_durable_before_anybody_hears_of_it(host: HostUnderTest) -> None:
     host.hold()
     own = host.broker.core.membership.gossip.incarnation
-    host.tell(Gossip((News(OWN, own + LIFE, Status.DOWN),)), PEER)
+    host.tell(Gossip((News(OWN, own + LIFE, MemberStatus.DOWN),)), PEER)
     ping(host, 7)
     host.run(0.05)
     assert host.broker.core.membership.gossip.incarnation > own

@@ -70,7 +70,7 @@ class AdaptingBrokers:
                 for parents in self.trees
             )
             rounds = tuple(self.rounds if root == name else 0 for root in self.roots)
-            found.append(Broker(node.Node(name), places, 0, rounds))
+            found.append(Broker(node.AdaptationNode(name), places, 0, rounds))
         return found
 
     def deliver(self, broker: Broker, message: Message) -> tuple[Outcome, ...]:
@@ -78,7 +78,7 @@ class AdaptingBrokers:
         _, what, sender, tree, *rest = message
         match what:
             case "token":
-                return self._step(broker, node.Token(rest[0]))
+                return self._step(broker, node.TokenCame(rest[0]))
             case "hold":
                 return self._step(broker, node.Hold(rest[0], sender))
             case "acknowledgement":
@@ -87,7 +87,7 @@ class AdaptingBrokers:
             case "release":
                 return self._step(broker, node.Released(rest[0], sender))
             case "moved":
-                return self._step(broker, node.Moved(rest[0], sender, rest[1]))
+                return self._step(broker, node.StepMade(rest[0], sender, rest[1]))
             case "order":
                 return self._ordered(broker, sender, tree, *rest)
             case "question":
@@ -113,7 +113,7 @@ class AdaptingBrokers:
             if left:
                 round_ = (tree, self.rounds - left + 1)
                 rounds = (*broker.rounds[:tree], left - 1, *broker.rounds[tree + 1 :])
-                outcomes = self._step(broker._replace(rounds=rounds), node.Token(round_))
+                outcomes = self._step(broker._replace(rounds=rounds), node.TokenCame(round_))
                 steps.append(OwnStep("round", f"begins a round of tree {tree}", outcomes))
         if not self.patient:
             steps += self._expiries(broker)

@@ -55,7 +55,7 @@ class Broker(NamedTuple):
         How many rounds it may still begin, by tree.
     """
 
-    node: node.Node
+    node: node.AdaptationNode
     places: tuple[Place, ...]
     link_count: int
     rounds: tuple[int, ...]
@@ -80,4 +80,4 @@ def restarted(broker: Broker) -> Broker:
         place._replace(asked=None, move=mover.Move(number=place.move.number))
         for place in broker.places
     )
-    return broker._replace(node=node.Node(broker.node.name), places=places)
+    return broker._replace(node=node.AdaptationNode(broker.node.name), places=places)

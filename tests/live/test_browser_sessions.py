@@ -11,7 +11,7 @@ import pytest
 from tests.live.test_tokens import Overlay
 
 from distributary.network.buckets import Buckets
-from distributary.network.gateway.sessions import Sessions, csrf_of
+from distributary.network.gateway.sessions import SessionBucket, csrf_of
 from distributary.network.gateway.tokens import Access, Tokens, new_secret
 
 pytestmark = pytest.mark.slow
@@ -25,11 +25,11 @@ def overlay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Overlay]:
 
 
 @asynccontextmanager
-async def gateway(overlay: Overlay) -> AsyncIterator[tuple[Tokens, Sessions]]:
+async def gateway(overlay: Overlay) -> AsyncIterator[tuple[Tokens, SessionBucket]]:
     buckets = Buckets(overlay.subjects, overlay.server("gateway"), "gateway")
     tokens = Tokens(buckets)
     try:
-        yield tokens, Sessions(buckets, tokens)
+        yield tokens, SessionBucket(buckets, tokens)
     finally:
         await tokens.close()
         await buckets.close()

@@ -10,7 +10,7 @@ from tests.live.brokers import Brokers, started_brokers
 from tests.live.overlays import eventually
 from tests.live.traffic import Traffic
 
-from distributary.network.connection import Connection
+from distributary.network.connection import NatsConnection
 from distributary.network.process import STOPPED
 from distributary.network.requests import Drain, NotGiven, StatusTold
 from distributary.network.transfers import ask
@@ -52,7 +52,7 @@ async def _run(brokers: Brokers) -> None:
 async def _ordered_by_a_broker(brokers: Brokers) -> object:
     name = STAY[0]
     inbox = brokers.subjects.inbox(name)
-    connection = Connection(brokers.server(name), name=name, inbox=inbox, handlers={})
+    connection = NatsConnection(brokers.server(name), name=name, inbox=inbox, handlers={})
     await connection.wait()
     try:
         return await ask(connection, brokers.subjects.to_host(GOES, name), Drain())

@@ -18,8 +18,8 @@ from tests.live.traffic import Traffic, event
 from distributary.broker import client as client_messages
 from distributary.broker.client import Acknowledge, Publish, Subscribe, Unsubscribe
 from distributary.broker.encoding import encode, kinds
-from distributary.broker.membership.roster import Gossip, News, Status
-from distributary.network.connection import Connection
+from distributary.broker.membership.roster import Gossip, MemberStatus, News
+from distributary.network.connection import NatsConnection
 from distributary.network.requests import (
     CHUNK_BYTES,
     GetChunk,
@@ -43,9 +43,9 @@ def overlay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningOverlay
         yield overlay
 
 
-def _connection(overlay: RunningOverlay, user: str, **handlers: Any) -> Connection:
+def _connection(overlay: RunningOverlay, user: str, **handlers: Any) -> NatsConnection:
     inbox = overlay.subjects.inbox(user)
-    return Connection(overlay.server(user), name=user, inbox=inbox, handlers=handlers)
+    return NatsConnection(overlay.server(user), name=user, inbox=inbox, handlers=handlers)
 
 
 def _broken(rng: random.Random, whole: bytes) -> bytes:
@@ -138,7 +138,7 @@ def test_what_a_gateway_says_harms_nobody(overlay: RunningOverlay) -> None:
                 begin = subject.rpartition(".")[0]
                 gateway.send(f"{begin}.{_SURROGATE}", encode(_of_clients(rng)[1]))
                 gateway.send(subject, bytes(1_000_000))
-                gateway.send(subject, encode(Gossip((News(home, 99, Status.LEFT),))))
+                gateway.send(subject, encode(Gossip((News(home, 99, MemberStatus.LEFT),))))
             await gateway.flush()
         await gateway.close()
         await _well(overlay, before, "after-a-gateway")

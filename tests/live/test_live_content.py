@@ -19,7 +19,7 @@ from distributary.broker.client import Delivery
 from distributary.media.pool import Pool
 from distributary.media.samples import map_pdf
 from distributary.network.client import Client, ClientGate, Numbered
-from distributary.network.requests import NotGiven, PutChunk, Received
+from distributary.network.requests import ContentReceived, NotGiven, PutChunk
 from distributary.network.transfers import TransferFailed, ask, put_content
 
 pytestmark = pytest.mark.slow
@@ -181,14 +181,14 @@ def test_a_put_goes_on_where_it_was_and_tells_nobody_else(overlay: RunningOverla
                 message = PutChunk(client, "a/b", blob.digest, len(data), offset, part)
                 return await ask(gate.connection, subject, message)
 
-            assert await put("@gateway/a", 0, data[:400_000]) == Received(400_000)
-            assert await put("@gateway/a", 0, data[:400_000]) == Received(400_000)
-            assert await put("@gateway/a", 900_000, data[900_000:]) == Received(400_000)
-            assert await put("@gateway/b", 0, b"") == Received(0)
+            assert await put("@gateway/a", 0, data[:400_000]) == ContentReceived(400_000)
+            assert await put("@gateway/a", 0, data[:400_000]) == ContentReceived(400_000)
+            assert await put("@gateway/a", 900_000, data[900_000:]) == ContentReceived(400_000)
+            assert await put("@gateway/b", 0, b"") == ContentReceived(0)
             assert isinstance(await put("@other/b", 0, b""), NotGiven)
             await put_content(gate.connection, subject, "@gateway/a", blob, read)
             # Known or not, everybody's bytes are taken.
-            assert await put("@gateway/b", 0, b"") == Received(0)
+            assert await put("@gateway/b", 0, b"") == ContentReceived(0)
             wrong = Blob("a/b", len(data), hashlib.sha256(b"else").hexdigest())
             with pytest.raises(TransferFailed, match="digest"):
                 await put_content(gate.connection, subject, "@gateway/a", wrong, read)

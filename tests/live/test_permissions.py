@@ -11,7 +11,7 @@ from tests.live.overlays import RunningOverlay, eventually, running_overlay
 from distributary.broker.client import Publish
 from distributary.broker.encoding import encode
 from distributary.broker.membership.roster import Gossip
-from distributary.network.connection import Connection, Server
+from distributary.network.connection import NatsConnection, Server
 
 pytestmark = pytest.mark.slow
 
@@ -22,8 +22,8 @@ def overlay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningOverlay
         yield overlay
 
 
-def connection(overlay: RunningOverlay, user: str, *read: str) -> Connection:
-    return Connection(
+def connection(overlay: RunningOverlay, user: str, *read: str) -> NatsConnection:
+    return NatsConnection(
         overlay.server(user),
         name=user,
         inbox=overlay.subjects.inbox(user),
@@ -105,7 +105,7 @@ def test_nobody_comes_in_without_a_password(overlay: RunningOverlay) -> None:
         problems = []
         for user, password in (("", ""), (overlay.brokers[0], "wrong"), ("root", "")):
             server = Server((overlay.line["nats"],), user, password)
-            one = Connection(server, name="stranger", inbox="_INBOX", handlers={})
+            one = NatsConnection(server, name="stranger", inbox="_INBOX", handlers={})
             await eventually(lambda one=one: one.problem)  # type: ignore[misc]
             assert not one.connected
             problems.append(one.problem.lower())

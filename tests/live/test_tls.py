@@ -11,7 +11,7 @@ from tests.live.brokers import Brokers, started_brokers
 from tests.live.overlays import eventually
 from tests.live.traffic import Traffic
 
-from distributary.network.connection import Connection, Server
+from distributary.network.connection import NatsConnection, Server
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,7 @@ def test_brokers_and_clients_speak_tls_and_believe_one_authority(
             Server(known.urls, known.user, known.password),
         ]
         for server in strangers:
-            one = Connection(server, name="stranger", inbox="_INBOX", handlers={})
+            one = NatsConnection(server, name="stranger", inbox="_INBOX", handlers={})
             await eventually(lambda one=one: one.problem)  # type: ignore[misc]
             assert not one.connected
             assert "certificate" in one.problem.lower()

@@ -17,7 +17,7 @@ from distributary.broker.encoding import encode
 from distributary.broker.membership.roster import Gossip
 from distributary.errors import BadInput
 from distributary.network.buckets import Buckets, WasChanged, make_buckets
-from distributary.network.connection import Connection, Server
+from distributary.network.connection import NatsConnection, Server
 from distributary.network.gateway.tokens import Access, Tokens, TokensAway
 from distributary.network.server import User, users_of
 from distributary.network.subjects import Subjects
@@ -319,7 +319,7 @@ def test_a_gateway_may_use_its_buckets_and_nothing_else_of_the_store(overlay: Ov
     }
 
     async def refused(user: str, subjects: list[str]) -> int:
-        one = Connection(overlay.server(user), name=user, inbox=named.inbox(user), handlers={})
+        one = NatsConnection(overlay.server(user), name=user, inbox=named.inbox(user), handlers={})
         await one.wait()
         for subject in subjects:
             one.send(subject, b"{}")
@@ -341,13 +341,13 @@ def test_an_answer_that_is_led_to_a_broker_is_no_message_there(overlay: Overlay)
 
     async def run() -> list[bytes]:
         heard: list[bytes] = []
-        broker = Connection(
+        broker = NatsConnection(
             overlay.server("b2"),
             name="b2",
             inbox=named.inbox("b2"),
             handlers={subject: lambda message: heard.append(message.data)},
         )
-        gateway = Connection(
+        gateway = NatsConnection(
             overlay.server("gateway"), name="g", inbox=named.inbox("gateway"), handlers={}
         )
         await broker.wait()

@@ -13,7 +13,7 @@ from tests.live.prices import Prices
 from tests.live.traffic import event
 
 from distributary.network.client import ClientGate
-from distributary.network.connection import Connection
+from distributary.network.connection import NatsConnection
 from distributary.network.host_metrics import METRICS
 from distributary.network.requests import GetRows, NotGiven, RowsTold
 from distributary.network.transfers import TransferFailed, ask
@@ -160,7 +160,7 @@ def test_an_operator_asks_as_well_and_what_makes_no_sense_is_refused(
 ) -> None:
     async def run() -> None:
         name = "operator"
-        connection = Connection(
+        connection = NatsConnection(
             overlay.server(name), name=name, inbox=overlay.subjects.inbox(name), handlers={}
         )
         await connection.wait()

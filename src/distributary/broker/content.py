@@ -30,7 +30,7 @@ from distributary.broker.host import (
     Free,
     Turn,
 )
-from distributary.broker.membership.roster import MembersChanged, Status
+from distributary.broker.membership.roster import MembersChanged, MemberStatus
 from distributary.broker.settings import ns
 from distributary.broker.timers import Backoff, Retention, Timer
 from distributary.content.payload import CONTENT_BYTES_MAX
@@ -226,7 +226,7 @@ class Fetches:
     def gone(self, brokers: Iterable[str], turn: Turn) -> None:
         """Ask nobody who is lost for ever; who leaves may still have what it has said it has."""
         status = self._core.membership.status
-        lost = {broker for broker in brokers if status(broker) is not Status.LEFT}
+        lost = {broker for broker in brokers if status(broker) is not MemberStatus.LEFT}
         for digest in list(self):
             fetch = self._fetches[digest]
             asked = fetch.holders[:1]
@@ -244,11 +244,11 @@ class Fetches:
     def _may_have(self, holder: str) -> bool:
         if holder == self._core.identity:
             return False
-        return self._core.membership.status(holder) is not Status.LOST
+        return self._core.membership.status(holder) is not MemberStatus.LOST
 
     def _has_left(self, fetch: _Fetch, holder: str) -> bool:
         """Whether one who fails for now will do so for ever."""
-        left = self._core.membership.status(holder) is Status.LEFT
+        left = self._core.membership.status(holder) is MemberStatus.LEFT
         return left and fetch.failures >= _LEFT_FAILURES_MAX
 
     def _is_stuck(self, fetch: _Fetch) -> bool:

@@ -19,7 +19,7 @@ from distributary.client.content import by_reference
 from distributary.client.failure import RequestRefused
 from distributary.client.gateway import Gateway, Observe
 from distributary.client.here import Address, find_gateway
-from distributary.client.publisher import Publisher
+from distributary.client.publisher import PublishingSocket
 from distributary.client.subscription import Subscription
 from distributary.content.attributes import AttributeValue
 from distributary.content.payload import checked_json
@@ -82,7 +82,7 @@ class Connection:
         self._patience_s = patience_s
         self._tls = tls
         self._observe = observe
-        self._open: tuple[Gateway, Publisher] | None = None
+        self._open: tuple[Gateway, PublishingSocket] | None = None
         self._subscriptions: WeakSet[Subscription] = WeakSet()
 
     @property
@@ -100,7 +100,7 @@ class Connection:
         except BaseException:
             await gateway.close()
             raise
-        self._open = gateway, Publisher(gateway)
+        self._open = gateway, PublishingSocket(gateway)
         return self
 
     async def __aexit__(
@@ -117,7 +117,7 @@ class Connection:
         await gateway.close()
 
     @property
-    def _opened(self) -> tuple[Gateway, Publisher]:
+    def _opened(self) -> tuple[Gateway, PublishingSocket]:
         if self._open is None:
             raise LocalMisuse("the connection is not open; hint: use it inside of `async with`")
         return self._open

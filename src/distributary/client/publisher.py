@@ -25,7 +25,7 @@ try:
 except ModuleNotFoundError:
     raise MissingPackage("websockets", extra="client", purpose="publishing") from None
 
-__all__ = ["Publisher"]
+__all__ = ["PublishingSocket"]
 
 # Whoever has given more than this and has no answer waits.
 _UNDER_WAY = 512
@@ -48,7 +48,7 @@ class _Pending:
             self.answer.exception()
 
 
-class Publisher:
+class PublishingSocket:
     """The WebSocket by which one connection publishes; it is open while something waits."""
 
     def __init__(self, gateway: Gateway) -> None:

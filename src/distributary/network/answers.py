@@ -9,6 +9,7 @@ from distributary.broker.host import ContentPut
 from distributary.network.requests import (
     Answer,
     ContentFound,
+    ContentReceived,
     Drain,
     FindContent,
     GetChunk,
@@ -17,7 +18,6 @@ from distributary.network.requests import (
     Given,
     NotGiven,
     PutChunk,
-    Received,
     Request,
     StatusTold,
 )
@@ -79,7 +79,7 @@ async def _take(host: NetworkHost, request: PutChunk, sender: str) -> Answer:
     if host.disk_space.is_low:
         return NotGiven("the disk is nearly full", lasting=False)
     taken = await host.transfers.take(request)
-    if isinstance(taken, Received) and taken.there == request.size_bytes:
+    if isinstance(taken, ContentReceived) and taken.there == request.size_bytes:
         blob = Blob(request.media_type, request.size_bytes, request.digest)
         host.tell(ContentPut(request.client, blob))
     return taken

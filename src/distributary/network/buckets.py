@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from distributary.errors import BadInput, DistributaryError, PeerMisbehaved, quoted
-from distributary.network.connection import Connection, Server
+from distributary.network.connection import NatsConnection, Server
 from distributary.network.subjects import BUCKETS, Subjects
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ async def make_buckets(subjects: Subjects, server: Server, name: str, *, replica
     OSError
         When the server does not answer: it has no JetStream, or does not permit it.
     """
-    connection = Connection(server, name=name, inbox=subjects.inbox(name), handlers={})
+    connection = NatsConnection(server, name=name, inbox=subjects.inbox(name), handlers={})
     try:
         await _connected(connection)
         for bucket in BUCKETS:
@@ -131,7 +131,7 @@ class Buckets:
         self.subjects = subjects
         self._buckets = {bucket: Bucket(self, bucket) for bucket in BUCKETS}
         self._watchers: list[BucketWatcher] = []
-        self.connection = Connection(
+        self.connection = NatsConnection(
             server,
             name=f"{subjects.overlay} {name} buckets",
             inbox=subjects.inbox(name),
@@ -314,7 +314,7 @@ class Bucket:
         return answer
 
 
-async def _connected(connection: Connection) -> None:
+async def _connected(connection: NatsConnection) -> None:
     """Wait for a connection, or raise `OSError` that says why there is none."""
     try:
         async with asyncio.timeout(_ASK_S):

@@ -18,7 +18,7 @@ from distributary.broker.addresses import Address, Blob, client_address
 from distributary.broker.encoding import decode, encode
 from distributary.broker.migration import messages as migration
 from distributary.errors import DistributaryError, PeerMisbehaved
-from distributary.network.connection import Connection, Server
+from distributary.network.connection import NatsConnection, Server
 from distributary.network.outgoing import Given, Outgoing, PendingRequest
 from distributary.network.subjects import Subjects
 from distributary.network.transfers import chunks
@@ -70,7 +70,7 @@ class ClientGate:
         self.name = name
         self._clients: dict[str, Client] = {}
         self._looking = asyncio.ensure_future(self._look())
-        self.connection = Connection(
+        self.connection = NatsConnection(
             server,
             name=f"{subjects.overlay} {name}",
             inbox=subjects.inbox(name),

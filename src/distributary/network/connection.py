@@ -25,7 +25,7 @@ try:
 except ImportError:  # pragma: no cover, where the extra is not installed
     raise MissingPackage("nats-py", extra="live", purpose="a broker on NATS") from None
 
-__all__ = ["Connection", "Handler", "Server"]
+__all__ = ["Handler", "NatsConnection", "Server"]
 
 _log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class Server:
         return context
 
 
-class Connection:
+class NatsConnection:
     """A connection that is made again whenever it is lost.
 
     Parameters

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from distributary.errors import BadInput, MissingPackage
-from distributary.network.connection import Connection, Server
+from distributary.network.connection import NatsConnection, Server
 from distributary.network.server import free_port, server_program
 from distributary.network.supervisor import read_operator
 
@@ -82,7 +82,7 @@ def reach(server: Server) -> Finding:
     """See whether a NATS server lets somebody in."""
 
     async def connect() -> str:
-        connection = Connection(server, name="doctor", inbox="_INBOX", handlers={})
+        connection = NatsConnection(server, name="doctor", inbox="_INBOX", handlers={})
         try:
             async with asyncio.timeout(_REACH_S):
                 await connection.wait()

@@ -52,7 +52,7 @@ from distributary.errors import PeerMisbehaved, quoted
 from distributary.media.failure import ConversionFailed
 from distributary.network.answers import answer
 from distributary.network.clock import Alarm, Clock, WallClock
-from distributary.network.connection import Connection, Server
+from distributary.network.connection import NatsConnection, Server
 from distributary.network.disk_space import DiskSpace
 from distributary.network.draining import drain
 from distributary.network.inbox import Inbox
@@ -169,7 +169,7 @@ class NetworkHost:
         self.commits = 0
         self._commit_began = 0.0
         self.began = time.monotonic()
-        self.connection = Connection(
+        self.connection = NatsConnection(
             server,
             name=f"{subjects.overlay} {identity}",
             inbox=subjects.inbox(identity),

@@ -24,7 +24,7 @@ from typing import Any, Protocol, TypeAlias
 from distributary.broker import client as messages
 from distributary.broker.addresses import Address, Blob
 from distributary.errors import DistributaryError
-from distributary.network.connection import Connection
+from distributary.network.connection import NatsConnection
 from distributary.network.requests import GetStatus, StatusTold
 from distributary.network.subjects import Subjects
 from distributary.network.transfers import NotAnswered, TransferFailed, ask, put_content
@@ -169,7 +169,7 @@ class Outgoing:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: NatsConnection,
         subjects: Subjects,
         gateway: str,
         address: Address,

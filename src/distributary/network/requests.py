@@ -12,6 +12,7 @@ __all__ = [
     "CHUNK_BYTES",
     "Answer",
     "ContentFound",
+    "ContentReceived",
     "Drain",
     "FindContent",
     "GetChunk",
@@ -20,7 +21,6 @@ __all__ = [
     "Given",
     "NotGiven",
     "PutChunk",
-    "Received",
     "Request",
     "RowsTold",
     "StatusTold",
@@ -118,7 +118,7 @@ class Given(msgspec.Struct, frozen=True, tag="given"):
     data: bytes
 
 
-class Received(msgspec.Struct, frozen=True, tag="received"):
+class ContentReceived(msgspec.Struct, frozen=True, tag="received"):
     """How many bytes of content are there, from the first on; all of them are durable."""
 
     there: int
@@ -132,7 +132,7 @@ class NotGiven(msgspec.Struct, frozen=True, tag="no"):
 
 
 Request: TypeAlias = GetStatus | Drain | GetRows | GetChunk | PutChunk | FindContent
-Answer: TypeAlias = StatusTold | RowsTold | Given | Received | NotGiven | ContentFound
+Answer: TypeAlias = StatusTold | RowsTold | Given | ContentReceived | NotGiven | ContentFound
 
 _ENCODER = msgspec.msgpack.Encoder()
 _REQUESTS = msgspec.msgpack.Decoder(Request)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from distributary.network.connection import Connection, Server
+from distributary.network.connection import NatsConnection, Server
 from distributary.network.requests import GetStatus, StatusTold
 from distributary.network.subjects import Subjects
 from distributary.network.transfers import TransferFailed
@@ -78,7 +78,7 @@ async def ask(
     subjects: Subjects, server: Server, name: str, brokers: Sequence[str]
 ) -> dict[str, dict[str, Any] | None]:
     """Return how each broker is, as it says itself; None of those who do not answer."""
-    connection = Connection(server, name=name, inbox=subjects.inbox(name), handlers={})
+    connection = NatsConnection(server, name=name, inbox=subjects.inbox(name), handlers={})
     try:
         await asyncio.wait_for(connection.wait(), _ASK_S)
         answers = await asyncio.gather(
@@ -89,7 +89,7 @@ async def ask(
     return dict(zip(brokers, answers, strict=True))
 
 
-async def _ask_one(connection: Connection, subject: str) -> dict[str, Any] | None:
+async def _ask_one(connection: NatsConnection, subject: str) -> dict[str, Any] | None:
     try:
         answer = await ask_host(connection, subject, GetStatus())
     except TransferFailed:

@@ -15,16 +15,16 @@ from typing import Any, TypeVar
 from distributary.broker.addresses import Blob, is_digest
 from distributary.broker.encoding import journal_key
 from distributary.errors import DistributaryError, PeerMisbehaved
-from distributary.network.connection import Connection
+from distributary.network.connection import NatsConnection
 from distributary.network.content import ContentStore, PartialContent, WrongContent
 from distributary.network.requests import (
     CHUNK_BYTES,
     Answer,
+    ContentReceived,
     GetChunk,
     Given,
     NotGiven,
     PutChunk,
-    Received,
     Request,
     decode_answer,
     encode_request,
@@ -58,7 +58,7 @@ class NotAnswered(TransferFailed):
     """A host has not said anything."""
 
 
-async def ask(connection: Connection, subject: str, request: Request) -> Answer:
+async def ask(connection: NatsConnection, subject: str, request: Request) -> Answer:
     """Return what a host answers.
 
     Raises
@@ -74,7 +74,7 @@ async def ask(connection: Connection, subject: str, request: Request) -> Answer:
 
 
 async def put_content(
-    connection: Connection,
+    connection: NatsConnection,
     subject: str,
     client: str,
     blob: Blob,
@@ -112,7 +112,7 @@ async def put_content(
         heard()
         if isinstance(answer, NotGiven):
             raise TransferFailed(answer.reason, lasting=answer.lasting)
-        if not isinstance(answer, Received):
+        if not isinstance(answer, ContentReceived):
             raise TransferFailed("an answer to something else", lasting=True)
         there = answer.there
         chunk = read(there, CHUNK_BYTES)
@@ -121,7 +121,7 @@ async def put_content(
 
 
 async def chunks(
-    connection: Connection, subject: str, blob: Blob, there: int = 0, end: int | None = None
+    connection: NatsConnection, subject: str, blob: Blob, there: int = 0, end: int | None = None
 ) -> AsyncIterator[bytes]:
     """Yield the bytes of content from the host that has this subject, in order.
 
@@ -191,7 +191,7 @@ class Transfers:
         """Do something with files beside the loop."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
 
-    async def fetch(self, connection: Connection, subject: str, blob: Blob) -> int:
+    async def fetch(self, connection: NatsConnection, subject: str, blob: Blob) -> int:
         """Get content from the host that has this subject; return how many bytes have come.
 
         Raises
@@ -227,7 +227,7 @@ class Transfers:
         except FileNotFoundError:
             return None
 
-    async def take(self, request: PutChunk) -> Received | NotGiven:
+    async def take(self, request: PutChunk) -> ContentReceived | NotGiven:
         """Take bytes that a client puts."""
         if not is_digest(request.digest) or request.size_bytes < 0:
             return NotGiven("that is no content", lasting=True)
@@ -235,7 +235,7 @@ class Transfers:
             reason = f"it has {request.size_bytes:,} bytes; at most {self._bytes_max:,} are taken"
             return NotGiven(reason, lasting=True)
         try:
-            return Received(await self.do(self._take, request))
+            return ContentReceived(await self.do(self._take, request))
         except WrongContent as error:
             return NotGiven(str(error), lasting=True)
         except OSError as error:

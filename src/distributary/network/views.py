@@ -19,7 +19,7 @@ from distributary.broker.addresses import tenant_of
 from distributary.broker.broker import Broker
 from distributary.broker.dissemination.messages import ItemId
 from distributary.broker.subscriptions.subscription import scoped_id
-from distributary.network.connection import Connection
+from distributary.network.connection import NatsConnection
 from distributary.network.requests import GetRows, NotGiven, RowsTold
 from distributary.network.snapshot import JOURNAL_FILES
 from distributary.network.status import summary
@@ -213,7 +213,7 @@ _OPERATORS = frozenset({"broker", "figures", "measured", "members"})
 
 
 async def look(
-    connection: Connection,
+    connection: NatsConnection,
     subject: str,
     view: str,
     *,
@@ -262,7 +262,7 @@ async def look(
 
 
 async def look_at_plan(
-    connection: Connection,
+    connection: NatsConnection,
     subjects: Subjects,
     name: str,
     brokers: Sequence[str],

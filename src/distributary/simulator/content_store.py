@@ -18,7 +18,7 @@ from distributary.broker.settings import ns
 if TYPE_CHECKING:
     from distributary.simulator.world import World
 
-__all__ = ["FETCH", "FetchFault", "Obstacle", "Transfers"]
+__all__ = ["FETCH", "ContentTransfers", "FetchFault", "Obstacle"]
 
 FETCH = "Fetch"
 """What a fault may come after, though it is no message: a host begins to fetch."""
@@ -40,7 +40,7 @@ Obstacle: TypeAlias = Callable[[str, Blob, str], FetchFault | None]
 """Given a broker, content and its holder: what is in the way of a fetch, if anything is."""
 
 
-class Transfers:
+class ContentTransfers:
     """All content that is under way between hosts, and from clients to hosts.
 
     Attributes

@@ -23,7 +23,7 @@ from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
 from distributary.simulator import conversions
 from distributary.simulator.agenda import Agenda
-from distributary.simulator.content_store import Transfers
+from distributary.simulator.content_store import ContentTransfers
 from distributary.simulator.message_sizes import weigh
 from distributary.simulator.node import CommitFailed, Node, Torn, TurnFailed
 from distributary.simulator.older_versions import read_by
@@ -143,7 +143,7 @@ class World:
         self.when_left: dict[str, Callable[[], None]] = {}
         self.stopped: dict[str, str] = {}
         self.times = random.Random(f"{seed}/times")
-        self.transfers = Transfers(self)
+        self.transfers = ContentTransfers(self)
         self._node = node
         self._originals: dict[str, str] = {}
         self._recorded = recorded

@@ -13,13 +13,12 @@ from distributary.broker.adaptation.messages import Figures, ObjectFigures
 from distributary.broker.adaptation.mover import steps_of, with_children
 from distributary.broker.adaptation.node import (
     Acknowledged,
+    AdaptationNode,
     Attempt,
     Chosen,
     Hold,
     HoldExpired,
     Input,
-    Moved,
-    Node,
     Output,
     PassToken,
     Phase,
@@ -28,7 +27,8 @@ from distributary.broker.adaptation.node import (
     SendHold,
     SendOrder,
     SendRelease,
-    Token,
+    StepMade,
+    TokenCame,
     WaitExpired,
     step,
 )
@@ -53,7 +53,9 @@ class FixedLinks:
 ROOT = FixedLinks({"t": (None, (6, 7)), "u": (9, (6,))})
 
 
-def run(node: Node, links: FixedLinks, *given: Input) -> tuple[Node, list[Output]]:
+def run(
+    node: AdaptationNode, links: FixedLinks, *given: Input
+) -> tuple[AdaptationNode, list[Output]]:
     outputs: list[Output] = []
     for one in given:
         node, more = step(node, one, links)
@@ -62,7 +64,7 @@ def run(node: Node, links: FixedLinks, *given: Input) -> tuple[Node, list[Output
 
 
 def test_a_token_makes_a_broker_hold_its_children_attempt_release_and_pass_it_on() -> None:
-    node, asked = run(Node(5), ROOT, Token(R1))
+    node, asked = run(AdaptationNode(5), ROOT, TokenCame(R1))
     assert asked == [SendHold(6, R1), SendHold(7, R1)]
     assert node.phase is Phase.WAIT
     node, attempt = run(
@@ -72,9 +74,9 @@ def test_a_token_makes_a_broker_hold_its_children_attempt_release_and_pass_it_on
     assert attempt[0].wait.reports == ((6, "six"), (7, "seven"))
     node, ordered = run(node, ROOT, Chosen(R1, ((8, 5), (6, 8))))
     assert ordered == [SendOrder(8, R1, 5)]
-    node, ordered = run(node, ROOT, Moved(R1, 8, done=True))
+    node, ordered = run(node, ROOT, StepMade(R1, 8, done=True))
     assert ordered == [SendOrder(6, R1, 8)]
-    node, last = run(node, ROOT, Moved(R1, 6, done=True))
+    node, last = run(node, ROOT, StepMade(R1, 6, done=True))
     assert last[:2] == [SendRelease(6, R1), SendRelease(7, R1)]
     assert isinstance(last[2], PassToken)
     assert last[2].wait.done == 2
@@ -83,7 +85,7 @@ def test_a_token_makes_a_broker_hold_its_children_attempt_release_and_pass_it_on
 
 def test_a_wait_without_children_is_complete_at_once() -> None:
     leaf = FixedLinks({"t": (3, ())})
-    node, outputs = run(Node(5), leaf, Token(R1))
+    node, outputs = run(AdaptationNode(5), leaf, TokenCame(R1))
     assert [type(output) for output in outputs] == [Attempt]
     node, outputs = run(node, leaf, Chosen(R1, ()))
     assert [type(output) for output in outputs] == [PassToken]
@@ -92,20 +94,20 @@ def test_a_wait_without_children_is_complete_at_once() -> None:
 
 def test_a_step_that_is_not_made_ends_the_move_and_releases_everybody() -> None:
     node, _ = run(
-        Node(5),
+        AdaptationNode(5),
         ROOT,
-        Token(R1),
+        TokenCame(R1),
         Acknowledged(R1, 6, True),
         Acknowledged(R1, 7, True),
         Chosen(R1, ((6, 7), (7, 6))),
     )
-    node, outputs = run(node, ROOT, Moved(R1, 6, done=False))
+    node, outputs = run(node, ROOT, StepMade(R1, 6, done=False))
     assert outputs[:2] == [SendRelease(6, R1), SendRelease(7, R1)]
     assert node.phase is Phase.IDLE
 
 
 def test_who_waits_lets_itself_be_held_by_a_larger_number_only() -> None:
-    node, _ = run(Node(5), ROOT, Token(R1))
+    node, _ = run(AdaptationNode(5), ROOT, TokenCame(R1))
     held, outputs = run(node, ROOT, Hold(OTHER, 9))
     assert held.phase is Phase.HOLD
     assert outputs == [SendAcknowledgement(9, OTHER, granted=True)]
@@ -120,9 +122,9 @@ def test_who_waits_lets_itself_be_held_by_a_larger_number_only() -> None:
 
 
 def test_what_completes_while_a_broker_is_held_is_attempted_after_its_release() -> None:
-    node, _ = run(Node(5), ROOT, Token(R1), Hold(OTHER, 9))
+    node, _ = run(AdaptationNode(5), ROOT, TokenCame(R1), Hold(OTHER, 9))
     node, outputs = run(
-        node, ROOT, Acknowledged(R1, 6, True), Acknowledged(R1, 7, True), Token(("v", 1))
+        node, ROOT, Acknowledged(R1, 6, True), Acknowledged(R1, 7, True), TokenCame(("v", 1))
     )
     assert outputs == []
     node, outputs = run(node, ROOT, Released(OTHER, 9))
@@ -134,7 +136,7 @@ def test_what_completes_while_a_broker_is_held_is_attempted_after_its_release() 
 
 def test_a_held_broker_queues_smaller_numbers_than_its_holder_and_refuses_larger_ones() -> None:
     links = FixedLinks({"t": (4, ()), "u": (9, ()), "v": (3, ())})
-    node, _ = run(Node(5), links, Hold(R1, 4))
+    node, _ = run(AdaptationNode(5), links, Hold(R1, 4))
     node, outputs = run(node, links, Hold(OTHER, 9), Hold(("v", 1), 3))
     assert outputs == [SendAcknowledgement(9, OTHER, granted=False)]
     node, outputs = run(node, links, Released(R1, 4))
@@ -143,13 +145,13 @@ def test_a_held_broker_queues_smaller_numbers_than_its_holder_and_refuses_larger
 
 
 def test_nobody_but_the_parent_may_hold_a_broker() -> None:
-    node, outputs = run(Node(5), FixedLinks({"t": (4, ())}), Hold(R1, 3))
+    node, outputs = run(AdaptationNode(5), FixedLinks({"t": (4, ())}), Hold(R1, 3))
     assert outputs == [SendAcknowledgement(3, R1, granted=False)]
     assert node.phase is Phase.IDLE
 
 
 def test_a_refusal_ends_the_attempt_and_releases_the_others() -> None:
-    node, _ = run(Node(5), ROOT, Token(R1), Acknowledged(R1, 6, True))
+    node, _ = run(AdaptationNode(5), ROOT, TokenCame(R1), Acknowledged(R1, 6, True))
     node, outputs = run(node, ROOT, Acknowledged(R1, 7, False))
     assert outputs[0] == SendRelease(6, R1)
     assert isinstance(outputs[1], PassToken)
@@ -157,19 +159,19 @@ def test_a_refusal_ends_the_attempt_and_releases_the_others() -> None:
 
 
 def test_an_acknowledgement_that_nobody_waits_for_is_answered_by_a_release() -> None:
-    assert run(Node(5), ROOT, Acknowledged(R1, 6, True))[1] == [SendRelease(6, R1)]
-    assert run(Node(5), ROOT, Acknowledged(R1, 6, False))[1] == []
+    assert run(AdaptationNode(5), ROOT, Acknowledged(R1, 6, True))[1] == [SendRelease(6, R1)]
+    assert run(AdaptationNode(5), ROOT, Acknowledged(R1, 6, False))[1] == []
 
 
 def test_a_release_that_overtakes_a_queued_hold_takes_it_out() -> None:
     links = FixedLinks({"t": (4, ()), "v": (3, ())})
-    node, _ = run(Node(5), links, Hold(R1, 4), Hold(("v", 1), 3), Released(("v", 1), 3))
+    node, _ = run(AdaptationNode(5), links, Hold(R1, 4), Hold(("v", 1), 3), Released(("v", 1), 3))
     assert node.holds == ()
 
 
 def test_a_hold_expires_and_an_old_release_does_nothing() -> None:
     links = FixedLinks({"t": (4, ())})
-    node, _ = run(Node(5), links, Hold(R1, 4))
+    node, _ = run(AdaptationNode(5), links, Hold(R1, 4))
     assert run(node, links, HoldExpired())[0].phase is Phase.IDLE
     node, _ = run(node, links, Hold(R2, 4), Released(R1, 4))
     assert node.phase is Phase.HOLD
@@ -177,14 +179,14 @@ def test_a_hold_expires_and_an_old_release_does_nothing() -> None:
 
 def test_a_token_of_an_old_round_is_ignored() -> None:
     leaf = FixedLinks({"t": (4, ())})
-    node, _ = run(Node(5), leaf, Token(R2), Chosen(R2, ()))
-    assert run(node, leaf, Token(R1))[1] == []
-    assert run(node, leaf, Token(R2))[1] == []
-    assert run(node, leaf, Token(("t", 3)))[1] != []
+    node, _ = run(AdaptationNode(5), leaf, TokenCame(R2), Chosen(R2, ()))
+    assert run(node, leaf, TokenCame(R1))[1] == []
+    assert run(node, leaf, TokenCame(R2))[1] == []
+    assert run(node, leaf, TokenCame(("t", 3)))[1] != []
 
 
 def test_a_broker_with_a_token_of_a_tree_is_not_moved_in_that_tree() -> None:
-    node, _ = run(Node(5), ROOT, Token(R1))
+    node, _ = run(AdaptationNode(5), ROOT, TokenCame(R1))
     assert not node.obeys("t")
     assert node.obeys("u")
     order = mover.Ordered(R1, 1, 2, obeys=False, to_root=False, number=1)

@@ -15,7 +15,7 @@ from distributary.broker.dissemination.messages import ContentLost, Offer, Taken
 from distributary.broker.encoding import decode
 from distributary.broker.host import Leave, OrderMove
 from distributary.broker.links.messages import Hop, Routed
-from distributary.broker.membership.roster import Status
+from distributary.broker.membership.roster import MemberStatus
 from distributary.simulator.content_store import FetchFault
 
 
@@ -151,7 +151,7 @@ def test_a_publication_whose_home_is_lost_before_anybody_has_its_content_is_unde
     world.world.crash(home)
     world.run_s(SETTINGS.membership.lost_s + 20)
     membership = world.overlay.membership(root)
-    assert membership.status(home) is Status.LOST
+    assert membership.status(home) is MemberStatus.LOST
     assert sorted(world.got("s")) == [("1", None), ("2", "application/json")] or sorted(
         (name, kind is None) for name, kind in world.got("s")
     ) == [("1", True), ("2", False)]
@@ -171,7 +171,7 @@ def test_a_home_that_leaves_stays_until_the_root_has_the_content() -> None:
     world.run_s(1)
     world.world.tell(home, Leave(), sender=HOST)
     world.run_s(1)
-    assert world.overlay.membership(root).status(home) is Status.LEFT
+    assert world.overlay.membership(root).status(home) is MemberStatus.LEFT
     assert left == []
     busy.clear()
     world.run_s(10)

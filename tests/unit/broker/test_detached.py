@@ -10,7 +10,7 @@ from tests.letters_part import Letters, Post
 from distributary.broker.addresses import HOST
 from distributary.broker.broker import Broker
 from distributary.broker.host import Detached, Reattached, Surroundings
-from distributary.broker.membership.roster import Status
+from distributary.broker.membership.roster import MemberStatus
 
 
 def cut(overlay: Overlay, *, told: bool) -> None:
@@ -56,7 +56,7 @@ def test_suspects_have_the_full_time_again_after_an_outage() -> None:
     overlay.run_s(3)
     overlay.network.loss = 1.0
     while not any(
-        overlay.membership(one).status(other) is Status.SUSPECT
+        overlay.membership(one).status(other) is MemberStatus.SUSPECT
         for one in overlay.members
         for other in overlay.members
     ):
@@ -82,7 +82,7 @@ def test_who_went_down_in_an_outage_is_found_out_after_it() -> None:
         assert gone not in overlay.membership(identity).alive()
     overlay.run_s(BRISK.membership.lost_s)
     for identity in overlay.up():
-        assert overlay.membership(identity).status(gone) is Status.LOST
+        assert overlay.membership(identity).status(gone) is MemberStatus.LOST
 
 
 def test_a_host_may_have_no_connection_from_the_start() -> None:

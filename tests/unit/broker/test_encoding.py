@@ -20,7 +20,7 @@ from distributary.broker.encoding import (
     kinds,
 )
 from distributary.broker.host import Leave
-from distributary.broker.membership.roster import Gossip, News, Status
+from distributary.broker.membership.roster import Gossip, MemberStatus, News
 from distributary.errors import PeerMisbehaved
 
 
@@ -40,7 +40,7 @@ def test_one_field_and_none_are_lists_too() -> None:
 def test_what_is_nested_comes_back_with_its_types() -> None:
     message = Publish("{}", Blob.of("text/plain", b"hello"))
     assert decode(encode(message)) == message
-    gossip = Gossip((News("0123", 4, Status.SUSPECT),))
+    gossip = Gossip((News("0123", 4, MemberStatus.SUSPECT),))
     assert decode(encode(gossip)) == gossip
 
 
@@ -96,14 +96,14 @@ def test_a_message_that_is_too_large_is_refused_before_it_is_read() -> None:
 
 def test_what_has_no_number_cannot_be_encoded() -> None:
     with pytest.raises(KeyError):
-        encode(News("0123", 0, Status.ALIVE))
+        encode(News("0123", 0, MemberStatus.ALIVE))
 
 
 def test_what_is_made_of_a_declaration_is_as_it_was_declared() -> None:
     """Fields, defaults, equality, methods and errors are those of the dataclass."""
-    message = News("a1", 3, Status.ALIVE)
+    message = News("a1", 3, MemberStatus.ALIVE)
     finished = Finished(ItemId("", "/s", "1"), 2, 7, 3, 4, "b2", 1, ("x",))
-    assert (message.identity, message.incarnation, message.status) == ("a1", 3, Status.ALIVE)
+    assert (message.identity, message.incarnation, message.status) == ("a1", 3, MemberStatus.ALIVE)
     assert (finished.done, finished.served) == (False, ())
     assert finished.sequence == ("", 7, 2, 3)
     assert finished == dataclasses.replace(finished) != dataclasses.replace(finished, number=5)

@@ -175,7 +175,9 @@ def test_a_reversed_number_rule_lets_two_parents_block_each_other(
 def test_a_child_that_is_moved_and_not_released_holds_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def forget_the_moved(given_node: node.Node, given: Any, links: Any, outputs: list[Any]) -> Any:
+    def forget_the_moved(
+        given_node: node.AdaptationNode, given: Any, links: Any, outputs: list[Any]
+    ) -> Any:
         following = node._end(given_node, given, links, outputs)
         assert given_node.wait is not None
         children = links.children(given_node.wait.round[0])

@@ -27,7 +27,7 @@ from distributary.broker.links.messages import (
     Parcel,
     Reassembly,
 )
-from distributary.broker.membership.roster import Gossip, Join, Members, News, Status
+from distributary.broker.membership.roster import Gossip, Join, Members, MemberStatus, News
 from distributary.broker.planning import PUBLICATION_BYTES_MAX
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
@@ -217,7 +217,7 @@ def test_all_members_of_a_large_overlay_are_told_in_several_messages() -> None:
 
 def test_a_part_of_the_members_is_answered_by_what_belongs_to_it() -> None:
     broker, members = large_broker(6_000)
-    low = tuple(News(one, 0, Status.ALIVE, broker.version) for one in members[1:1000])
+    low = tuple(News(one, 0, MemberStatus.ALIVE, broker.version) for one in members[1:1000])
     part = Members(low, answer=True, after="", upto=members[1001])
     effects = broker.receive(part, sender=members[5], now_ns=0)
     (answer,) = [e.message for e in effects if isinstance(e, Send)]
@@ -227,7 +227,7 @@ def test_a_part_of_the_members_is_answered_by_what_belongs_to_it() -> None:
 
 def test_news_of_a_large_overlay_are_passed_on_in_several_messages() -> None:
     broker, members = large_broker(6_000)
-    news = tuple(News(one, 1, Status.ALIVE, broker.version) for one in members[1:])
+    news = tuple(News(one, 1, MemberStatus.ALIVE, broker.version) for one in members[1:])
     broker.receive(Members(news), sender=members[5], now_ns=0)
     passed: list[Gossip] = []
     while not passed:

@@ -23,7 +23,7 @@ from distributary.broker.links.link import (
     link_state,
 )
 from distributary.broker.links.messages import Hop, HopAck, Routed, Step
-from distributary.broker.membership.roster import Status
+from distributary.broker.membership.roster import MemberStatus
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
 from distributary.topology import root_among
@@ -553,12 +553,12 @@ def test_the_state_of_a_link_follows_what_is_thought_of_the_peer() -> None:
     """Stepping through what happens ends where a link that begins then would."""
     state = LINK.initial
     for event, status in [
-        (LinkEvent.DOWN, Status.DOWN),
-        (LinkEvent.CAME, Status.ALIVE),
-        (LinkEvent.DOWN, Status.DOWN),
-        (LinkEvent.GONE, Status.LOST),
-        (LinkEvent.CAME, Status.ALIVE),
-        (LinkEvent.GONE, Status.LEFT),
+        (LinkEvent.DOWN, MemberStatus.DOWN),
+        (LinkEvent.CAME, MemberStatus.ALIVE),
+        (LinkEvent.DOWN, MemberStatus.DOWN),
+        (LinkEvent.GONE, MemberStatus.LOST),
+        (LinkEvent.CAME, MemberStatus.ALIVE),
+        (LinkEvent.GONE, MemberStatus.LEFT),
     ]:
         following = LINK.step(state, event)
         assert following is not None

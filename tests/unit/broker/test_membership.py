@@ -15,10 +15,10 @@ from distributary.broker.membership.roster import (
     Join,
     Members,
     MembersChanged,
+    MemberStatus,
     News,
     Ping,
     Pong,
-    Status,
 )
 from distributary.errors import PeerMisbehaved
 from distributary.topology import root_among
@@ -87,7 +87,7 @@ def test_a_broker_that_leaves_is_forgotten_at_once() -> None:
     membership = overlay.membership(leaver)
     assert membership.leaving
     assert membership.alive() == tuple(rest)
-    assert overlay.membership(rest[0]).status(leaver) is Status.LEFT
+    assert overlay.membership(rest[0]).status(leaver) is MemberStatus.LEFT
     overlay.run_s(10)
     assert_agreement(overlay, rest)
 
@@ -132,7 +132,7 @@ def test_brokers_that_crash_are_left_out_and_those_that_return_are_taken_in() ->
         overlay.world.crash(identity)
     overlay.run_s(8)
     assert_agreement(overlay, overlay.up())
-    assert overlay.membership(overlay.up()[0]).status(victims[0]) is Status.DOWN
+    assert overlay.membership(overlay.up()[0]).status(victims[0]) is MemberStatus.DOWN
     for identity in victims:
         overlay.restart(identity)
     overlay.run_s(3)
@@ -146,7 +146,7 @@ def suspected(overlay: Overlay, victim: str) -> str:
     while True:
         overlay.run_s(0.01)
         for identity in overlay.up():
-            if overlay.membership(identity).status(victim) is Status.SUSPECT:
+            if overlay.membership(identity).status(victim) is MemberStatus.SUSPECT:
                 return identity
 
 
@@ -156,9 +156,9 @@ def test_a_suspect_has_the_time_that_is_set_and_no_more() -> None:
     victim = overlay.members[4]
     first = overlay.membership(suspected(overlay, victim))
     overlay.run_s(BRISK.membership.suspicion_s - 0.05)
-    assert first.status(victim) is Status.SUSPECT
+    assert first.status(victim) is MemberStatus.SUSPECT
     overlay.run_s(0.1)
-    assert first.status(victim) is Status.DOWN
+    assert first.status(victim) is MemberStatus.DOWN
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -168,7 +168,9 @@ def test_a_suspicion_leaves_nobody_out(seed: int) -> None:
     victim = overlay.members[4]
     suspected(overlay, victim)
     overlay.run_s(3 * BRISK.membership.gossip_s + 0.1)
-    assert {overlay.membership(one).status(victim) for one in overlay.up()} == {Status.SUSPECT}
+    assert {overlay.membership(one).status(victim) for one in overlay.up()} == {
+        MemberStatus.SUSPECT
+    }
 
 
 def test_a_broker_that_does_not_return_is_lost() -> None:
@@ -177,10 +179,10 @@ def test_a_broker_that_does_not_return_is_lost() -> None:
     overlay.world.crash(victim)
     overlay.run_s(40)
     for identity in overlay.up():
-        assert overlay.membership(identity).status(victim) is Status.LOST
+        assert overlay.membership(identity).status(victim) is MemberStatus.LOST
     overlay.run_s(100)
     for identity in overlay.up():
-        assert overlay.membership(identity).status(victim) is Status.UNKNOWN
+        assert overlay.membership(identity).status(victim) is MemberStatus.UNKNOWN
     overlay.restart(victim)
     overlay.run_s(5)
     assert_agreement(overlay, list(overlay.members))
@@ -383,12 +385,12 @@ def test_a_quiet_overlay_sends_two_messages_per_broker_and_period() -> None:
         (Surroundings(()), "@somebody"),
         (Ping(1, 0, 0), "@somebody"),
         (Join(0), "not a broker"),
-        (Gossip((News("0123", 0, Status.LOST),)), "0123"),
-        (Gossip((News("0123", 0, Status.UNKNOWN),)), "0123"),
-        (Gossip((News("0123", -1, Status.ALIVE),)), "0123"),
-        (Gossip((News("0123", 1 << 63, Status.ALIVE),)), "0123"),
-        (Gossip((News("01234", 0, Status.ALIVE),)), "0123"),
-        (Gossip((News("012G", 0, Status.ALIVE),)), "0123"),
+        (Gossip((News("0123", 0, MemberStatus.LOST),)), "0123"),
+        (Gossip((News("0123", 0, MemberStatus.UNKNOWN),)), "0123"),
+        (Gossip((News("0123", -1, MemberStatus.ALIVE),)), "0123"),
+        (Gossip((News("0123", 1 << 63, MemberStatus.ALIVE),)), "0123"),
+        (Gossip((News("01234", 0, MemberStatus.ALIVE),)), "0123"),
+        (Gossip((News("012G", 0, MemberStatus.ALIVE),)), "0123"),
     ],
 )
 def test_impossible_messages_are_refused(message: object, sender: str) -> None:
@@ -406,7 +408,7 @@ def test_a_broker_that_is_told_nonsense_while_it_joins_joins_all_the_same() -> N
     (new,) = overlay.spare
     overlay.network.apart = frozenset({new})
     overlay.join(new, contact=overlay.members[0])
-    nonsense = Members((News("zz", 0, Status.ALIVE),))
+    nonsense = Members((News("zz", 0, MemberStatus.ALIVE),))
     with pytest.raises(PeerMisbehaved):
         overlay.broker(new).receive(nonsense, sender=overlay.members[1], now_ns=0)
     overlay.network.apart = frozenset()
@@ -414,7 +416,9 @@ def test_a_broker_that_is_told_nonsense_while_it_joins_joins_all_the_same() -> N
     assert_agreement(overlay, [*overlay.members, new])
 
 
-@pytest.mark.parametrize(("news", "incarnation"), [((News("zz", 0, Status.ALIVE),), 0), ((), -1)])
+@pytest.mark.parametrize(
+    ("news", "incarnation"), [((News("zz", 0, MemberStatus.ALIVE),), 0), ((), -1)]
+)
 def test_an_answer_with_nonsense_is_no_answer(news: tuple[News, ...], incarnation: int) -> None:
     overlay = Overlay(2)
     one, other = overlay.members

@@ -16,7 +16,7 @@ from distributary.broker.deliveries.finished import Arrival, Finished, FinishedI
 from distributary.broker.dissemination.items import Unsettled
 from distributary.broker.dissemination.messages import Item, ItemId, Offer, Served
 from distributary.broker.dissemination.task import Pending, Sequence, Task
-from distributary.broker.membership.roster import Gossip, Status
+from distributary.broker.membership.roster import Gossip, MemberStatus
 from distributary.broker.plan_part import NOTHING_BEFORE, Grant
 from distributary.broker.publishing.publications import Count, Kept
 from distributary.broker.rendezvous.messages import Copy, HandedOver, Held, Registration
@@ -245,7 +245,7 @@ def test_who_else_has_been_registered_since_is_not_where_somebody_else_has_gone(
         world.world.tell(rivals.root, unknown, sender=rivals.old)
     elif what == "is lost":
         roster = world.overlay.broker(rivals.root).core.membership.gossip.roster
-        left = replace(roster.news_of(rivals.old), status=Status.LEFT)
+        left = replace(roster.news_of(rivals.old), status=MemberStatus.LEFT)
         world.world.tell(rivals.root, Gossip((left,)), sender=rivals.far)
     else:
         world.world.crash(rivals.root)

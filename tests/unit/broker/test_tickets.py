@@ -22,7 +22,7 @@ from distributary.broker.host import (
     Turn,
 )
 from distributary.broker.links.link import Kept
-from distributary.broker.membership.roster import Gossip, News, Status
+from distributary.broker.membership.roster import Gossip, MemberStatus, News
 from distributary.broker.plan_part import NOTHING_BEFORE, PlanNode, PlanPart
 from distributary.broker.settings import ContentSettings
 from distributary.broker.timers import Timers
@@ -178,9 +178,9 @@ def test_a_life_that_a_peer_makes_up_does_not_make_tickets_too_long() -> None:
     """Numbers of eight bytes are the longest that can be sent."""
     host = hosted()
     for power in range(20, 51):
-        news = Gossip((News(OWN, 1 << power, Status.ALIVE),))
+        news = Gossip((News(OWN, 1 << power, MemberStatus.ALIVE),))
         host.tell(news, ROOT)
-    news = Gossip((News(OWN, 1 << 51, Status.ALIVE),))
+    news = Gossip((News(OWN, 1 << 51, MemberStatus.ALIVE),))
     with pytest.raises(PeerMisbehaved, match="impossible news"):
         host.tell(news, ROOT)
     host.start()

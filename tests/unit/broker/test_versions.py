@@ -22,7 +22,7 @@ from distributary.broker.encoding import (
     since,
 )
 from distributary.broker.links.messages import FRAGMENT_BYTES
-from distributary.broker.membership.roster import Gossip, Join, News, Ping, Status
+from distributary.broker.membership.roster import Gossip, Join, MemberStatus, News, Ping
 from distributary.broker.telemetry import Misbehaved
 from distributary.errors import PeerMisbehaved
 from distributary.simulator.older_versions import read_by
@@ -182,7 +182,7 @@ def test_what_is_large_goes_whole_to_brokers_that_know_no_parts() -> None:
 def test_who_has_heard_of_a_version_from_the_one_before_does_not_take_it_back() -> None:
     overlay = overlay_of([VERSION, VERSION])
     one, other = overlay.members
-    overlay.world.tell(one, Gossip((News(other, 5, Status.ALIVE),)), sender=other)
+    overlay.world.tell(one, Gossip((News(other, 5, MemberStatus.ALIVE),)), sender=other)
     assert overlay.broker(one).version == VERSION
     overlay.world.tell(one, Ping(1, 6, 0), sender=other)
     assert overlay.broker(one).version == VERSION

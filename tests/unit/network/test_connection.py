@@ -17,7 +17,7 @@ from nats.aio.msg import Msg
 from tests.live.overlays import eventually
 from tests.nats_server import shared_server
 
-from distributary.network.connection import Connection, Server
+from distributary.network.connection import NatsConnection, Server
 from distributary.network.server import free_port
 
 
@@ -44,7 +44,7 @@ def test_a_server_that_does_not_speak_tls_is_told_no_password(way: str) -> None:
             "secret",
             None if authority is None else Path(authority),
         )
-        one = Connection(known, name="me", inbox="_INBOX", handlers={})
+        one = NatsConnection(known, name="me", inbox="_INBOX", handlers={})
         await eventually(lambda: one.problem and heard)
         assert not one.connected
         problem = one.problem
@@ -63,7 +63,7 @@ def test_a_cancellation_counts_that_comes_together_with_the_answer() -> None:
 
     async def run() -> bool:
         asked: list[Msg] = []
-        one = Connection(server, name="me", inbox="_INBOX", handlers={subject: asked.append})
+        one = NatsConnection(server, name="me", inbox="_INBOX", handlers={subject: asked.append})
         await one.wait()
         task = asyncio.ensure_future(one.request(subject, b"", timeout_s=60))
         await eventually(lambda: asked)
@@ -84,7 +84,7 @@ def test_an_end_that_comes_while_nobody_answers_is_an_end() -> None:
     async def run() -> None:
         known = Server((f"nats://127.0.0.1:{free_port()}",))
         for number in range(200):
-            one = Connection(known, name="me", inbox="_INBOX", handlers={})
+            one = NatsConnection(known, name="me", inbox="_INBOX", handlers={})
             for _ in range(number % 40):
                 await asyncio.sleep(0)
             await asyncio.wait_for(one.close(), 30)
@@ -98,7 +98,7 @@ def test_somebody_who_is_gone_is_looked_for_soon_and_described() -> None:
     async def run() -> float:
         port = free_port()
         known = Server((f"nats://127.0.0.1:{port}",))
-        one = Connection(known, name="me", inbox="_INBOX", handlers={})
+        one = NatsConnection(known, name="me", inbox="_INBOX", handlers={})
         await eventually(lambda: one.problem)
         assert str(port) in one.problem
         tried: list[float] = []
@@ -138,7 +138,7 @@ def test_a_server_that_resets_a_connection_leaves_no_traceback(
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         known = Server((f"nats://127.0.0.1:{port}",))
-        one = Connection(known, name="me", inbox="_INBOX", handlers={})
+        one = NatsConnection(known, name="me", inbox="_INBOX", handlers={})
 
         def sent() -> bool:
             for _ in range(50):
@@ -167,7 +167,7 @@ def test_a_handler_that_fails_does_not_end_the_connection() -> None:
             heard.append(message.data)
             assert message.data != b"1"
 
-        one = Connection(server, name="me", inbox="_INBOX", handlers={subject: handle})
+        one = NatsConnection(server, name="me", inbox="_INBOX", handlers={subject: handle})
         await one.wait()
         client = one._client
         for number in range(4):

@@ -10,7 +10,7 @@ import pytest
 
 from distributary.broker.addresses import client_address
 from distributary.broker.client import Accepted, Publish
-from distributary.network.connection import Connection
+from distributary.network.connection import NatsConnection
 from distributary.network.outgoing import REPEAT_S, Outgoing
 from distributary.network.subjects import Subjects
 
@@ -30,7 +30,7 @@ def test_what_has_stood_in_line_is_not_repeated_as_soon_as_it_is_sent(
             sent.append(message.number)
 
         outgoing = Outgoing(
-            cast(Connection, SimpleNamespace(connected=True)),
+            cast(NatsConnection, SimpleNamespace(connected=True)),
             Subjects("test"),
             "gate",
             client_address("gate/client"),

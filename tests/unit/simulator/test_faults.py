@@ -10,7 +10,7 @@ import pytest
 
 from distributary.broker.addresses import Blob
 from distributary.broker.dissemination.messages import ItemId, Taken
-from distributary.broker.membership.roster import Status
+from distributary.broker.membership.roster import MemberStatus
 from distributary.broker.settings import Settings, ns
 from distributary.simulator.conversions import ConversionOutcome
 from distributary.simulator.faults import FaultInjector, planned_faults
@@ -149,7 +149,7 @@ def test_who_leaves_says_so_hands_over_and_stops() -> None:
     for identity, node in simulation.world.nodes.items():
         if identity != left:
             assert node.broker is not None
-            assert node.broker.core.membership.status(left) is Status.LEFT
+            assert node.broker.core.membership.status(left) is MemberStatus.LEFT
 
 
 def test_disturbances_come_and_go() -> None:

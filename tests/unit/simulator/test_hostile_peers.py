@@ -15,7 +15,7 @@ from distributary.broker.dissemination.messages import ConversionLost, Item, Ite
 from distributary.broker.encoding import encode
 from distributary.broker.host import Leave
 from distributary.broker.links.messages import Hop, Routed, Step
-from distributary.broker.membership.roster import Gossip, News, Status
+from distributary.broker.membership.roster import Gossip, MemberStatus, News
 from distributary.broker.plan_part import PlanPart
 from distributary.broker.telemetry import Planned
 from distributary.errors import PeerMisbehaved
@@ -61,7 +61,7 @@ BAD: list[object] = [
     Subscribe("{}"),
     Hop(4, 4, encode(Subscribe("{}"))),
     Leave(),
-    Gossip((News("no broker", 1, Status.DOWN),)),
+    Gossip((News("no broker", 1, MemberStatus.DOWN),)),
     Routed("0" * 8, STRANGER, b"", ()),
 ]
 

@@ -448,7 +448,7 @@ class Adaptation(Part):
     def __init__(self, core: Core) -> None:
         super().__init__(core)
         self._settings = core.settings.adaptation
-        self._node = node.Node(core.identity)
+        self._node = node.AdaptationNode(core.identity)
         self._collector = Collector(core)
         self._movers = Movers(core, lambda tree: self._node.obeys(tree))
         self._orders = TreeOrders(core)
@@ -509,7 +509,7 @@ class Adaptation(Part):
     # Messages
 
     def _token(self, message: Token, sender: Address, turn: Turn) -> None:
-        self._step(node.Token((message.tree, message.round)), turn)
+        self._step(node.TokenCame((message.tree, message.round)), turn)
 
     def _hold(self, message: Hold, sender: Address, turn: Turn) -> None:
         round_ = (message.tree, message.round)
@@ -531,7 +531,7 @@ class Adaptation(Part):
     def _moved(self, message: Moved, sender: Address, turn: Turn) -> None:
         if self._orders.moved(message, sender, turn):
             return
-        self._step(node.Moved((message.tree, message.round), sender, message.done), turn)
+        self._step(node.StepMade((message.tree, message.round), sender, message.done), turn)
 
     # Timers
 
@@ -545,7 +545,7 @@ class Adaptation(Part):
         for tree in streams.trees():
             if streams.root(tree) == self.core.identity and streams.children(tree):
                 # The time tells rounds apart even over a crash.
-                self._step(node.Token((tree, turn.now_ns)), turn)
+                self._step(node.TokenCame((tree, turn.now_ns)), turn)
 
     def _hold_expired(self, turn: Turn) -> None:
         self._hold_timer = None
@@ -631,7 +631,7 @@ class Adaptation(Part):
         for child in with_children(children, below, wait.steps[: wait.done]):
             turn.send(child, Token(tree, number))
 
-    def _set_timers(self, before: node.Node, turn: Turn) -> None:
+    def _set_timers(self, before: node.AdaptationNode, turn: Turn) -> None:
         """Have patience with what has just begun."""
         held, wait = self._node.held, self._node.wait
         hold_ns = ns(self._settings.hold_s)

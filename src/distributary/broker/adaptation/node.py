@@ -39,6 +39,7 @@ from distributary.broker.core import Transitions
 __all__ = [
     "TRANSITIONS",
     "Acknowledged",
+    "AdaptationNode",
     "Attempt",
     "Chosen",
     "Held",
@@ -46,8 +47,6 @@ __all__ = [
     "HoldExpired",
     "Input",
     "Links",
-    "Moved",
-    "Node",
     "Output",
     "PassToken",
     "Phase",
@@ -57,7 +56,8 @@ __all__ = [
     "SendHold",
     "SendOrder",
     "SendRelease",
-    "Token",
+    "StepMade",
+    "TokenCame",
     "Wait",
     "WaitExpired",
     "step",
@@ -137,7 +137,7 @@ class Held(NamedTuple):
     rounds: tuple[Round, ...]
 
 
-class Node(NamedTuple):
+class AdaptationNode(NamedTuple):
     """The state of one broker.
 
     Attributes
@@ -183,7 +183,7 @@ class Links(Protocol):
         """Return the broker's children, in an order that all runs share."""
 
 
-class Token(NamedTuple):
+class TokenCame(NamedTuple):
     """A token has come, or a root begins a round."""
 
     round: Round
@@ -212,7 +212,7 @@ class Chosen(NamedTuple):
     steps: tuple[Step, ...]
 
 
-class Moved(NamedTuple):
+class StepMade(NamedTuple):
     """A step has been made, or will not be."""
 
     round: Round
@@ -236,7 +236,7 @@ class WaitExpired(NamedTuple):
 
 
 Input: TypeAlias = (
-    Token | Hold | Acknowledged | Chosen | Moved | Released | HoldExpired | WaitExpired
+    TokenCame | Hold | Acknowledged | Chosen | StepMade | Released | HoldExpired | WaitExpired
 )
 
 
@@ -288,10 +288,12 @@ Output: TypeAlias = SendHold | SendAcknowledgement | SendRelease | Attempt | Sen
 # How the node goes on: a table, and a small action for every line of it. What is not in the table
 # is ignored.
 
-_Action: TypeAlias = Callable[[Node, Any, Links, list[Output]], Node]
+_Action: TypeAlias = Callable[[AdaptationNode, Any, Links, list[Output]], AdaptationNode]
 
 
-def step(node: Node, given: Input, links: Links) -> tuple[Node, tuple[Output, ...]]:
+def step(
+    node: AdaptationNode, given: Input, links: Links
+) -> tuple[AdaptationNode, tuple[Output, ...]]:
     """Return the state that follows, and what to do.
 
     Parameters
@@ -317,7 +319,7 @@ def step(node: Node, given: Input, links: Links) -> tuple[Node, tuple[Output, ..
         if wait is not None and not wait.pending:
             event = PhaseEvent.COMPLETE
         elif wait is None and node.tokens:
-            given = Token(node.tokens[0])
+            given = TokenCame(node.tokens[0])
             node = node._replace(tokens=node.tokens[1:])
             event = PhaseEvent.ROUND
         elif node.holds and (wait is None or node.holds[0][0] > node.name):
@@ -328,7 +330,7 @@ def step(node: Node, given: Input, links: Links) -> tuple[Node, tuple[Output, ..
     return node, tuple(outputs)
 
 
-def _event(node: Node, given: Input, links: Links) -> PhaseEvent | None:
+def _event(node: AdaptationNode, given: Input, links: Links) -> PhaseEvent | None:
     """Return what an input means to a broker in its state; None when it means nothing."""
     kind = type(given)
     wait = node.wait
@@ -346,8 +348,8 @@ def _event(node: Node, given: Input, links: Links) -> PhaseEvent | None:
     if kind is Released:
         assert isinstance(given, Released)
         return _release_event(node, given)
-    if kind is Token:
-        assert isinstance(given, Token)
+    if kind is TokenCame:
+        assert isinstance(given, TokenCame)
         tree, number = given.round
         known = any(seen == tree and last >= number for seen, last in node.seen)
         return None if known else PhaseEvent.ROUND
@@ -357,7 +359,7 @@ def _event(node: Node, given: Input, links: Links) -> PhaseEvent | None:
         return None
     if kind is WaitExpired:
         return PhaseEvent.IMPATIENCE
-    assert isinstance(given, Chosen | Moved)
+    assert isinstance(given, Chosen | StepMade)
     if wait.round != given.round or not wait.attempting:
         return None
     if isinstance(given, Chosen):
@@ -373,7 +375,7 @@ def _event(node: Node, given: Input, links: Links) -> PhaseEvent | None:
     )
 
 
-def _hold_event(node: Node, given: Hold, links: Links) -> PhaseEvent:
+def _hold_event(node: AdaptationNode, given: Hold, links: Links) -> PhaseEvent:
     if links.parent(given.round[0]) != given.holder:
         return PhaseEvent.HOLD_BY_STRANGER
     if node.held is not None:
@@ -389,7 +391,7 @@ def _hold_event(node: Node, given: Hold, links: Links) -> PhaseEvent:
     return PhaseEvent.HOLD_BY_LARGER if larger else PhaseEvent.HOLD_BY_SMALLER
 
 
-def _release_event(node: Node, given: Released) -> PhaseEvent | None:
+def _release_event(node: AdaptationNode, given: Released) -> PhaseEvent | None:
     held = node.held
     if held is not None and held.holder == given.holder and given.round in held.rounds:
         if len(held.rounds) > 1:
@@ -400,30 +402,40 @@ def _release_event(node: Node, given: Released) -> PhaseEvent | None:
     return None
 
 
-def _begin(node: Node, given: Token, links: Links, outputs: list[Output]) -> Node:
+def _begin(
+    node: AdaptationNode, given: TokenCame, links: Links, outputs: list[Output]
+) -> AdaptationNode:
     children = links.children(given.round[0])
     outputs.extend(SendHold(child, given.round) for child in children)
     return node._replace(wait=Wait(given.round, children), seen=_newest(node.seen, given.round))
 
 
-def _queue_token(node: Node, given: Token, links: Links, outputs: list[Output]) -> Node:
+def _queue_token(
+    node: AdaptationNode, given: TokenCame, links: Links, outputs: list[Output]
+) -> AdaptationNode:
     return node._replace(
         tokens=_newest(node.tokens, given.round), seen=_newest(node.seen, given.round)
     )
 
 
-def _grant(node: Node, given: Hold, links: Links, outputs: list[Output]) -> Node:
+def _grant(
+    node: AdaptationNode, given: Hold, links: Links, outputs: list[Output]
+) -> AdaptationNode:
     outputs.append(SendAcknowledgement(given.holder, given.round, granted=True))
     rounds = node.held.rounds if node.held is not None else ()
     return node._replace(held=Held(given.holder, _newest(rounds, given.round)))
 
 
-def _refuse(node: Node, given: Hold, links: Links, outputs: list[Output]) -> Node:
+def _refuse(
+    node: AdaptationNode, given: Hold, links: Links, outputs: list[Output]
+) -> AdaptationNode:
     outputs.append(SendAcknowledgement(given.holder, given.round, granted=False))
     return node
 
 
-def _queue_hold(node: Node, given: Hold, links: Links, outputs: list[Output]) -> Node:
+def _queue_hold(
+    node: AdaptationNode, given: Hold, links: Links, outputs: list[Output]
+) -> AdaptationNode:
     tree = given.round[0]
     others = [
         (holder, round_)
@@ -434,7 +446,9 @@ def _queue_hold(node: Node, given: Hold, links: Links, outputs: list[Output]) ->
     return node._replace(holds=tuple(sorted([*others, (given.holder, given.round)], reverse=True)))
 
 
-def _note(node: Node, given: Acknowledged, links: Links, outputs: list[Output]) -> Node:
+def _note(
+    node: AdaptationNode, given: Acknowledged, links: Links, outputs: list[Output]
+) -> AdaptationNode:
     wait = node.wait
     assert wait is not None
     return node._replace(
@@ -445,14 +459,18 @@ def _note(node: Node, given: Acknowledged, links: Links, outputs: list[Output]) 
     )
 
 
-def _attempt(node: Node, given: Input, links: Links, outputs: list[Output]) -> Node:
+def _attempt(
+    node: AdaptationNode, given: Input, links: Links, outputs: list[Output]
+) -> AdaptationNode:
     assert node.wait is not None
     wait = node.wait._replace(attempting=True)
     outputs.append(Attempt(wait))
     return node._replace(wait=wait)
 
 
-def _order(node: Node, given: Chosen | Moved, links: Links, outputs: list[Output]) -> Node:
+def _order(
+    node: AdaptationNode, given: Chosen | StepMade, links: Links, outputs: list[Output]
+) -> AdaptationNode:
     wait = node.wait
     assert wait is not None
     if isinstance(given, Chosen):
@@ -464,7 +482,7 @@ def _order(node: Node, given: Chosen | Moved, links: Links, outputs: list[Output
     return node._replace(wait=wait)
 
 
-def _end(node: Node, given: Input, links: Links, outputs: list[Output]) -> Node:
+def _end(node: AdaptationNode, given: Input, links: Links, outputs: list[Output]) -> AdaptationNode:
     wait = node.wait
     assert wait is not None
     # Those that have not answered are released too: the release undoes a hold that queues.
@@ -472,28 +490,36 @@ def _end(node: Node, given: Input, links: Links, outputs: list[Output]) -> Node:
     if isinstance(given, Acknowledged):
         asked.remove(given.child)
     outputs.extend(SendRelease(child, wait.round) for child in asked)
-    if isinstance(given, Moved) and given.done:
+    if isinstance(given, StepMade) and given.done:
         wait = wait._replace(done=wait.done + 1)
     outputs.append(PassToken(wait))
     return node._replace(wait=None)
 
 
-def _send_away(node: Node, given: Acknowledged, links: Links, outputs: list[Output]) -> Node:
+def _send_away(
+    node: AdaptationNode, given: Acknowledged, links: Links, outputs: list[Output]
+) -> AdaptationNode:
     outputs.append(SendRelease(given.child, given.round))
     return node
 
 
-def _go_on(node: Node, given: Input, links: Links, outputs: list[Output]) -> Node:
+def _go_on(
+    node: AdaptationNode, given: Input, links: Links, outputs: list[Output]
+) -> AdaptationNode:
     return node._replace(held=None)
 
 
-def _drop_round(node: Node, given: Released, links: Links, outputs: list[Output]) -> Node:
+def _drop_round(
+    node: AdaptationNode, given: Released, links: Links, outputs: list[Output]
+) -> AdaptationNode:
     assert node.held is not None
     rounds = tuple(round_ for round_ in node.held.rounds if round_ != given.round)
     return node._replace(held=node.held._replace(rounds=rounds))
 
 
-def _withdraw(node: Node, given: Released, links: Links, outputs: list[Output]) -> Node:
+def _withdraw(
+    node: AdaptationNode, given: Released, links: Links, outputs: list[Output]
+) -> AdaptationNode:
     return node._replace(
         holds=tuple(queued for queued in node.holds if queued != (given.holder, given.round))
     )

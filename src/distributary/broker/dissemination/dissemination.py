@@ -59,7 +59,7 @@ from distributary.broker.dissemination.task import (
 )
 from distributary.broker.encoding import journal_key
 from distributary.broker.host import Turn
-from distributary.broker.membership.roster import MembersChanged, Status
+from distributary.broker.membership.roster import MembersChanged, MemberStatus
 from distributary.broker.plan_part import NOTHING_BEFORE, After, Route
 from distributary.broker.planning import Planning, formats_of
 from distributary.broker.rendezvous.messages import Registration
@@ -654,7 +654,7 @@ class Dissemination(Part):
         if task is None or not task.settled:
             return
         item = task.item
-        if self.core.membership.status(item.home) is Status.DOWN:
+        if self.core.membership.status(item.home) is MemberStatus.DOWN:
             # It may not know that the item is settled, and offer it again when it is back.
             self._forgetting.keep(identity, turn.now_ns + self._kept_ns)
             return

@@ -16,7 +16,7 @@ from distributary.broker.core import Core, Transitions
 from distributary.broker.dissemination.messages import AskServed, Item, ItemId, Offer
 from distributary.broker.encoding import encodable, journal_key
 from distributary.broker.host import Turn
-from distributary.broker.membership.roster import Status
+from distributary.broker.membership.roster import MemberStatus
 from distributary.broker.plan_part import Route
 from distributary.broker.settings import ns
 from distributary.broker.timers import Backoff, RoundTrip, Timer
@@ -469,7 +469,7 @@ class Supervision:
 
     def _time_is_up(self, turn: Turn, task: Task) -> None:
         for home in sorted(task.pending):
-            unknown = self._core.membership.status(home) is Status.UNKNOWN
+            unknown = self._core.membership.status(home) is MemberStatus.UNKNOWN
             if unknown and turn.now_ns - task.pending[home].since_ns > self._lost_ns:
                 del task.pending[home]
         task.repeats += 1

@@ -15,7 +15,7 @@ from distributary.broker.core import Core, Transitions
 from distributary.broker.encoding import encodable
 from distributary.broker.host import Turn
 from distributary.broker.links.messages import Acknowledgement, Gathered, HopAck, Parcel
-from distributary.broker.membership.roster import Status
+from distributary.broker.membership.roster import MemberStatus
 from distributary.broker.settings import ns
 from distributary.broker.timers import Retention, Timer, Timers
 
@@ -346,16 +346,16 @@ LINK: Transitions[LinkState, LinkEvent] = Transitions(
 )
 
 _BY_STATUS = {
-    Status.UNKNOWN: LinkState.OPEN,
-    Status.ALIVE: LinkState.OPEN,
-    Status.SUSPECT: LinkState.OPEN,
-    Status.DOWN: LinkState.PAUSED,
-    Status.LOST: LinkState.CLOSED,
-    Status.LEFT: LinkState.CLOSED,
+    MemberStatus.UNKNOWN: LinkState.OPEN,
+    MemberStatus.ALIVE: LinkState.OPEN,
+    MemberStatus.SUSPECT: LinkState.OPEN,
+    MemberStatus.DOWN: LinkState.PAUSED,
+    MemberStatus.LOST: LinkState.CLOSED,
+    MemberStatus.LEFT: LinkState.CLOSED,
 }
 
 
-def link_state(status: Status) -> LinkState:
+def link_state(status: MemberStatus) -> LinkState:
     """Return the state in which a link to a peer begins."""
     return _BY_STATUS[status]
 

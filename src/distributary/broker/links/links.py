@@ -49,7 +49,7 @@ from distributary.broker.links.messages import (
     Routed,
     Step,
 )
-from distributary.broker.membership.roster import MembersChanged, Status
+from distributary.broker.membership.roster import MembersChanged, MemberStatus
 from distributary.broker.settings import ns
 from distributary.broker.telemetry import Misbehaved
 from distributary.broker.timers import Backlog
@@ -413,7 +413,7 @@ class Links(Part):
             return
         if envelope.attempts >= _DOUBTFUL_ATTEMPTS:
             waited_ns = turn.now_ns - envelope.posted_ns
-            if waited_ns > self._lost_ns and membership.status(peer) is Status.UNKNOWN:
+            if waited_ns > self._lost_ns and membership.status(peer) is MemberStatus.UNKNOWN:
                 self._give_back(peer, list(outbox), turn)
                 return
             membership.doubt(peer, turn)

@@ -18,13 +18,13 @@ from distributary.broker.membership.roster import (
     Join,
     Members,
     MembersChanged,
+    MemberStatus,
     News,
     Ping,
     PingFor,
     Pong,
     Reached,
     Roster,
-    Status,
     digest_of_one,
 )
 from distributary.broker.settings import ns
@@ -194,9 +194,9 @@ class Detector:
 
     def _look_for_lost(self, turn: Turn) -> None:
         roster = self._membership.gossip.roster
-        away = roster.away(Status.DOWN)
+        away = roster.away(MemberStatus.DOWN)
         if not away and self._periods % _PERIODS_PER_LOST == 0:
-            away = roster.away(Status.LOST)
+            away = roster.away(MemberStatus.LOST)
         if away:
             self.ping(self._core.rng.choice(away), turn)
 
@@ -302,7 +302,7 @@ _IN_PARTS = 2
 # So many news make a message at most, which is then far smaller than messages may be.
 _NEWS_PER_MESSAGE = 2048
 
-_AWAY = (Status.DOWN, Status.LOST)
+_AWAY = (MemberStatus.DOWN, MemberStatus.LOST)
 
 
 class GossipExchange:
@@ -362,7 +362,7 @@ class GossipExchange:
 
     def own_news(self) -> News:
         """Return what this broker says of itself."""
-        status = Status.LEFT if self.leaving else Status.ALIVE
+        status = MemberStatus.LEFT if self.leaving else MemberStatus.ALIVE
         return News(self._core.identity, self.incarnation, status, self._core.version)
 
     def all_news(self) -> tuple[News, ...]:
@@ -376,7 +376,7 @@ class GossipExchange:
         What is thought of the peer itself comes first, so that it can deny it.
         """
         news = self._rumours.take()
-        if self.roster.status(peer) not in (Status.ALIVE, Status.UNKNOWN):
+        if self.roster.status(peer) not in (MemberStatus.ALIVE, MemberStatus.UNKNOWN):
             news = (self.roster.news_of(peer), *news)
         # One that speaks less than it knows says so where that is not in the ping itself.
         speaks_less = self._core.membership.version < self._core.version
@@ -390,8 +390,8 @@ class GossipExchange:
         if news or not self.roster.is_plain(sender, incarnation, version):
             before = self.roster.status(sender)
             # In this order: one that is leaving answers, which does not mean that it stays.
-            self.hear((*news, News(sender, incarnation, Status.ALIVE, version)), turn)
-            if before in _AWAY and self.roster.status(sender) is Status.ALIVE:
+            self.hear((*news, News(sender, incarnation, MemberStatus.ALIVE, version)), turn)
+            if before in _AWAY and self.roster.status(sender) is MemberStatus.ALIVE:
                 # It may not be alone in coming back: the network may have been in two.
                 self._exchange(sender, turn)
 
@@ -430,7 +430,7 @@ class GossipExchange:
         for one in news:
             if not is_broker(one.identity, digits):
                 self.check_identity(one.identity)
-            if one.status in (Status.UNKNOWN, Status.LOST) or not (
+            if one.status in (MemberStatus.UNKNOWN, MemberStatus.LOST) or not (
                 0 <= one.incarnation < _INCARNATION_MAX and 0 < one.version < _VERSION_MAX
             ):
                 raise PeerMisbehaved(f"impossible news of {one.identity}")
@@ -522,7 +522,7 @@ class GossipExchange:
         due = roster.due(turn.now_ns)
         for peer in due:
             member = roster.get(peer)
-            if member.status is Status.SUSPECT and not member.warned:
+            if member.status is MemberStatus.SUSPECT and not member.warned:
                 # The time to answer is the last part of that which it has to deny.
                 roster.spare(peer, until_ns=turn.now_ns + 2 * self._answer_ns)
                 if len(due) <= _ASKED_LAST_MAX:

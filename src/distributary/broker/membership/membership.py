@@ -25,12 +25,12 @@ from distributary.broker.membership.roster import (
     Known,
     Members,
     MembersChanged,
+    MemberStatus,
     News,
     Ping,
     PingFor,
     Pong,
     Reached,
-    Status,
     set_of,
 )
 from distributary.broker.settings import Digests, ns
@@ -364,7 +364,7 @@ class Membership(Part):
         """Whether a broker has left, or is lost for ever."""
         return self.gossip.roster.status(peer) in GONE
 
-    def status(self, peer: str) -> Status:
+    def status(self, peer: str) -> MemberStatus:
         """Return what this broker thinks of another one."""
         return self.gossip.roster.status(peer)
 
@@ -404,7 +404,7 @@ class Membership(Part):
 
     def doubt(self, peer: str, turn: Turn) -> None:
         """Look after a broker that leaves messages without acknowledgement."""
-        if self.status(peer) is Status.ALIVE:
+        if self.status(peer) is MemberStatus.ALIVE:
             self.detector.probe(peer, turn)
 
     def refresh(self, turn: Turn) -> None:
@@ -481,7 +481,7 @@ class Membership(Part):
         self._compare_settings(message.settings, sender, turn)
 
     def _ponged(self, message: Pong, sender: Address, turn: Turn) -> None:
-        own = News(sender, message.incarnation, Status.ALIVE, message.version)
+        own = News(sender, message.incarnation, MemberStatus.ALIVE, message.version)
         self.gossip.check((*message.news, own))
         self.detector.answered(message, sender, turn)
         self.gossip.hear_from(message, sender, turn, message.news)
@@ -559,7 +559,7 @@ class Membership(Part):
             peers = self.gossip.some_others(_CONTACTS, without=self.core.identity)
             peers = peers or self._some_neighbour()
         contact = self._contact
-        if contact is not None and self.status(contact) is Status.UNKNOWN:
+        if contact is not None and self.status(contact) is MemberStatus.UNKNOWN:
             peers.append(contact)
         for peer in peers:
             turn.send(peer, Join(self.gossip.incarnation, self.core.version))
@@ -576,7 +576,7 @@ class Membership(Part):
 
     def _keep(self, turn: Turn) -> None:
         roster = self.gossip.roster
-        down = roster.away(Status.DOWN)
+        down = roster.away(MemberStatus.DOWN)
         members = tuple(sorted((*roster.there, *down))) if down else roster.there
         turn.persist("membership/known", Known(self.gossip.incarnation, members, self.version))
 

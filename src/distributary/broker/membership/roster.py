@@ -24,6 +24,7 @@ __all__ = [
     "Known",
     "Member",
     "MemberEvent",
+    "MemberStatus",
     "Members",
     "MembersChanged",
     "News",
@@ -32,7 +33,6 @@ __all__ = [
     "Pong",
     "Reached",
     "Roster",
-    "Status",
     "digest_of_one",
 ]
 
@@ -43,7 +43,7 @@ __all__ = [
 NO_DIGESTS = Digests(0, 0)
 
 
-class Status(Enum):
+class MemberStatus(Enum):
     """What a broker thinks of another one."""
 
     UNKNOWN = 0
@@ -68,7 +68,7 @@ class News:
 
     identity: str
     incarnation: int
-    status: Status
+    status: MemberStatus
     version: int = since(2, OLDEST)
 
 
@@ -235,40 +235,40 @@ class MemberEvent(Enum):
 # Being told that a broker is down is not believed at once, but makes it suspect. Otherwise
 # two halves of an overlay that find each other again would take each other's word for it
 # that everybody is down.
-MEMBER: Transitions[Status, MemberEvent] = Transitions(
+MEMBER: Transitions[MemberStatus, MemberEvent] = Transitions(
     "member",
-    Status.UNKNOWN,
+    MemberStatus.UNKNOWN,
     {
-        (Status.UNKNOWN, MemberEvent.RENEWED): Status.ALIVE,
-        (Status.UNKNOWN, MemberEvent.REPORTED): Status.DOWN,
-        (Status.UNKNOWN, MemberEvent.SAID_GOODBYE): Status.LEFT,
-        (Status.ALIVE, MemberEvent.RENEWED): Status.ALIVE,
-        (Status.ALIVE, MemberEvent.DOUBTED): Status.SUSPECT,
-        (Status.ALIVE, MemberEvent.REPORTED): Status.SUSPECT,
-        (Status.ALIVE, MemberEvent.SAID_GOODBYE): Status.LEFT,
-        (Status.SUSPECT, MemberEvent.RENEWED): Status.ALIVE,
-        (Status.SUSPECT, MemberEvent.EXPIRED): Status.DOWN,
-        (Status.SUSPECT, MemberEvent.SAID_GOODBYE): Status.LEFT,
-        (Status.DOWN, MemberEvent.RENEWED): Status.ALIVE,
-        (Status.DOWN, MemberEvent.EXPIRED): Status.LOST,
-        (Status.DOWN, MemberEvent.SAID_GOODBYE): Status.LEFT,
-        (Status.LOST, MemberEvent.RENEWED): Status.ALIVE,
-        (Status.LOST, MemberEvent.SAID_GOODBYE): Status.LEFT,
-        (Status.LOST, MemberEvent.EXPIRED): Status.UNKNOWN,
-        (Status.LEFT, MemberEvent.RENEWED): Status.ALIVE,
-        (Status.LEFT, MemberEvent.EXPIRED): Status.UNKNOWN,
+        (MemberStatus.UNKNOWN, MemberEvent.RENEWED): MemberStatus.ALIVE,
+        (MemberStatus.UNKNOWN, MemberEvent.REPORTED): MemberStatus.DOWN,
+        (MemberStatus.UNKNOWN, MemberEvent.SAID_GOODBYE): MemberStatus.LEFT,
+        (MemberStatus.ALIVE, MemberEvent.RENEWED): MemberStatus.ALIVE,
+        (MemberStatus.ALIVE, MemberEvent.DOUBTED): MemberStatus.SUSPECT,
+        (MemberStatus.ALIVE, MemberEvent.REPORTED): MemberStatus.SUSPECT,
+        (MemberStatus.ALIVE, MemberEvent.SAID_GOODBYE): MemberStatus.LEFT,
+        (MemberStatus.SUSPECT, MemberEvent.RENEWED): MemberStatus.ALIVE,
+        (MemberStatus.SUSPECT, MemberEvent.EXPIRED): MemberStatus.DOWN,
+        (MemberStatus.SUSPECT, MemberEvent.SAID_GOODBYE): MemberStatus.LEFT,
+        (MemberStatus.DOWN, MemberEvent.RENEWED): MemberStatus.ALIVE,
+        (MemberStatus.DOWN, MemberEvent.EXPIRED): MemberStatus.LOST,
+        (MemberStatus.DOWN, MemberEvent.SAID_GOODBYE): MemberStatus.LEFT,
+        (MemberStatus.LOST, MemberEvent.RENEWED): MemberStatus.ALIVE,
+        (MemberStatus.LOST, MemberEvent.SAID_GOODBYE): MemberStatus.LEFT,
+        (MemberStatus.LOST, MemberEvent.EXPIRED): MemberStatus.UNKNOWN,
+        (MemberStatus.LEFT, MemberEvent.RENEWED): MemberStatus.ALIVE,
+        (MemberStatus.LEFT, MemberEvent.EXPIRED): MemberStatus.UNKNOWN,
     },
 )
 
 _NO_CHANGE = MembersChanged()
 
-_THERE = (Status.ALIVE, Status.SUSPECT)
-GONE = (Status.LOST, Status.LEFT)
+_THERE = (MemberStatus.ALIVE, MemberStatus.SUSPECT)
+GONE = (MemberStatus.LOST, MemberStatus.LEFT)
 
 _EVENT_OF_NEWS = {
-    Status.SUSPECT: MemberEvent.DOUBTED,
-    Status.DOWN: MemberEvent.REPORTED,
-    Status.LEFT: MemberEvent.SAID_GOODBYE,
+    MemberStatus.SUSPECT: MemberEvent.DOUBTED,
+    MemberStatus.DOWN: MemberEvent.REPORTED,
+    MemberStatus.LEFT: MemberEvent.SAID_GOODBYE,
 }
 
 
@@ -285,7 +285,7 @@ class Member:
     """
 
     incarnation: int = 0
-    status: Status = Status.UNKNOWN
+    status: MemberStatus = MemberStatus.UNKNOWN
     deadline_ns: int | None = None
     warned: bool = False
 
@@ -331,10 +331,10 @@ class Roster:
         self._founders = set_of(founders)
         self._members: dict[str, Member] = {}
         self._patience_ns = {
-            Status.SUSPECT: suspicion_ns,
-            Status.DOWN: lost_ns,
-            Status.LOST: 4 * lost_ns,
-            Status.LEFT: 4 * lost_ns,
+            MemberStatus.SUSPECT: suspicion_ns,
+            MemberStatus.DOWN: lost_ns,
+            MemberStatus.LOST: 4 * lost_ns,
+            MemberStatus.LEFT: 4 * lost_ns,
         }
         self._deadlines: list[tuple[int, str]] = []
         self._changes = Changes()
@@ -352,12 +352,12 @@ class Roster:
             return Member(0, self.status(identity))
         return member
 
-    def status(self, identity: str) -> Status:
+    def status(self, identity: str) -> MemberStatus:
         """Return what is thought of a broker, in a word."""
         member = self._members.get(identity)
         if member is not None:
             return member.status
-        return Status.ALIVE if identity in self._founders else Status.UNKNOWN
+        return MemberStatus.ALIVE if identity in self._founders else MemberStatus.UNKNOWN
 
     def is_plain(self, identity: str, incarnation: int, version: int) -> bool:
         """Whether a broker is there as it has been from the beginning."""
@@ -373,7 +373,7 @@ class Roster:
         """The lowest version that any of the others speaks who is there or may come back."""
         if self.lowest is None:
             # All brokers of a large overlay that start at once look at all others.
-            others = {*self.there, *self.away(Status.DOWN)} - {self._own}
+            others = {*self.there, *self.away(MemberStatus.DOWN)} - {self._own}
             spoken = {self._versions[one] for one in others & self._versions.keys()}
             others -= self._versions.keys()
             if not others.isdisjoint(self._founders):
@@ -390,16 +390,16 @@ class Roster:
     def news_of(self, identity: str) -> News:
         """Return what is to be told others about a broker."""
         member = self.get(identity)
-        status = Status.DOWN if member.status is Status.LOST else member.status
+        status = MemberStatus.DOWN if member.status is MemberStatus.LOST else member.status
         return News(identity, member.incarnation, status, self._version_of(identity))
 
     def known(self) -> Iterator[str]:
         """Go through all others of whom anything is known, in ascending order."""
         for identity in sorted({*self._founders, *self._members}):
-            if identity != self._own and self.status(identity) is not Status.UNKNOWN:
+            if identity != self._own and self.status(identity) is not MemberStatus.UNKNOWN:
                 yield identity
 
-    def away(self, status: Status) -> list[str]:
+    def away(self, status: MemberStatus) -> list[str]:
         """Return who is down, or lost, in ascending order."""
         return sorted(
             identity for identity, member in self._members.items() if member.status is status
@@ -417,12 +417,14 @@ class Roster:
             if self.status(identity) in _THERE:
                 self._changes.news.add(identity)
         member = self.get(identity)
-        newer = news.incarnation > member.incarnation or member.status is Status.UNKNOWN
-        if not newer and (news.status is Status.ALIVE or news.incarnation < member.incarnation):
+        newer = news.incarnation > member.incarnation or member.status is MemberStatus.UNKNOWN
+        if not newer and (
+            news.status is MemberStatus.ALIVE or news.incarnation < member.incarnation
+        ):
             return
         if newer and news.status in _THERE:
             self._step(identity, MemberEvent.RENEWED, now_ns, news.incarnation)
-        if news.status is not Status.ALIVE:
+        if news.status is not MemberStatus.ALIVE:
             self._step(identity, _EVENT_OF_NEWS[news.status], now_ns, news.incarnation)
 
     def doubt(self, identity: str, *, now_ns: int) -> None:
@@ -502,7 +504,7 @@ class Roster:
         member.deadline_ns = None
         if patience_ns is not None:
             self._set_deadline(identity, member, now_ns + patience_ns)
-        if following is Status.UNKNOWN:
+        if following is MemberStatus.UNKNOWN:
             del self._members[identity]
             self._versions.pop(identity, None)
             self._founders -= {identity}
@@ -514,21 +516,23 @@ class Roster:
                 self.digest ^= digest_of_one(identity, incarnation)
             member.incarnation = incarnation
 
-    def _note(self, identity: str, before: Status, after: Status, *, restarted: bool) -> None:
+    def _note(
+        self, identity: str, before: MemberStatus, after: MemberStatus, *, restarted: bool
+    ) -> None:
         changes = self._changes
         changes.noted = True
         if after in _THERE and (before not in _THERE or restarted):
             changes.came.add(identity)
             changes.down.discard(identity)
             changes.gone.discard(identity)
-        elif after is Status.DOWN and before in _THERE:
+        elif after is MemberStatus.DOWN and before in _THERE:
             changes.down.add(identity)
             changes.came.discard(identity)
-        elif after in GONE and before not in (*GONE, Status.UNKNOWN):
+        elif after in GONE and before not in (*GONE, MemberStatus.UNKNOWN):
             changes.gone.add(identity)
             changes.came.discard(identity)
             changes.down.discard(identity)
-        if after not in (Status.LOST, Status.UNKNOWN):
+        if after not in (MemberStatus.LOST, MemberStatus.UNKNOWN):
             changes.news.add(identity)
 
     def _set_deadline(self, identity: str, member: Member, deadline_ns: int) -> None:

@@ -10,7 +10,7 @@ from distributary.broker.addresses import Address
 from distributary.broker.client import Advertise
 from distributary.broker.core import Core, Handler, Part
 from distributary.broker.host import Turn
-from distributary.broker.membership.roster import MembersChanged, Status
+from distributary.broker.membership.roster import MembersChanged, MemberStatus
 from distributary.broker.rendezvous.advertisements import (
     AdvertisementRecord,
     Advertisements,
@@ -52,7 +52,7 @@ from distributary.broker.subscriptions.registrar import (
 from distributary.content import Publication
 from distributary.errors import PeerMisbehaved
 
-__all__ = ["LEASE_PERIODS", "Registry", "Rendezvous"]
+__all__ = ["LEASE_PERIODS", "Registrations", "Rendezvous"]
 
 
 # The registry: registrations that are stored, copied, and only then vouched for.
@@ -65,7 +65,7 @@ LEASE_PERIODS = 3
 """For how many periods something is kept that nobody renews."""
 
 
-class Registry:
+class Registrations:
     """The registrations at one broker, and who waits for which of them to be safe."""
 
     def __init__(self, core: Core) -> None:
@@ -268,7 +268,7 @@ def _receipt(purpose: Purpose, held: list[Held]) -> CopiesKept | HandedOver:
 class Upkeep:
     """Looks after a registry when brokers come and go, and from time to time."""
 
-    def __init__(self, core: Core, registry: Registry) -> None:
+    def __init__(self, core: Core, registry: Registrations) -> None:
         self.core = core
         self._registry = registry
         self._table = registry.table
@@ -364,7 +364,7 @@ class Upkeep:
         for entry in list(self._table):
             if entry.expires_ns > turn.now_ns:
                 continue
-            down = self.core.membership.status(entry.key[0]) is Status.DOWN
+            down = self.core.membership.status(entry.key[0]) is MemberStatus.DOWN
             if entry.registration is None:
                 cells = self._registry.served(entry, entry.cells) if down else set(entry.cells)
                 self._registry.drop(entry, cells, turn)
@@ -417,7 +417,7 @@ class Rendezvous(Part):
     def __init__(self, core: Core) -> None:
         super().__init__(core)
         self.advertisements = Advertisements(core)
-        self._registry = Registry(core)
+        self._registry = Registrations(core)
         self._table = self._registry.table
         self._replication = self._registry.replication
         self._advertisers = self._registry.advertisers

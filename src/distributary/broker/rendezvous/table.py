@@ -20,7 +20,7 @@ from distributary.broker.addresses import Address
 from distributary.broker.core import Core
 from distributary.broker.encoding import encodable, journal_key, since
 from distributary.broker.host import Turn
-from distributary.broker.membership.roster import Status
+from distributary.broker.membership.roster import MemberStatus
 from distributary.broker.rendezvous.messages import (
     Copies,
     Copy,
@@ -559,7 +559,7 @@ class Replication:
         return by_root
 
     def _away(self) -> list[str]:
-        return self._core.membership.gossip.roster.away(Status.DOWN)
+        return self._core.membership.gossip.roster.away(MemberStatus.DOWN)
 
 
 def _portions(copies: list[Copy]) -> list[tuple[Copy, ...]]:

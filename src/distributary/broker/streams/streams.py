@@ -172,7 +172,7 @@ _NUMBER_MAX: Final = 2**63 - 1
 _NS_PER_SECOND: Final = 1_000_000_000
 
 
-class Objects:
+class StreamObjects:
     """The objects of this broker's clients, and those that its clients follow."""
 
     def __init__(
@@ -440,7 +440,7 @@ class Streams(Part):
         self._downlinks = Downlinks(core, self._forest, self._flow, self._demands)
         self._uplinks = Uplinks(core, self._forest, self._flow, self._demands, self._downlinks)
         self._announcements = Announcements(core)
-        self._objects = Objects(core, self._forest, self._flow, self._demands, self._uplinks)
+        self._objects = StreamObjects(core, self._forest, self._flow, self._demands, self._uplinks)
         self._rated_ns = 0
 
     def handlers(self) -> Mapping[type, Handler]:

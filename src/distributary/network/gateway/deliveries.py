@@ -12,7 +12,7 @@ from distributary.content.media_type import MediaType
 from distributary.content.payload import content_text
 from distributary.errors import BadInput
 from distributary.network.client import Client, Numbered
-from distributary.network.gateway.feeds import Connection
+from distributary.network.gateway.feeds import FeedConnection
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.spool import INLINE_BYTES_MAX
 from distributary.network.transfers import TransferFailed
@@ -23,7 +23,9 @@ _UNDELIVERABLE = "distributary.undeliverable"
 _NUMBER_DIGITS_MAX = 18
 
 
-async def event_of(gateway: Gateway, connection: Connection, message: Numbered) -> dict[str, Any]:
+async def event_of(
+    gateway: Gateway, connection: FeedConnection, message: Numbered
+) -> dict[str, Any]:
     """Return what has come as an event, with its data in it or where that is."""
     if isinstance(message, Undeliverable):
         return {
@@ -73,7 +75,9 @@ async def _data(client: Client, blob: Blob) -> bytes | None:
         return None
 
 
-async def version_of(gateway: Gateway, connection: Connection, message: Updated) -> dict[str, Any]:
+async def version_of(
+    gateway: Gateway, connection: FeedConnection, message: Updated
+) -> dict[str, Any]:
     """Return a version of a stream object as an event."""
     return await gateway.objects.event(connection.feed.owner.tenant, message)
 

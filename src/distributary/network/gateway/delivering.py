@@ -20,7 +20,7 @@ from distributary.network.gateway.deliveries import (
     text_of,
     version_of,
 )
-from distributary.network.gateway.feeds import Connection, Ousted
+from distributary.network.gateway.feeds import FeedConnection, Ousted
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.problems import ANSWERS, DOCUMENT_BYTES_MAX, Problem
 from distributary.network.gateway.subscribing import Name, held_of
@@ -80,7 +80,7 @@ async def get_events(
     )
 
 
-async def _server_sent(gateway: Gateway, connection: Connection) -> AsyncIterator[str]:
+async def _server_sent(gateway: Gateway, connection: FeedConnection) -> AsyncIterator[str]:
     try:
         yield f"retry: {_RETRY_MS}\n\n"
         while True:

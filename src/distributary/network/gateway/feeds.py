@@ -23,7 +23,7 @@ from distributary.network.views import look
 if TYPE_CHECKING:
     from distributary.network.gateway.gateway import Gateway
 
-__all__ = ["Connection", "Feed", "Feeds", "Incoming", "Ousted"]
+__all__ = ["Feed", "FeedConnection", "Feeds", "Incoming", "Ousted"]
 
 Incoming: TypeAlias = Numbered | Updated | Ended
 """What a connection gets; after `Ended` nothing more."""
@@ -42,7 +42,7 @@ class Ousted(Exception):
     """Another connection has taken over."""
 
 
-class Connection:
+class FeedConnection:
     """One connection for a feed.
 
     Attributes
@@ -154,12 +154,12 @@ class Feed:
         self.waiting: deque[Numbered | Ended | tuple[str, str]] = deque()
         self.versions: dict[tuple[str, str], Updated] = {}
         self.news = asyncio.Event()
-        self.connection: Connection | None = None
+        self.connection: FeedConnection | None = None
         self.connections: set[str] = set()
         self.users = 0
         self.acknowledged_s = feeds.gateway.acknowledged_s
         self._feeds = feeds
-        self._ousted: tuple[float, Connection] | None = None
+        self._ousted: tuple[float, FeedConnection] | None = None
         self._told_end = False
         self.client = feeds.gateway.gate.client(
             f"{_SUBSCRIBER}/{owner.name}/{name}",
@@ -208,7 +208,9 @@ class Feed:
         status = await self.client.status(self.name)
         return self.client.ended.get(self.name) if status is None else status
 
-    async def connect(self, number: int | None, *, explicit: bool, peer: str) -> Connection | None:
+    async def connect(
+        self, number: int | None, *, explicit: bool, peer: str
+    ) -> FeedConnection | None:
         """Return a connection that goes on after a delivery; None when there is no subscription.
 
         Parameters
@@ -231,7 +233,7 @@ class Feed:
         if first > status.acknowledged:
             self.client.acknowledge(self.name, first)
         self.client.come_back()
-        connection = self.connection = Connection(self, first, explicit=explicit, peer=peer)
+        connection = self.connection = FeedConnection(self, first, explicit=explicit, peer=peer)
         self.connections.add(connection.id)
         try:
             await self._feeds.gateway.directory.connected(self.owner, self.name, connection.id)
@@ -255,7 +257,7 @@ class Feed:
         if status is not None:
             self.client.acknowledge(self.name, min(number, status.last))
 
-    async def disconnected(self, connection: Connection) -> None:
+    async def disconnected(self, connection: FeedConnection) -> None:
         """Be without a connection, if it is that one."""
         if self.connection is connection:
             self.connection = None
@@ -306,7 +308,7 @@ class Feeds:
         if feed is not None and feed.connection is not None:
             self.gateway.spawn(self._compare(feed, feed.connection))
 
-    async def _compare(self, feed: Feed, connection: Connection) -> None:
+    async def _compare(self, feed: Feed, connection: FeedConnection) -> None:
         """End a connection if there is a newer one at another gateway."""
         # Word of the one before it may come while its own name is still being written: what
         # is read then is older than it is. Word of its own name comes after that.

@@ -20,12 +20,12 @@ from distributary.network.gateway.contents import Contents
 from distributary.network.gateway.directory import Directory, Owner
 from distributary.network.gateway.feeds import Feeds
 from distributary.network.gateway.limits import TenantLimiter
-from distributary.network.gateway.members import Members
+from distributary.network.gateway.members import OverlayMembers
 from distributary.network.gateway.metrics import Metrics
-from distributary.network.gateway.objects import Objects
+from distributary.network.gateway.objects import GatewayObjects
 from distributary.network.gateway.publishers import Publishers
-from distributary.network.gateway.pulse import Pulse
-from distributary.network.gateway.sessions import Sessions
+from distributary.network.gateway.pulse import OverlayPulse
+from distributary.network.gateway.sessions import SessionBucket
 from distributary.network.gateway.tokens import Tokens
 from distributary.network.subjects import Subjects
 
@@ -79,16 +79,16 @@ class Gateway:
         self.gate = ClientGate(subjects, server, name, brokers)
         self.buckets = Buckets(subjects, server, name)
         self.tokens = Tokens(self.buckets)
-        self.sessions = Sessions(self.buckets, self.tokens)
+        self.sessions = SessionBucket(self.buckets, self.tokens)
         self.limits = limits
         self.audit = audit
         self.directory = Directory(self.buckets)
-        self.members = Members(self.gate, brokers)
+        self.members = OverlayMembers(self.gate, brokers)
         self.contents = Contents(self)
         self.publishers = Publishers(self, publisher_idle_s)
-        self.objects = Objects(self)
+        self.objects = GatewayObjects(self)
         self.feeds = Feeds(self)
-        self.pulse = Pulse(self)
+        self.pulse = OverlayPulse(self)
         self.metrics = Metrics(self)
         self._tasks: set[asyncio.Task[Any]] = set()
         self.spawn(self._look())

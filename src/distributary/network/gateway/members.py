@@ -14,13 +14,13 @@ from distributary.network.gateway.problems import Problem
 from distributary.network.requests import GetStatus, StatusTold
 from distributary.network.transfers import TransferFailed, ask
 
-__all__ = ["Members"]
+__all__ = ["OverlayMembers"]
 
 _PERIOD_S = 2.0
 _ANSWER_S = 2.0
 
 
-class Members:
+class OverlayMembers:
     """The brokers of an overlay.
 
     Attributes

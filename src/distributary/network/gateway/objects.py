@@ -19,7 +19,7 @@ from distributary.network.gateway.problems import Problem
 if TYPE_CHECKING:
     from distributary.network.gateway.gateway import Gateway
 
-__all__ = ["Objects", "data_of", "object_of"]
+__all__ = ["GatewayObjects", "data_of", "object_of"]
 
 # For how long something that was not announced is taken for an ordinary event without a look.
 _UNKNOWN_S = 2.0
@@ -42,7 +42,7 @@ def object_of(document: object, place: str) -> Publication:
         raise error.within(place) from None
 
 
-class Objects:
+class GatewayObjects:
     """What one gateway knows of stream objects."""
 
     def __init__(self, gateway: Gateway) -> None:

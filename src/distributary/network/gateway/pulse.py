@@ -19,7 +19,7 @@ from distributary.network.views import look
 if TYPE_CHECKING:
     from distributary.network.gateway.gateway import Gateway
 
-__all__ = ["Pulse"]
+__all__ = ["OverlayPulse"]
 
 _PERIOD_S = 2.0
 # Delays hardly change, and everybody knows everybody.
@@ -30,7 +30,7 @@ _PLANS = {"cost": "chosen", "all-in-root": "all-in-root", "all-in-leaves": "all-
 _Row: TypeAlias = dict[str, Any]
 
 
-class Pulse:
+class OverlayPulse:
     """Looks at all brokers for as long as somebody watches.
 
     Attributes

@@ -25,7 +25,7 @@ from distributary.network.gateway.tokens import (
     new_secret,
 )
 
-__all__ = ["SESSION_S", "Sessions", "cookie_of", "csrf_of"]
+__all__ = ["SESSION_S", "SessionBucket", "cookie_of", "csrf_of"]
 
 SESSION_S = 12 * 3600
 """How long a session lasts."""
@@ -59,7 +59,7 @@ class _Session(msgspec.Struct, frozen=True):
     used: bool = False
 
 
-class Sessions:
+class SessionBucket:
     """The bucket `sessions`."""
 
     def __init__(self, buckets: Buckets, tokens: Tokens) -> None:

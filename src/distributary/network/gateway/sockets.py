@@ -25,7 +25,7 @@ from distributary.errors import BadInput
 from distributary.network.gateway.authentication import Here, Socket, needs, owner_of
 from distributary.network.gateway.deliveries import event_of, notice, number_of, version_of
 from distributary.network.gateway.directory import Owner
-from distributary.network.gateway.feeds import Connection, Ousted
+from distributary.network.gateway.feeds import FeedConnection, Ousted
 from distributary.network.gateway.gateway import Gateway
 from distributary.network.gateway.messages import Outbound, outbound
 from distributary.network.gateway.problems import Problem, of
@@ -104,7 +104,7 @@ async def _both(*work: Coroutine[Any, Any, None]) -> None:
                 await task
 
 
-async def _write(socket: Socket, gateway: Gateway, connection: Connection) -> None:
+async def _write(socket: Socket, gateway: Gateway, connection: FeedConnection) -> None:
     try:
         while True:
             message = await connection.next(_LOOK_S)
@@ -126,7 +126,7 @@ async def _write(socket: Socket, gateway: Gateway, connection: Connection) -> No
         await _close(socket, _LATER, "there is no connection to NATS")
 
 
-async def _read_acks(socket: Socket, connection: Connection) -> None:
+async def _read_acks(socket: Socket, connection: FeedConnection) -> None:
     while True:
         data = await socket.receive_data(mode="text")
         try:
