@@ -154,8 +154,9 @@ BOUNDS: dict[str, Bound] = {
     **dict.fromkeys(
         (
             "Announcements._cells", "Announcements._clients", "Forest.trees", "Forest.streams",
-            "Forest.up", "Forest.down", "StreamObjects._clients", "Copy._versions", "Stream.branches",
-            "Stream.followers", "ParentLink.demands", "ParentLink.believed", "ChildLink.branches",
+            "Forest.up", "Forest.down", "StreamObjects._clients", "Copy._versions",
+            "Stream.branches", "Stream.followers", "ParentLink.demands",
+            "ParentLink.believed", "ChildLink.branches",
             "Tree.expected", "Tree.streams", "Tree.numbered", "Tree.children", "Tree.postponed",
             "Adaptation._among", "Movers._moves", "Movers._timers", "Collector._known",
             "Collector._told", "Collector._sums",
