@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 from tests.spark_cluster import listening_addresses
 
-from distributary.pipeline.config import JobStep
+from distributary.pipeline.config import Step
 from distributary.pipeline.jobs.run import run
 from distributary.pipeline.session import session
 from distributary.pipeline.store import Store
@@ -26,7 +26,7 @@ _KIB = 1024
 def main(folder: str, master: str, publications: int) -> None:
     """Run the jobs that read every publication, with a driver of one gibibyte."""
     steps = (
-        JobStep(
+        Step(
             "sample",
             {
                 "publications": publications,
@@ -39,9 +39,9 @@ def main(folder: str, master: str, publications: int) -> None:
                 "seed": 1,
             },
         ),
-        JobStep("match"),
-        JobStep("channels"),
-        JobStep("traffic"),
+        Step("match"),
+        Step("channels"),
+        Step("traffic"),
     )
     with session(master=master, driver_memory="1g") as spark:
         reports = run(Store(folder, spark), steps)

@@ -10,7 +10,7 @@ import hashlib
 import sys
 from pathlib import Path
 
-from distributary.pipeline.config import JobStep
+from distributary.pipeline.config import Step
 from distributary.pipeline.jobs.run import run
 from distributary.pipeline.runs import RUNS
 from distributary.pipeline.schemas import TABLES, table_schema
@@ -19,7 +19,7 @@ from distributary.pipeline.store import Store
 
 __all__ = ["PLANNING", "SAMPLE", "ingest_steps", "table_hashes", "write_files"]
 
-SAMPLE = JobStep(
+SAMPLE = Step(
     "sample",
     {
         "publications": 200,
@@ -34,13 +34,13 @@ SAMPLE = JobStep(
 """Tables of every kind, as small as they can be with something in each."""
 
 PLANNING = (
-    JobStep("match"),
-    JobStep("channels", {"dimensions": ["type", "/level"], "bins": 4, "by": "mass"}),
-    JobStep("traffic", {"partners": 3}),
-    JobStep("rates"),
-    JobStep("plans"),
-    JobStep("wire", {"seed": 7}),
-    JobStep("tree", {"seed": 7}),
+    Step("match"),
+    Step("channels", {"dimensions": ["type", "/level"], "bins": 4, "by": "mass"}),
+    Step("traffic", {"partners": 3}),
+    Step("rates"),
+    Step("plans"),
+    Step("wire", {"seed": 7}),
+    Step("tree", {"seed": 7}),
 )
 """All jobs that compute something from those tables."""
 
@@ -59,9 +59,9 @@ def write_files(folder: Path) -> None:
         (folder / f"quotes-{number}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def ingest_steps(folder: Path) -> tuple[JobStep, ...]:
+def ingest_steps(folder: Path) -> tuple[Step, ...]:
     """Return the job that reads what `write_files` wrote."""
-    return (JobStep("ingest", {"table": "quotes", "files": [str(folder)]}),)
+    return (Step("ingest", {"table": "quotes", "files": [str(folder)]}),)
 
 
 def table_hashes(folder: Path) -> dict[str, str]:

@@ -696,7 +696,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("migration-torn", ONCE, node=KeepsHalf),
     Bug("map-small", ONCE, SendsAstray),
     Bug("relays", ONCE, AcknowledgesEarly, seed=4),
-    Bug("converters", "selection", AnswersAnotherLife, seed=9),
+    Bug("converters", "selection", AnswersAnotherLife, seed=3),
     Bug("crash-restart", ONCE, forgets(Membership, Known), rare=True),
     Bug("pipeline-crash", ONCE, CountsFromOne),
     Bug("reboot", "content", forgets(Publishing, KeptRecord, SettlementRecord)),

@@ -14,7 +14,7 @@ from benchmarks.pipeline.overhead import digest
 from benchmarks.pipeline.session import shared_session
 from benchmarks.pipeline.tables import SEED
 from benchmarks.study import Claim, Column, Findings, Progress, Size, Study, Table, result_hash
-from distributary.pipeline.config import JobStep
+from distributary.pipeline.config import Step
 from distributary.pipeline.days import Days
 from distributary.pipeline.jobs.ingest import ingest
 from distributary.pipeline.jobs.run import run
@@ -25,7 +25,7 @@ from distributary.pipeline.store import Store
 __all__ = ["STUDY"]
 
 RATIO_MAX = 1.2
-_CHAIN = (JobStep("match"), JobStep("channels", {"space": "default"}), JobStep("traffic"))
+_CHAIN = (Step("match"), Step("channels", {"space": "default"}), Step("traffic"))
 _BY_DAY = ("deliveries", "volume_days", "received_days")
 
 

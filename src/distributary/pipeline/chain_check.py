@@ -28,7 +28,7 @@ from distributary.pipeline.sources.splits import SplitPlan, planned_splits
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from distributary.pipeline.config import JobStep
+    from distributary.pipeline.config import Step
     from distributary.pipeline.store import Store
 
 __all__ = ["check_chain"]
@@ -38,7 +38,7 @@ _METHODS = {"plans": PLACEMENT, "wire": WIRING, "tree": FIDELITY}
 _NAMES_BYTES_MAX = 32 * 2**20
 
 
-def check_chain(store: Store, steps: Sequence[JobStep]) -> None:
+def check_chain(store: Store, steps: Sequence[Step]) -> None:
     """Raise `BadInput` for what would end a chain of jobs on a folder, naming the job."""
     made: set[str] = set()
     plans: dict[str, SplitPlan | None] = {}
@@ -72,7 +72,7 @@ def _check_table(store: Store, name: str) -> None:
     )
 
 
-def _check_options(step: JobStep) -> None:
+def _check_options(step: Step) -> None:
     given: dict[str, Any] = dict(step.options)
     if step.job == "sample":
         given.pop("seed", None)
@@ -86,7 +86,7 @@ def _check_options(step: JobStep) -> None:
         read_document(given["space"], ContentSpace.parse)
 
 
-def _check_files(step: JobStep) -> SplitPlan:
+def _check_files(step: Step) -> SplitPlan:
     name, files = str(step.options["table"]), step.options["files"]
     assert isinstance(files, list)
     rule = {key: step.options[key] for key in ("publisher", "any_publisher") if key in step.options}
@@ -95,7 +95,7 @@ def _check_files(step: JobStep) -> SplitPlan:
 
 
 def _check_names(
-    store: Store, steps: Sequence[JobStep], plans: Mapping[str, SplitPlan | None]
+    store: Store, steps: Sequence[Step], plans: Mapping[str, SplitPlan | None]
 ) -> None:
     """Look for names that the last jobs would stumble over, in tables and files that are small."""
     options = {step.job: step.options for step in steps}

@@ -28,7 +28,7 @@ from pathlib import Path
 from distributary.content.fields import described, no_such_name
 from distributary.errors import BadInput
 
-__all__ = ["STEPS", "JobStep", "RunConfig", "read_config"]
+__all__ = ["STEPS", "RunConfig", "Step", "read_config"]
 
 _BYTES_MAX = 2**20
 
@@ -115,7 +115,7 @@ _REPEATED = ("ingest",)
 
 
 @dataclass(frozen=True)
-class JobStep:
+class Step:
     """A job to run.
 
     Options are those that were given, by name: each of the right kind, paths whole.
@@ -133,7 +133,7 @@ class RunConfig:
     """
 
     data: str | None
-    steps: tuple[JobStep, ...]
+    steps: tuple[Step, ...]
 
 
 def read_config(path: Path | str) -> RunConfig:
@@ -169,7 +169,7 @@ def _config(document: Mapping[str, object], folder: Path) -> RunConfig:
         if "folder" not in given:
             raise BadInput("[data]", "has no folder", hint='write it as in folder = "market"')
         data = _resolved(str(given["folder"]), folder)
-    steps: list[JobStep] = []
+    steps: list[Step] = []
     for job, kinds in STEPS.items():
         if job not in document:
             continue
@@ -182,7 +182,7 @@ def _config(document: Mapping[str, object], folder: Path) -> RunConfig:
             for needed in _NEEDED.get(job, ()):
                 if needed not in options:
                     raise BadInput(f"[{job}]", f"has no {needed}")
-            steps.append(JobStep(job, options))
+            steps.append(Step(job, options))
     # Publications are compared with users, so those are read first.
     steps.sort(key=lambda step: (list(STEPS).index(step.job), step.options.get("table") != "users"))
     if not steps:

@@ -22,7 +22,7 @@ from distributary.cli import main
 from distributary.content.publication import Publication
 from distributary.content.publication_table import to_arrow
 from distributary.errors import BadInput
-from distributary.pipeline.config import JobStep
+from distributary.pipeline.config import Step
 from distributary.pipeline.days import ALL, Days
 from distributary.pipeline.jobs.channels import SpaceWish
 from distributary.pipeline.jobs.ingest import ingest
@@ -36,12 +36,12 @@ from distributary.topology import Overlay
 FIRST = date(2026, 1, 5)
 USERS = {f"u{n}": f"b{n % 3}" for n in range(5)}
 STEPS = (
-    JobStep("match"),
-    JobStep("channels", {"space": "default"}),
-    JobStep("traffic", {"partners": 2}),
-    JobStep("rates"),
+    Step("match"),
+    Step("channels", {"space": "default"}),
+    Step("traffic", {"partners": 2}),
+    Step("rates"),
 )
-WITH_PLANS = (*STEPS, JobStep("plans"))
+WITH_PLANS = (*STEPS, Step("plans"))
 
 
 def day(number: int) -> date:
@@ -158,7 +158,7 @@ def copied(store: Store, folder: Path | str, spark: SparkSession) -> Store:
 
 
 def check(
-    folder: Path, spark: SparkSession, rounds: Sequence[Sequence[Doing]], steps: Sequence[JobStep]
+    folder: Path, spark: SparkSession, rounds: Sequence[Sequence[Doing]], steps: Sequence[Step]
 ) -> Store:
     store = world(folder / "grown", spark)
     for doings in rounds:
@@ -226,7 +226,7 @@ def test_a_plan_lists_what_is_stale_and_why_and_does_nothing(
         "reasons": ["new: 2026-01-06, without a time"],
     }
     assert not store.has("deliveries")
-    run(store, (STEPS[0], JobStep("plans")))
+    run(store, (STEPS[0], Step("plans")))
     do(store, ("day", 2, 1))
     chain = tmp_path / "run.toml"
     chain.write_text(f'[data]\nfolder = "{tmp_path}/data"\n[match]\n[plans]\n')
@@ -343,7 +343,7 @@ def test_a_range_has_no_rows_without_a_time_and_rates_go_on_from_the_day_before(
 
 def test_a_space_is_kept_until_a_new_one_is_asked_for(spark: SparkSession, tmp_path: Path) -> None:
     store = world(tmp_path, spark)
-    steps = (JobStep("channels", {"dimensions": ["type"], "bins": 3}),)
+    steps = (Step("channels", {"dimensions": ["type"], "bins": 3}),)
     run(store, steps)
     wish = SpaceWish(None, ("type",), 3)
     kept = wish.kept(store)

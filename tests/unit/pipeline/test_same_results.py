@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from tests.pipeline_chain import PLANNING, SAMPLE, ingest_steps, table_hashes, write_files
 from tests.spark_cluster import cluster_environment, standalone_cluster
 
-from distributary.pipeline.config import JobStep
+from distributary.pipeline.config import Step
 from distributary.pipeline.jobs.run import run
 from distributary.pipeline.schemas import TABLES
 from distributary.pipeline.store import Store
@@ -23,11 +23,11 @@ ROOT = Path(__file__).parents[3]
 WRITTEN = set(TABLES) - {"decisions", "quarantine", "runs"}
 
 
-def on_executors(*, plan_tasks: int) -> list[JobStep]:
+def on_executors(*, plan_tasks: int) -> list[Step]:
     """Return the jobs that work in parallel; the others plan on the driver."""
     options = {"plans": {"tasks": plan_tasks}}
     return [
-        JobStep(step.job, {**step.options, **options.get(step.job, {})})
+        Step(step.job, {**step.options, **options.get(step.job, {})})
         for step in PLANNING
         if step.job not in ("wire", "tree")
     ]

@@ -15,7 +15,7 @@ from distributary.cli.pipeline.options import Since, SparkOptions, Until, comman
 from distributary.errors import BadInput
 
 if TYPE_CHECKING:
-    from distributary.pipeline.config import JobStep
+    from distributary.pipeline.config import Step
     from distributary.pipeline.days import Days
     from distributary.pipeline.report import JobReport
     from distributary.pipeline.store import Store
@@ -107,7 +107,7 @@ def run(
             _tell(done, [step.job for step in chain.steps[len(done) :]], as_json=spark.as_json)
 
 
-def _tell_plan(store: Store, steps: Sequence[JobStep], days: Days | None, *, as_json: bool) -> None:
+def _tell_plan(store: Store, steps: Sequence[Step], days: Days | None, *, as_json: bool) -> None:
     from distributary.pipeline.days import shown_days
     from distributary.pipeline.jobs.run import todo
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distributary.pipeline.config import JobStep
+from distributary.pipeline.config import Step
 from distributary.pipeline.days import ALL, Days, day_list
 from distributary.pipeline.job_tables import BY_DAY
 from distributary.pipeline.jobs.steps import JobCall, call_of
@@ -42,7 +42,7 @@ _FILLING = ("sample", "ingest")
 class Todo:
     """A step of a chain, and what there is to do for it."""
 
-    step: JobStep
+    step: Step
     stale: Stale
 
     def document(self) -> dict[str, object]:
@@ -58,7 +58,7 @@ class Todo:
 
 def run(
     store: Store,
-    steps: Sequence[JobStep],
+    steps: Sequence[Step],
     *,
     days: Days | None = None,
     observe: Observe | None = None,
@@ -91,7 +91,7 @@ def run(
     return reports
 
 
-def todo(store: Store, steps: Sequence[JobStep], *, days: Days | None = None) -> list[Todo]:
+def todo(store: Store, steps: Sequence[Step], *, days: Days | None = None) -> list[Todo]:
     """Return what `run` would do, and why; for this no Spark has to run.
 
     Which days files have is not known before they are read: what follows from that is said, and

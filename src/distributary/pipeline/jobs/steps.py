@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import distributary
-from distributary.pipeline.config import JobStep
+from distributary.pipeline.config import Step
 from distributary.pipeline.days import Day, Days, parse_days
 from distributary.pipeline.job_tables import BY_DAY
 from distributary.pipeline.progress import Observe
@@ -66,7 +66,7 @@ class JobCall:
 
 
 def call_of(
-    step: JobStep,
+    step: Step,
     store: Store,
     *,
     choose: bool = True,
