@@ -99,7 +99,7 @@ BOUNDS: dict[str, Bound] = {
             "Measurements._transfers",
             "Downlinks.delays_ns", "Downlinks._measured_ns", "Registrar._renewals",
             "Pending.above", "_Probing.routes", "_Shaping.refused", "TreeOrders._shaping",
-            "Forgone._by_home", "Debts._by_home", "Debts._owed_bytes",
+            "Forgone._by_home", "Forgone._noting", "Debts._by_home", "Debts._owed_bytes",
             "Gathering._waiting", "Gathering._alone_ns", "Job.children",
         ),
         BROKERS,

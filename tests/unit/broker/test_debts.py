@@ -120,6 +120,40 @@ def test_who_has_missed_something_begins_anew_by_subscribing() -> None:
     assert absence.part._absent.forgone._by_home == {}
 
 
+def away_twice(count: int, there_s: float) -> Absence:
+    """A home misses something, its client subscribes anew, and it is away again."""
+    absence = Absence(narrow(3))
+    absence.go(absence.away)
+    absence.publish(6)
+    absence.back(absence.away)
+    client = absence.clients["a"]
+    client.tell(Unsubscribe("s"))
+    absence.world.run_s(5)
+    client.subscribe("s")
+    absence.world.run_s(there_s)
+    client.received.clear()
+    absence.go(absence.away)
+    absence.publish(count)
+    absence.world.run_s(10)
+    absence.back(absence.away)
+    return absence
+
+
+@pytest.mark.parametrize("there_s", [2, 32], ids=["remembered", "forgotten meanwhile"])
+def test_a_home_that_is_away_again_is_told_what_it_has_missed_since(there_s: float) -> None:
+    """Whether the root still remembers what it gave up before, or forgets that meanwhile."""
+    absence = away_twice(6, there_s)
+    assert absence.got("a") == set()
+    assert absence.ends("a")[0].missed == 6
+    assert absence.part._absent.forgone._noting == {}
+
+
+def test_who_subscribes_anew_and_misses_nothing_gets_everything() -> None:
+    absence = away_twice(2, 2)
+    assert absence.got("a") == {1, 2}
+    assert absence.ends("a") == []
+
+
 def test_only_subscriptions_that_missed_something_end() -> None:
     absence = Absence(narrow(3), filters=({"exact": {"type": "map"}},))
     client = absence.clients["a"]

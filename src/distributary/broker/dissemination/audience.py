@@ -139,10 +139,19 @@ class Debts:
 
 
 class Forgone:
-    """The registrations that a root has given up, and what they have missed, by home."""
+    """The registrations that a root has given up, and what they have missed, by home.
+
+    A home may be away again soon after it was told. Its clients may have subscribed anew by then,
+    under the same names. So what is missed in each absence is kept for itself, with the time from
+    which on a registration is not concerned: else these would be taken for those that have
+    ended, and go on behind a gap of which nobody is told.
+    """
 
     def __init__(self) -> None:
-        self._by_home: dict[str, tuple[int, dict[str, int]]] = {}
+        # What was missed, by home and by when the first of it was given up.
+        self._by_home: dict[str, dict[int, dict[str, int]]] = {}
+        # Under which of these times it is noted what a home misses that has not been told.
+        self._noting: dict[str, int] = {}
 
     def __bool__(self) -> bool:
         """Whether any home is to be told that it has missed something."""
@@ -161,12 +170,14 @@ class Forgone:
         return {home for home in homes if home in self._by_home}
 
     def load(self, record: MissedRecord) -> None:
-        """Take back what was kept."""
-        self._by_home[record.home] = (record.given_up_ns, dict(record.registrations))
+        """Take back what was kept; whether the home was told of it is not known."""
+        missed = self._by_home.setdefault(record.home, {})
+        missed[record.given_up_ns] = dict(record.registrations)
 
     def miss(self, home: str, registrations: Iterable[str], turn: Turn) -> None:
         """Note that some registrations of a home do not get an item."""
-        _, counts = self._by_home.setdefault(home, (turn.now_ns, {}))
+        given_up_ns = self._noting.setdefault(home, turn.now_ns)
+        counts = self._by_home.setdefault(home, {}).setdefault(given_up_ns, {})
         for name in registrations:
             counts[name] = counts.get(name, 0) + 1
 
@@ -175,31 +186,46 @@ class Forgone:
 
         What its client gets before it is told would come behind a gap.
         """
-        known = self._by_home.get(home)
-        if known is None or name not in known[1] or since_ns > known[0]:
-            return False
-        known[1][name] += 1
-        return True
+        for given_up_ns, counts in self._by_home.get(home, {}).items():
+            if name in counts and since_ns <= given_up_ns:
+                counts[name] += 1
+                return True
+        return False
 
-    def message(self, home: str) -> Missed:
-        """Return what a home is told."""
-        given_up_ns, counts = self._by_home[home]
-        return Missed(tuple(sorted(counts.items())), given_up_ns)
+    def tell(self, home: str) -> list[Missed]:
+        """Return what a home is told; what it misses from now on it is told by itself."""
+        self._noting.pop(home, None)
+        missed = sorted(self._by_home[home].items())
+        return [Missed(tuple(sorted(counts.items())), at_ns) for at_ns, counts in missed]
 
     def keep(self, home: str, turn: Turn) -> None:
-        """Make durable what a home has missed."""
-        told = self.message(home)
-        record = MissedRecord(home, told.registrations, told.given_up_ns)
-        turn.persist(_key(home), record)
+        """Make durable what a home has missed since it was told, if anything."""
+        given_up_ns = self._noting.get(home)
+        if given_up_ns is not None:
+            counts = self._by_home[home][given_up_ns]
+            record = MissedRecord(home, tuple(sorted(counts.items())), given_up_ns)
+            turn.persist(_key(home, given_up_ns), record)
 
     def forget(self, home: str, turn: Turn) -> None:
         """Give up nothing of a home any more."""
-        if self._by_home.pop(home, None) is not None:
-            turn.erase(_key(home))
+        for given_up_ns in list(self._by_home.get(home, {})):
+            self.excuse((home, given_up_ns), turn)
+
+    def excuse(self, place: tuple[str, int], turn: Turn) -> None:
+        """Give up nothing more of what a home has missed since a time, and been told."""
+        home, given_up_ns = place
+        missed = self._by_home.get(home, {})
+        if missed.pop(given_up_ns, None) is None:
+            return
+        turn.erase(_key(home, given_up_ns))
+        if self._noting.get(home) == given_up_ns:
+            del self._noting[home]
+        if not missed:
+            del self._by_home[home]
 
 
-def _key(home: str) -> str:
-    return f"dissemination/missed/{home}"
+def _key(home: str, given_up_ns: int) -> str:
+    return f"dissemination/missed/{home}/{given_up_ns}"
 
 
 # So many items are given up in one turn, and this long after that the next ones.
@@ -237,7 +263,7 @@ class AbsentHomes:
         self._keep = keep
         self._settle = settle
         self._excused_ns = ns(core.settings.content.retention_s)
-        self._excusing = Retention(core.timers, self.forgone.forget)
+        self._excusing = Retention(core.timers, self.forgone.excuse)
         # The home that is being given up, which takes some turns.
         self._given_up: str | None = None
         self._relief: Timer | None = None
@@ -283,8 +309,7 @@ class AbsentHomes:
                 self._keep(task, turn)
             else:
                 self._settle(task, turn)
-        if home in self.forgone:
-            self.forgone.keep(home, turn)
+        self.forgone.keep(home, turn)
         self._given_up = home if self.debts.first_of(home, 1) else None
         self._relief = self._core.timers.at(turn.now_ns + _GIVE_UP_NS, self._relieve)
 
@@ -292,8 +317,13 @@ class AbsentHomes:
         """Leave out of an item who has missed one before it, and is told so."""
         for home in task.pending.keys() & self.forgone.homes(homes):
             registrations = task.pending[home].registrations
-            skipped = [name for name in registrations if self.forgone.skips(home, name, 0)]
+            skipped = [name for name in registrations if self._skips(home, name)]
             task.confirmed(home, (), skipped)
+
+    def _skips(self, home: str, name: str) -> bool:
+        """Whether a registration, as it is known now, has missed an item and misses the next."""
+        registration = self._core.rendezvous.registration(home, name)
+        return self.forgone.skips(home, name, 0 if registration is None else registration.since_ns)
 
     def changed(self, came: set[str], gone: set[str], turn: Turn) -> None:
         """Note which homes are owed nothing any more for being away."""
@@ -311,9 +341,11 @@ class AbsentHomes:
     def _tell(self, home: str, turn: Turn) -> None:
         """Tell a home that is back what it has missed, which ends those subscriptions."""
         if self._core.membership.is_alive(home):
-            self._core.links.send(home, self.forgone.message(home), turn)
-            # By then it has withdrawn them. What it registers anew is in force later.
-            self._excusing.keep(home, turn.now_ns + self._excused_ns)
+            for message in self.forgone.tell(home):
+                self._core.links.send(home, message, turn)
+                # By then it has withdrawn them. What it registers anew is in force later.
+                place = (home, message.given_up_ns)
+                self._excusing.keep(place, turn.now_ns + self._excused_ns)
 
 
 # Room: how much a root takes, and when it says so.
