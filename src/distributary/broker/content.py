@@ -205,12 +205,13 @@ class Fetches:
             self._turn_to(fetch, holder, turn)
 
     def forget(self, digest: str, turn: Turn) -> None:
-        """Fetch something no longer, and tell nobody."""
+        """Fetch something no longer, and tell only those who keep it until it has come."""
         fetch = self._fetches.pop(digest, None)
         if fetch is not None:
             self._stop(fetch)
             if fetch.kept:
                 turn.erase(_key(digest))
+            self._ended(digest, fetch.owed, turn)
 
     def asked(self, digest: str, ticket: int) -> str | None:
         """Return the broker that was asked for content by a ticket of this life."""

@@ -405,6 +405,20 @@ def test_what_was_borrowed_is_fetched_after_a_restart_too_and_answered_once() ->
     assert sent == [ContentArrived(BLOB.digest)]
 
 
+def test_who_has_lent_what_nobody_wants_any_more_is_told() -> None:
+    """It would keep that for ever, and could never leave."""
+    host = hosted()
+    turn = host.turn()
+    host.content.refer("", BLOB)
+    host.content.borrow(BLOB, ONE, turn)
+    host.content.release("", BLOB, turn)
+    host.do(turn.effects)
+    host.run_s(RETENTION_S + 1)
+    assert host.records(FetchRecord) == []
+    sent = [decode(kept.message) for kept in host.records(Kept)]
+    assert sent == [ContentArrived(BLOB.digest)]
+
+
 # At relays.
 
 
