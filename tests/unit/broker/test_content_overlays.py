@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from tests.broker_overlays import SECOND
 from tests.content_worlds import JPEG, PDF, SETTINGS, TEXT, ContentWorld
 from tests.migration_worlds import MoveWorld
 
 from distributary.broker.addresses import HOST, Blob
 from distributary.broker.content import ContentArrived
-from distributary.broker.dissemination.messages import ContentLost, Offer, Taken
+from distributary.broker.core import Handler
+from distributary.broker.dissemination.dissemination import Dissemination
+from distributary.broker.dissemination.messages import ContentLost, Offer, ProbeAnswer, Taken
+from distributary.broker.dissemination.task import TaskState
 from distributary.broker.encoding import decode
 from distributary.broker.host import Leave, OrderMove
 from distributary.broker.links.messages import Hop, Routed
@@ -276,6 +281,77 @@ def test_content_that_was_lost_is_had_again_from_another_home_that_offers_it() -
     world.run_s(30)
     assert world.got("s") == [("1", PDF)]
     assert world.violations() == []
+
+
+@pytest.mark.parametrize("tree", ["estimated", "discovered"])
+def test_content_that_is_had_again_is_fetched_for_who_comes_while_others_do_without(
+    tree: str,
+) -> None:
+    """Another one has been told meanwhile that it is lost, and the item is under way to that."""
+    content = replace(SETTINGS.content, tree=tree)
+    world = Overlay(6, settings=replace(SETTINGS, content=content))
+    root, home, other = world.apart()
+    third, fourth = [m for m in world.members if m not in (root, home, other)][:2]
+    world.subscribe("s", other)
+    world.subscribe("t", fourth)
+    world.run_s(3)
+    fault = FetchFault("busy", lasting=False)
+    world.world.transfers.obstacles.append(lambda *_: fault)
+    world.publish("1", home)
+    world.run_s(2)
+    for broker in (home, other):
+        world.world.crash(broker)
+        world.run_s(10)
+    running = world.world.nodes[root].broker
+    assert running is not None
+    (task,) = running.core.dissemination._tasks.values()
+    while PDF not in task.lost:
+        world.run_s(0.1)
+    world.run_s(0.2)
+    assert task.state is TaskState.UNDER_WAY
+    world.world.transfers.obstacles.clear()
+    del world.publishers["/maps"]
+    world.publish("1", third)
+    world.run_s(0.2)
+    world.overlay.restart(other)
+    world.run_s(30)
+    assert world.got("s") == [("1", PDF)]
+
+
+class HearsNoProbes(Dissemination):
+    """Looks for ways until the time is up."""
+
+    def handlers(self) -> Mapping[type, Handler]:
+        return {**super().handlers(), ProbeAnswer: lambda *_: None}
+
+
+def test_content_that_is_had_again_while_a_way_is_looked_for_is_fetched_first() -> None:
+    content = replace(SETTINGS.content, tree="discovered")
+    parts = {"dissemination": HearsNoProbes}
+    world = Overlay(6, settings=replace(SETTINGS, content=content), parts=parts)
+    root, home, other = world.apart()
+    third = next(m for m in world.members if m not in (root, home, other))
+    world.subscribe("s", root)
+    world.subscribe("t", other)
+    world.run_s(3)
+    world.world.transfers.obstacles.append(lambda *_: FetchFault("busy", lasting=False))
+    world.publish("1", home)
+    world.run_s(2)
+    world.world.crash(home)
+    running = world.world.nodes[root].broker
+    assert running is not None
+    (task,) = running.core.dissemination._tasks.values()
+    while PDF not in task.lost:
+        world.run_s(0.002)
+    world.world.transfers.obstacles.clear()
+    del world.publishers["/maps"]
+    world.publish("1", third)
+    world.run_s(0.2)
+    assert task.state is TaskState.PROBING
+    assert PDF not in task.lost
+    world.run_s(30)
+    assert world.got("s") == world.got("t") == [("1", PDF)]
+    assert world.world.transfers.missing == []
 
 
 def test_nothing_is_left_of_a_job_that_a_crash_has_kept_and_its_content_was_fetched() -> None:

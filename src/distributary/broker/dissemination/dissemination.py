@@ -495,7 +495,13 @@ class Dissemination(Part):
     ) -> None:
         membership = self.core.membership
         there = tuple(h for h in homes if h in task.pending and membership.is_alive(h))
-        if there:
+        if task.state is TaskState.FETCHING or not there:
+            # All that are left are sent it when its content is here.
+            return
+        if self._contents.lacks(task):
+            # It was lost when the way was asked for, and another home has it.
+            self._send(task, there, turn)
+        else:
             self._send_along(task, there, routes, turn)
 
     # What homes and relays say.

@@ -62,7 +62,8 @@ class TaskEvent(Enum):
 
 
 # An item that is taken is matched. If somebody wants it, its content is fetched from its home,
-# unless it is here. Then it is sent along a tree that is known or has to be found first. A plan
+# unless it is here. What is lost there, and so is sent without it, is fetched once more if another
+# home offers it. Then it is sent along a tree that is known or has to be found first. A plan
 # that takes long is made by the host, and the item waits for it; an attempt that begins
 # meanwhile, as homes come or go, takes the place of the one that is planned, for its homes too.
 # It is sent again, on another tree, to homes that do not confirm; while all that
@@ -101,6 +102,9 @@ TASK: Transitions[TaskState, TaskEvent] = Transitions(
         (TaskState.PLANNING, TaskEvent.ALL_SERVED): TaskState.SETTLED,
         (TaskState.TAKEN, TaskEvent.FETCHING): TaskState.FETCHING,
         (TaskState.WAITING, TaskEvent.FETCHING): TaskState.FETCHING,
+        (TaskState.PROBING, TaskEvent.FETCHING): TaskState.FETCHING,
+        (TaskState.UNDER_WAY, TaskEvent.FETCHING): TaskState.FETCHING,
+        (TaskState.PLANNING, TaskEvent.FETCHING): TaskState.FETCHING,
         (TaskState.FETCHING, TaskEvent.FETCHING): TaskState.FETCHING,
         (TaskState.FETCHING, TaskEvent.PLANNING): TaskState.PLANNING,
         (TaskState.FETCHING, TaskEvent.PROBED): TaskState.PROBING,
