@@ -46,6 +46,27 @@ def test_an_old_home_redirects_no_more_than_fits_into_its_outbox() -> None:
     assert len(world.got("t")) > 60, "others get everything"
 
 
+@pytest.mark.parametrize("back", [False, True])
+def test_what_a_root_gives_up_of_an_old_home_ends_where_the_client_is(back: bool) -> None:
+    """The old home is away, and may never be back to say that something is missing."""
+    content = replace(MOVING.content, absent_items=3)
+    membership = replace(MOVING.membership, lost_s=20.0)
+    world = MoveWorld(settings=replace(MOVING, content=content, membership=membership))
+    world.ledger.may_miss = lambda client: True
+    ended = world.sent(Ended)
+    world.customer("s", world.old, near=world.new)
+    world.subscribe("t", world.other)
+    world.on_first(Arrived, lambda: world.world.crash(world.old))
+    world.publish_for(15)
+    assert world.world.nodes[world.old].broker is None, "it was to move"
+    if back:
+        world.overlay.restart(world.old)
+    world.run_s(60)
+    assert {(one.id, one.reason) for one in ended} == {("s", "missed")}
+    assert world.violations() == []
+    assert len(world.got("t")) > 50, "others get everything"
+
+
 @pytest.mark.parametrize("crashed", [False, True])
 def test_what_an_old_home_has_given_up_ends_there_if_the_client_stays(crashed: bool) -> None:
     settings = replace(PATIENT, membership=replace(MOVING.membership, lost_s=20.0))

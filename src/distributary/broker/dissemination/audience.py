@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
@@ -296,6 +296,7 @@ class AbsentHomes:
         home = self._given_up or self.debts.owed_most()
         if home is None:
             return
+        moved: dict[tuple[str, str], int] = {}
         for identity in self.debts.first_of(home, _GIVEN_UP_AT_ONCE):
             task = self._unsettled.get(identity)
             if task is None or home not in task.pending:
@@ -304,14 +305,37 @@ class AbsentHomes:
             names = tuple(task.pending.pop(home).registrations)
             task.unknown.update((home, name) for name in names)
             self.forgone.miss(home, names, turn)
+            for one in (one for name in names for one in self._core.rendezvous.moved(home, name)):
+                moved[one.home, one.id] = one.since_ns
             self.debts.paid(home, identity)
             if task.pending:
                 self._keep(task, turn)
             else:
                 self._settle(task, turn)
         self.forgone.keep(home, turn)
+        self._end_elsewhere(moved, turn)
         self._given_up = home if self.debts.first_of(home, 1) else None
         self._relief = self._core.timers.at(turn.now_ns + _GIVE_UP_NS, self._relieve)
+
+    def _end_elsewhere(self, moved: Mapping[tuple[str, str], int], turn: Turn) -> None:
+        """Tell other homes what clients have missed that are moving, or have moved, to them.
+
+        What was given up the home that is away would have redirected. It may never be back, and
+        what follows comes there by another way, behind a gap.
+
+        Parameters
+        ----------
+        moved
+            Since when publications are owed, by the other home and what is registered there.
+        """
+        homes: set[str] = set()
+        for (home, name), since_ns in sorted(moved.items()):
+            if not self.forgone.skips(home, name, since_ns):
+                self.forgone.miss(home, (name,), turn)
+                homes.add(home)
+        for home in sorted(homes):
+            self.forgone.keep(home, turn)
+            self._tell(home, turn)
 
     def forgo(self, task: Task, homes: Iterable[str]) -> None:
         """Leave out of an item who has missed one before it, and is told so."""

@@ -492,6 +492,10 @@ class Rendezvous(Part):
         """Return who else has registered a subscription, and who has until lately."""
         return self._table.rivals(cell, registration)
 
+    def moved(self, home: str, name: str) -> list[Registration]:
+        """Return what other homes have registered of a subscription whose client has moved."""
+        return self._table.moved(home, name)
+
     def followers(
         self, cell: int, publication: Publication, tenant: str = ""
     ) -> list[Registration]:

@@ -29,7 +29,7 @@ from distributary.broker.rendezvous.messages import (
     Registration,
     since_ns,
 )
-from distributary.broker.subscriptions.registrar import Registered, Withdrawn
+from distributary.broker.subscriptions.registrar import MOVES_MAX, Registered, Withdrawn
 from distributary.broker.subscriptions.subscription import Matcher, filter_of, subscription_of
 from distributary.content import Publication
 from distributary.topology.prefix_routing import root_among
@@ -167,6 +167,20 @@ class Table:
             else:
                 registered.append(entry.registration)
         return sorted(registered, key=lambda one: (-one.claim, one.home, one.id)), sorted(withdrawn)
+
+    def moved(self, home: str, name: str) -> list[Registration]:
+        """Return what other homes have registered of a subscription whose client has moved."""
+        known = self._entries.get((home, name))
+        claim = 0 if known is None else known.claim
+        entries = self._by_subscription.get(subscription_of(name), {})
+        found: list[Registration] = []
+        for key in sorted(entries):
+            other = entries[key].registration
+            # Whoever has begun anew is owed nothing of before.
+            anew = other is not None and claim and other.claim - claim >= MOVES_MAX
+            if other is not None and other.home != home and not anew:
+                found.append(other)
+        return found
 
     def load(self, record: EntryRecord) -> None:
         """Take back what was kept."""
