@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from tests.broker_overlays import MS, SECOND
 from tests.content_worlds import SETTINGS
+from tests.migration_worlds import MOVING as MOVING_SETTINGS
 from tests.migration_worlds import MoveWorld
 from tests.planted_bugs import forgets
 
@@ -512,4 +513,17 @@ def test_a_client_that_has_stayed_does_not_go_to_a_home_that_is_back(step: type)
     world.publish("1", world.far, media_type=None)
     world.run_s(4)
     assert world.got("s") == []
+    assert world.violations() == []
+
+
+def test_a_subscription_of_a_client_that_arrives_covers_nobody() -> None:
+    """Roots serve its old home until that withdraws."""
+    migration = replace(MOVING_SETTINGS.migration, redirect_s=6.0)
+    world = MoveWorld(settings=replace(MOVING_SETTINGS, migration=migration))
+    world.customer("s", world.old, near=world.new)
+    world.on_first(Arrived, lambda: world.subscribe("n", world.new) and None)
+    world.publish_for(20)
+    world.run_s(20)
+    assert world.arrivals()
+    assert world.got("n")
     assert world.violations() == []

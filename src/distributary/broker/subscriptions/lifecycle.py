@@ -271,7 +271,7 @@ class Lifecycle:
         # What covers a later generation may be known to a new root before the earlier ones are,
         # and then order would be lost.
         if self.core.settings.subscriptions.covering and not local.generation:
-            wide = self._covering.find(local)
+            wide = self._covering.find(local, self.core.migration.arrivals.holds)
         if wide is None:
             self._register(local, turn)
         else:
@@ -459,7 +459,7 @@ class Lifecycle:
         assert local is not None
         if local.state is not SubscriptionState.COVERED:
             return
-        wide = self._covering.find(local)
+        wide = self._covering.find(local, self.core.migration.arrivals.holds)
         if wide is not None:
             self._covering.cover(local, wide.registration)
             self._ledger.keep(local, turn)

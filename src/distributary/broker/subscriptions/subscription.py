@@ -8,7 +8,7 @@ One subscription at its home broker, and the states it passes through.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
@@ -530,11 +530,14 @@ class Covering:
         self._wide: dict[_Alike, dict[str, LocalSubscription]] = {}
         self._covered: dict[str, set[str]] = {}
 
-    def find(self, narrow: LocalSubscription) -> LocalSubscription | None:
+    def find(
+        self, narrow: LocalSubscription, arrives: Callable[[Address], bool] = lambda _: False
+    ) -> LocalSubscription | None:
         """Return a registered subscription that covers another one, if there is any.
 
         It has been registered at least as long: whatever is owed to the narrower one, and may
-        still be on its way, was sent on account of it too.
+        still be on its way, was sent on account of it too. Not one whose client `arrives`: roots
+        serve its old home until that withdraws, and nothing is sent here on account of it.
         """
         tried = 0
         for wide in self._wide.get(_alike(narrow), {}).values():
@@ -542,6 +545,7 @@ class Covering:
                 wide.id == narrow.id
                 or wide.since_ns > narrow.since_ns
                 or narrow.cell_mask & ~wide.cell_mask
+                or arrives(wide.client)
             ):
                 continue
             if tried == _TRIED_MAX:
