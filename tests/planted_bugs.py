@@ -401,7 +401,9 @@ class DeliversAcrossTenants(Deliveries):
 
 
 class _CoversAcrossTenants(Covering):
-    def find(self, narrow: LocalSubscription) -> LocalSubscription | None:
+    def find(
+        self, narrow: LocalSubscription, arrives: Callable[[Address], bool] = lambda _: False
+    ) -> LocalSubscription | None:
         for (_, *alike), wide in list(self._wide.items()):
             if alike == [*_alike(narrow)[1:]]:
                 narrower = copy(narrow)
@@ -434,7 +436,9 @@ class HandsOutAtOnce(Deliveries):
 
 
 class _CoversAnything(Covering):
-    def find(self, narrow: LocalSubscription) -> LocalSubscription | None:
+    def find(
+        self, narrow: LocalSubscription, arrives: Callable[[Address], bool] = lambda _: False
+    ) -> LocalSubscription | None:
         alike = self._wide.get(_alike(narrow), {})
         return next((wide for wide in alike.values() if wide is not narrow), None)
 
