@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import shutil
 import socket
 import subprocess
@@ -12,10 +13,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["check_one_line", "forked", "run"]
+__all__ = ["check_one_line", "forked", "run", "untraced"]
 
 _HERE = Path(__file__).parent
 _PROCESS = "import sys; from distributary.cli import main; sys.exit(main())"
+
+
+def untraced() -> dict[str, str]:
+    """Return the environment of a process in which nothing is counted for coverage.
+
+    It is interrupted all the time, or may write next to nothing, which what counts would not stand.
+    """
+    return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
 
 
 @cache

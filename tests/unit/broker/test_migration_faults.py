@@ -521,7 +521,11 @@ def test_a_subscription_of_a_client_that_arrives_covers_nobody() -> None:
     migration = replace(MOVING_SETTINGS.migration, redirect_s=6.0)
     world = MoveWorld(settings=replace(MOVING_SETTINGS, migration=migration))
     world.customer("s", world.old, near=world.new)
-    world.on_first(Arrived, lambda: world.subscribe("n", world.new) and None)
+
+    def subscribe() -> None:
+        world.subscribe("n", world.new)
+
+    world.on_first(Arrived, subscribe)
     world.publish_for(20)
     world.run_s(20)
     assert world.arrivals()

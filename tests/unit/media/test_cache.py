@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.commands import untraced
 
 from distributary.content.media_type import MediaType
 from distributary.errors import BadInput
@@ -291,7 +292,11 @@ for size in (100, 5000):
 
 def test_a_disk_that_takes_no_more_keeps_nothing_and_leaves_nothing_half(tmp_path: Path) -> None:
     ran = subprocess.run(
-        [sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", FULL, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=untraced(),
     )
     assert (ran.stdout, ran.stderr) == ("True\nFalse\n", "")
     assert len(entry_paths(tmp_path)) == 1
