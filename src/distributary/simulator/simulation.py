@@ -70,6 +70,8 @@ _KEYS_MAX = 64
 _QUIET_S = 25.0
 # Clients of brokers that take longer over messages hear things late.
 _HEARS_MS = 100.0
+# When clients whose home is lost try again where nobody else is up.
+_NOBODY_S = 1.0
 # How often disks are looked at.
 _STORES_S = 5.0
 # How many times as long as it should take to settle a run goes on while there is progress.
@@ -413,6 +415,9 @@ class Simulation:
             for identity, node in sorted(self.world.nodes.items())
             if node.broker is not None and identity not in self.faults.leaving
         ]
+        if not up:
+            self.world.at(self.world.now_ns + ns(_NOBODY_S), self._reattach, broker)
+            return
         for client in self._clients_of(broker):
             client.reattach(self._chance.choice(up))
 

@@ -17,7 +17,7 @@ from distributary.simulator.faults import FaultInjector, planned_faults
 from distributary.simulator.network import SimulatedNetwork
 from distributary.simulator.places import Places
 from distributary.simulator.scenario import Fault, OverlayTable
-from distributary.simulator.scenario_file import scenario_from
+from distributary.simulator.scenario_file import read_scenario, scenario_from
 from distributary.simulator.simulation import Simulation
 from distributary.simulator.world import World
 
@@ -195,3 +195,19 @@ def test_a_conversion_that_fails_fails_everywhere_and_again() -> None:
         blob = Blob.imagined("a/a", 5, str(k))
         outcomes = {world.convert(broker, blob, "b/b").blob is None for broker in BROKERS}
         assert len(outcomes) == 1
+
+
+def test_clients_whose_home_is_lost_wait_while_nobody_is_up(tmp_path: Path) -> None:
+    path = tmp_path / "nobody.toml"
+    path.write_text(
+        "size = 'small'\n[overlay]\nbrokers = 4\n"
+        "[workload]\nsubscriptions = 4\npublications = 4\nduration_s = 40\nreattach_s = 2\n"
+        "[settings.membership]\nlost_s = 15\n"
+        "[[fault]]\nkind = 'lost'\ncount = 1\nat_s = 10\n"
+        "[[fault]]\nkind = 'crash'\nshare = 1.0\nat_s = 10.5\nuntil_s = 16\n",
+        encoding="utf-8",
+    )
+    simulation = Simulation(read_scenario(path), seed=1)
+    simulation.run()
+    assert simulation.violations == []
+    assert simulation.ledger.published
