@@ -78,6 +78,46 @@ def test_what_was_published_before_a_change_and_comes_after_it_is_owed() -> None
     assert world.violations() == []
 
 
+@pytest.mark.parametrize("covered", [False, True])
+@pytest.mark.parametrize("crashes", [False, True])
+def test_what_a_root_still_owes_to_what_was_before_a_change_is_taken(
+    crashes: bool, covered: bool
+) -> None:
+    """However long ago the change was: roots say when they owe nothing any more.
+
+    A home may have no room for what it holds back, and leave it to the root to send that again.
+    """
+    world = ContentWorld(5)
+    home, root = world.members[0], world.root_of("alarm")
+    far = next(one for one in world.members if one not in (home, root))
+    if covered:
+        world.subscribe("wide", home, [{"any": [ALARM, OTHER]}])
+        world.run_s(3)
+    device = world.subscribe("s", home, [ALARM])
+    world.run_s(3)
+    deliveries = core_of(world.overlay, home).deliveries
+    deliveries.receive = lambda arrival, turn: None  # type: ignore[method-assign]
+    world.publish("1", far, kind="alarm", media_type=None)
+    world.run_s(2)
+    device.change(wanting("other"))
+    world.run_s(RETENTION_S + 5)
+    subscriptions = core_of(world.overlay, home).subscriptions
+    name = scoped_id("@s", "s")
+    assert subscriptions.registered(name) is None
+    assert subscriptions.withdrawing([name])
+    if crashes:
+        world.overlay.world.crash(home)
+        world.overlay.restart(home)
+    else:
+        del deliveries.receive
+    world.run_s(60)
+    assert [name for name, _ in world.got("s")] == ["1"]
+    assert world.violations() == []
+    subscriptions = core_of(world.overlay, home).subscriptions
+    assert not subscriptions.withdrawing([name])
+    assert subscriptions.ghosts(name) == []
+
+
 @pytest.mark.parametrize(("filters", "got"), [([LARGE], ["1"]), ([], ["1", "2"])])
 def test_what_is_published_after_a_change_does_not_come_by_what_was_before(
     filters: Sequence[object], got: Sequence[str]

@@ -279,11 +279,13 @@ class Deliveries(Part):
         Of a subscription that has a registration the root has said that the item matches, and
         what it gets. Roots do not know those that are covered: whether the item matches them is
         found out here. Their devices are alike, so that they get the same. A client that is
-        leaving, or has left, counts as long as something may be on its way to it.
+        leaving, or has left, counts as long as something may be on its way to it, and so does
+        what a subscription was before it was changed.
         """
         subscriptions, tenant = self.core.subscriptions, item.tenant
         named = subscriptions.registered(registration)
-        ghosts = self.core.migration.departures.ghosts(registration)
+        departures = self.core.migration.departures
+        ghosts = [*departures.ghosts(registration), *subscriptions.ghosts(registration)]
         own = None
         for one in ghosts if named is None else (named, *ghosts):
             # Somebody else may have the id by now.
@@ -473,7 +475,8 @@ class Deliveries(Part):
         subscriptions, departures = self.core.subscriptions, self.core.migration.departures
         for name, count in message.registrations:
             named = subscriptions.registered(name)
-            found = [*subscriptions.covered_by(name), *departures.ghosts(name)]
+            ghosts = [*departures.ghosts(name), *subscriptions.ghosts(name)]
+            found = [*subscriptions.covered_by(name), *ghosts]
             for local in found if named is None else (named, *found):
                 if not local.confirmed or local.since_ns > message.given_up_ns:
                     continue

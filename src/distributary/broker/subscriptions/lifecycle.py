@@ -397,7 +397,7 @@ class Lifecycle:
             return
         if local.until_ns:
             if turn.now_ns >= local.until_ns + ns(self.core.settings.content.retention_s):
-                self.end(local, turn)
+                self.depart(local, turn)
         elif local.expires_ns is None or turn.now_ns < local.expires_ns:
             # It has been put off, which has a timer of its own.
             return
@@ -436,7 +436,7 @@ class Lifecycle:
         self.followers_changed(local, turn)
 
     def depart(self, local: LocalSubscription, turn: Turn) -> None:
-        """End a subscription whose client has moved.
+        """End a subscription whose client has moved, or a generation that was changed long ago.
 
         One that was covered is withdrawn as well: roots answer when nothing is on its way.
         """

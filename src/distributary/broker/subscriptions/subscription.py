@@ -601,11 +601,19 @@ class VersionRecord:
 @encodable(542)
 @dataclass(frozen=True, slots=True)
 class WithdrawalRecord:
-    """A registration that not all roots have forgotten yet."""
+    """A registration that not all roots have forgotten yet.
+
+    Attributes
+    ----------
+    changed
+        The generation that had it, if its subscription has been changed since: roots may still
+        owe it something that was published before. One at most.
+    """
 
     id: str
     version: int
     cells: tuple[int, ...]
+    changed: tuple[SubscriptionRecord, ...] = since(2, ())
 
 
 class Ledger:
@@ -628,6 +636,7 @@ class Ledger:
         self._version = 0
         self.covering = Covering()
         self.withdrawals: dict[int, WithdrawalRecord] = {}
+        self._ghosts: dict[int, LocalSubscription] = {}
 
     def __iter__(self) -> Iterator[LocalSubscription]:
         """Go through all, those that are ending included; changes do not matter."""
@@ -638,7 +647,7 @@ class Ledger:
         if isinstance(record, VersionRecord):
             self._version = record.version
         elif isinstance(record, WithdrawalRecord):
-            self.withdrawals[record.version] = record
+            self._enter_withdrawal(record)
         else:
             assert isinstance(record, SubscriptionRecord)
             self.enter(LocalSubscription.from_record(record))
@@ -728,11 +737,31 @@ class Ledger:
     def withdraw(self, local: LocalSubscription, turn: Turn) -> WithdrawalRecord:
         """Put a withdrawal in the place of a subscription that has ended."""
         version = self.next_version(turn)
-        withdrawal = WithdrawalRecord(local.registration, version, local.cells)
-        self.withdrawals[version] = withdrawal
+        changed = (local.record(),) if local.until_ns else ()
+        withdrawal = WithdrawalRecord(local.registration, version, local.cells, changed)
+        self._enter_withdrawal(withdrawal)
         turn.persist(f"subscriptions/w/{version}", withdrawal)
         self.forget(local, turn)
         return withdrawal
+
+    def _enter_withdrawal(self, withdrawal: WithdrawalRecord) -> None:
+        self.withdrawals[withdrawal.version] = withdrawal
+        for record in withdrawal.changed:
+            self._ghosts[withdrawal.version] = LocalSubscription.from_record(record)
+
+    def ghosts(self, registration: str) -> list[LocalSubscription]:
+        """Return generations that are withdrawn, and may still be owed something.
+
+        Those that had the registration, or were included in it, of subscriptions that go on.
+        """
+        return [
+            ghost
+            for ghost in self._ghosts.values()
+            if registration in (ghost.registration, ghost.coverer)
+            and (now := self.get(ghost.id)) is not None
+            and now.live
+            and (now.claim, now.epoch) == (ghost.claim, ghost.epoch)
+        ]
 
     def withdrawing(self, registrations: set[str]) -> bool:
         """Whether some of these are ending, or not all roots have forgotten them."""
@@ -744,6 +773,7 @@ class Ledger:
     def withdrawn(self, version: int, turn: Turn) -> None:
         """Note that all roots have forgotten a registration."""
         del self.withdrawals[version]
+        self._ghosts.pop(version, None)
         turn.erase(f"subscriptions/w/{version}")
 
 

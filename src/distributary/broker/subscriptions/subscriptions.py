@@ -128,6 +128,10 @@ class Subscriptions(Part):
         local = self._ledger.registered(registration)
         return local if local is not None and local.live else None
 
+    def ghosts(self, registration: str) -> list[LocalSubscription]:
+        """Return generations of subscriptions that had a registration, and may be owed more."""
+        return self._ledger.ghosts(registration)
+
     def clients(self) -> list[Address]:
         """Return the clients that have subscriptions here, in order."""
         return self._ledger.clients()
