@@ -331,6 +331,36 @@ def test_a_root_that_comes_back_does_not_serve_again_what_another_has_seen_to(
     assert world.violations() == []
 
 
+@pytest.mark.parametrize("asks", [False, True])
+def test_what_a_root_still_sends_is_not_forgotten(asks: bool) -> None:
+    """Another root has served it, and this one gets no answer as long as it must wait here.
+
+    Once it was forgotten meanwhile, and came a second time: this root did still wait for it.
+    """
+    world, _ = slow_world()
+    home, root = world.members[:2]
+    part = part_of(world, home)
+    event = '{"specversion": "1.0", "id": "both", "source": "/maps", "type": "map"}'
+    item = Item("/maps", "both", 0, 1, 2, root, world.world.now_ns, event, "text/plain", 0, True)
+    grants = (Grant(SLOW, "text/plain"),)
+    first = Arrival(item, "another", 1, "text/plain", NOTHING_BEFORE, grants, {})
+    part.receive(first, Turn(world.world.now_ns))
+    kept_s = 2 * (SETTINGS.membership.lost_s + SETTINGS.content.retention_s)
+    for attempt in range(1, 4):
+        world.run_s(0.75 * kept_s)
+        turn = Turn(world.world.now_ns)
+        if asks:
+            part.core.handle(AskServed(item.identity, attempt), root, turn)
+        else:
+            again = Arrival(item, root, attempt, "text/plain", (1, 1, 1), grants, {})
+            part.receive(again, turn)
+        assert turn.effects == []
+        assert part._items.get(item.identity) is not None
+    world.run_s(1.25 * kept_s)
+    assert part._items.get(item.identity) is None
+    assert part._sent_ns == {}
+
+
 @pytest.mark.parametrize("after", [NOTHING_BEFORE, (1, 1, 1)])
 def test_what_comes_late_waits_only_for_what_the_root_still_waits_for(after: After) -> None:
     """What it was to come after, when it was planned, may be done and forgotten by now.

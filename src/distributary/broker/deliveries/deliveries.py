@@ -82,6 +82,10 @@ class Deliveries(Part):
         self._kept_ns = 2 * ns(settings.membership.lost_s) + 2 * ns(settings.content.retention_s)
         self._backlog = Backlog(core.timers)
         self._forgetting = Retention(core.timers, self._forget)
+        # When a root last sent something that is known here, or asked about it. Another than the
+        # one that was answered may have it, and not get an answer before all that is to come first
+        # has come: so nothing is forgotten while it is sent.
+        self._sent_ns: dict[ItemId, int] = {}
         self._abandoning = Retention(core.timers, self._abandon)
         # What has come so late that it may have been had and forgotten: by item.
         self._doubted: dict[ItemId, Arrival] = {}
@@ -153,6 +157,7 @@ class Deliveries(Part):
     def receive(self, arrival: Arrival, turn: Turn) -> None:
         """Take an item for clients of this broker, in its turn."""
         item = arrival.item
+        self._note_sent(item.identity, turn.now_ns)
         if len(self._items) >= self._identities_max and self._items.get(item.identity) is None:
             # It could not be remembered, and come twice. Its root sends it again, and slows
             # publishers down until then.
@@ -167,6 +172,10 @@ class Deliveries(Part):
             self._ask_owed(arrival, turn)
         else:
             self._take(arrival, turn)
+
+    def _note_sent(self, identity: ItemId, now_ns: int) -> None:
+        if self._items.get(identity) is not None:
+            self._sent_ns[identity] = now_ns
 
     def _take(self, arrival: Arrival, turn: Turn) -> None:
         if self._items.holds_back(arrival):
@@ -458,6 +467,7 @@ class Deliveries(Part):
 
     def _asked(self, message: AskServed, sender: Address, turn: Turn) -> None:
         identity = message.identity
+        self._note_sent(identity, turn.now_ns)
         if identity in self._doubted:
             self._ask_owed(self._doubted[identity], turn)
         known = self._items.get(identity)
@@ -497,6 +507,11 @@ class Deliveries(Part):
         known = self._items.get(identity)
         if known is None:
             return
+        until_ns = self._sent_ns.get(identity, turn.now_ns - self._kept_ns) + self._kept_ns
+        if until_ns > turn.now_ns:
+            self._forgetting.keep(identity, until_ns)
+            return
+        self._sent_ns.pop(identity, None)
         self._items.forget(identity)
         turn.erase(_item_key(known))
 
