@@ -102,6 +102,31 @@ def test_a_broker_that_left_finds_the_root_of_every_key_elsewhere() -> None:
         assert overlay.walk(leaver, key)[-1] == root_among(rest, key)
 
 
+def test_who_has_left_before_a_broker_starts_is_gone_for_that_one_too() -> None:
+    """It knows nobody when it starts, and may take an item for the home that has left.
+
+    Once it was not told, and waited for that home for ever.
+    """
+    overlay = Overlay(5)
+    leaver, contact = overlay.members[:2]
+    overlay.run_s(1)
+    overlay.world.tell(leaver, Leave(), sender="!")
+    overlay.run_s(1)
+    overlay.join("abcd", contact)
+    core = overlay.broker("abcd").core
+    told: list[str] = []
+    tell = core.members_changed
+
+    def noted(change: MembersChanged, turn: Turn) -> None:
+        told.extend(change.gone)
+        tell(change, turn)
+
+    core.members_changed = noted  # type: ignore[method-assign]
+    overlay.run_s(5)
+    assert overlay.membership("abcd").is_gone(leaver)
+    assert told == [leaver]
+
+
 def test_a_broker_that_left_can_come_back() -> None:
     overlay = Overlay(16)
     leaver = overlay.members[5]

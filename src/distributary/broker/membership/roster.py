@@ -528,7 +528,9 @@ class Roster:
         elif after is MemberStatus.DOWN and before in _THERE:
             changes.down.add(identity)
             changes.came.discard(identity)
-        elif after in GONE and before not in (*GONE, MemberStatus.UNKNOWN):
+        elif after in GONE and before not in GONE:
+            # Also of one that was not known: a broker that starts does not know who has left,
+            # and what it takes for them meanwhile would wait for ever.
             changes.gone.add(identity)
             changes.came.discard(identity)
             changes.down.discard(identity)
