@@ -197,6 +197,7 @@ BOUNDS: dict[str, Bound] = {
     "KnownHops._node_costs": in_all(lambda s: planner._HOPS_MAX),
     "FinishedItems._finished": IDENTITIES,
     "FinishedItems._numbers": IDENTITIES,
+    "FinishedItems._by_stream": IDENTITIES,
     "FinishedItems._held": EARLY,
     "Deliveries._doubted": EARLY,
     "Relays._handled": IDENTITIES,

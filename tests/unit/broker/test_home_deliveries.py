@@ -382,6 +382,30 @@ def test_what_comes_late_waits_only_for_what_the_root_still_waits_for(after: Aft
     assert (part._items.get(item.identity) is not None) == (after == NOTHING_BEFORE)
 
 
+@pytest.mark.parametrize("by_skew", [0.5, 1.5])
+def test_what_clocks_leave_open_comes_behind_nothing_later(by_skew: float) -> None:
+    """A publisher's clock that is fast dates what came before a confirmation after it.
+
+    The root of a client that moves goes through what it still has, and sends that too.
+    """
+    world, _ = slow_world()
+    home, root = world.members[:2]
+    part = part_of(world, home)
+    (local,) = part.core.subscriptions.of_client("@slow")
+    skew_ns = round(SETTINGS.subscriptions.clock_skew_s * SECOND)
+    published_ns = local.since_ns + round(by_skew * skew_ns)
+    event = '{"specversion": "1.0", "id": "%s", "source": "/maps", "type": "map"}'
+    grants = (Grant(local.registration, "text/plain"),)
+    for number in (2, 1, 3):
+        place = (0, 1, number, root, published_ns)
+        item = Item("/maps", str(number), *place, event % number, "text/plain", 0, True)
+        arrival = Arrival(item, root, 1, "text/plain", NOTHING_BEFORE, grants, {"text/plain": None})
+        part.receive(arrival, Turn(world.world.now_ns))
+    ((_, queue),) = part._queues
+    got = [one.identity.id for one in queue.waiting.values()]
+    assert got == (["2", "3"] if by_skew < 1 else ["2", "1", "3"])
+
+
 @pytest.mark.parametrize("number", [0, 1, 2, 9])
 def test_a_queue_forgets_what_is_acknowledged(number: int) -> None:
     queue = Queue("@slow")

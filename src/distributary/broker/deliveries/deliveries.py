@@ -322,7 +322,7 @@ class Deliveries(Part):
         if not (local.confirmed and local.owes(item.published_ns, self._skew_ns)):
             return False
         return not (
-            local.may_follow(item.published_ns)
+            local.may_follow(item.published_ns, self._skew_ns)
             and self._items.is_past(local.id, item.sequence, item.number)
         )
 
@@ -351,7 +351,7 @@ class Deliveries(Part):
             departures.redirect(local, parcel, place, item.published_ns, turn)
             return True
         if arrivals.holds(parcel.client):
-            doubtful = local.may_follow(item.published_ns)
+            doubtful = local.may_follow(item.published_ns, self._skew_ns)
             arrivals.hold(subscription, parcel, place, turn, doubtful=doubtful)
             return False
         entry = self._queues.put(subscription, parcel, turn)

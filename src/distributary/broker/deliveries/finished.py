@@ -106,6 +106,8 @@ class FinishedItems:
         self.held_bytes = 0
         self._finished: dict[ItemId, Finished] = {}
         self._numbers: dict[SequenceName, dict[int, Finished]] = {}
+        # By tenant, publisher and cell.
+        self._by_stream: dict[tuple[str, int, int], dict[ItemId, Finished]] = {}
         self._held: dict[tuple[SequenceName, int], list[Arrival]] = {}
 
     def __iter__(self) -> Iterator[Finished]:
@@ -122,27 +124,36 @@ class FinishedItems:
 
     def put(self, finished: Finished) -> None:
         """Remember what is done of an item, and its number once all of it is done."""
+        known = self._finished.get(finished.identity)
+        if known is not None:
+            self._leave_stream(known)
         self._finished[finished.identity] = finished
+        self._by_stream.setdefault(finished.sequence[:3], {})[finished.identity] = finished
         if finished.done:
             self._numbers.setdefault(finished.sequence, {})[finished.number] = finished
 
     def forget(self, identity: ItemId) -> None:
         """Forget an item and its number; a copy that comes later counts as new."""
         finished = self._finished.pop(identity)
+        self._leave_stream(finished)
         numbers = self._numbers.get(finished.sequence)
         if numbers is not None:
             numbers.pop(finished.number, None)
             if not numbers:
                 del self._numbers[finished.sequence]
 
+    def _leave_stream(self, finished: Finished) -> None:
+        stream = finished.sequence[:3]
+        del self._by_stream[stream][finished.identity]
+        if not self._by_stream[stream]:
+            del self._by_stream[stream]
+
     def is_past(self, subscription: str, sequence: SequenceName, number: int) -> bool:
         """Whether a subscription has got something that comes later, in this series or another."""
-        *place, series = sequence
         return any(
-            (finished.series, finished.number) > (series, number)
-            and list(finished.sequence[:-1]) == place
+            (finished.series, finished.number) > (sequence[3], number)
             and subscription in finished.subscriptions
-            for finished in self._finished.values()
+            for finished in self._by_stream.get(sequence[:3], {}).values()
         )
 
     def holds_back(self, arrival: Arrival) -> bool:

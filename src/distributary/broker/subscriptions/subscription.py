@@ -369,9 +369,9 @@ class LocalSubscription:
             return False
         return self.until_ns == 0 or published_ns < self.until_ns
 
-    def may_follow(self, published_ns: int) -> bool:
+    def may_follow(self, published_ns: int, skew_ns: int) -> bool:
         """Whether clocks leave open if it or what was published at a time came first."""
-        return self.since_ns > published_ns
+        return self.since_ns + skew_ns > published_ns
 
     @property
     def expires_ns(self) -> int | None:
