@@ -200,6 +200,7 @@ BOUNDS: dict[str, Bound] = {
     "FinishedItems._by_stream": IDENTITIES,
     "FinishedItems._held": EARLY,
     "Deliveries._doubted": EARLY,
+    "Deliveries._sent_ns": IDENTITIES,
     "Relays._handled": IDENTITIES,
     "Relays._recorded": IDENTITIES,
     # `queue_bytes` limits what waits; each has a few bytes at least.
