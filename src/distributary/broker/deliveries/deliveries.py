@@ -293,8 +293,7 @@ class Deliveries(Part):
         """
         subscriptions, tenant = self.core.subscriptions, item.tenant
         named = subscriptions.registered(registration)
-        departures = self.core.migration.departures
-        ghosts = [*departures.ghosts(registration), *subscriptions.ghosts(registration)]
+        ghosts = self._ghosts(registration)
         own = None
         for one in ghosts if named is None else (named, *ghosts):
             # Somebody else may have the id by now.
@@ -311,6 +310,11 @@ class Deliveries(Part):
             publication = publication_of(item.event)
             covered = [one for one in covered if one.filter.matches(publication)]
         return own, covered
+
+    def _ghosts(self, registration: str) -> list[LocalSubscription]:
+        """Return what had a registration here, and may still be owed something."""
+        departures, subscriptions = self.core.migration.departures, self.core.subscriptions
+        return [*departures.ghosts(registration), *subscriptions.ghosts(registration)]
 
     def _owes(self, local: LocalSubscription, item: Item) -> bool:
         """Whether an item is owed to a subscription that the root means.
@@ -485,8 +489,7 @@ class Deliveries(Part):
         subscriptions, departures = self.core.subscriptions, self.core.migration.departures
         for name, count in message.registrations:
             named = subscriptions.registered(name)
-            ghosts = [*departures.ghosts(name), *subscriptions.ghosts(name)]
-            found = [*subscriptions.covered_by(name), *ghosts]
+            found = [*subscriptions.covered_by(name), *self._ghosts(name)]
             for local in found if named is None else (named, *found):
                 if not local.confirmed or local.since_ns > message.given_up_ns:
                     continue

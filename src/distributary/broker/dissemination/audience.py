@@ -218,12 +218,12 @@ class Forgone:
         if missed.pop(given_up_ns, None) is None:
             return
         turn.erase(_key(home, given_up_ns))
-        # As the version before kept it, which knew one absence of a home.
-        turn.erase(f"dissemination/missed/{home}")
         if self._noting.get(home) == given_up_ns:
             del self._noting[home]
         if not missed:
             del self._by_home[home]
+            # As the version before kept it, which knew one absence of a home.
+            turn.erase(f"dissemination/missed/{home}")
 
 
 def _key(home: str, given_up_ns: int) -> str:
