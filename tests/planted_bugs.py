@@ -396,8 +396,9 @@ class MatchesAcrossTenants(Rendezvous):
 class DeliversAcrossTenants(Deliveries):
     """Puts what a root sends into the queues that it names, whosever they are."""
 
-    def _behind(self, registration: str, item: Any) -> Any:
-        return self.core.subscriptions.get(registration), []
+    def _behind(self, name: str, item: Any) -> Any:
+        local = self.core.subscriptions.get(name)
+        return local is not None, [] if local is None else [local]
 
 
 class _CoversAcrossTenants(Covering):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 __all__ = ["JAVA_OPTIONS", "SETTINGS"]
 
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
-"""Compile quickly rather than well: most code runs a few times only."""
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+"""Compile quickly rather than well, and without threads beside: most code runs a few times only."""
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",

@@ -431,7 +431,7 @@ def test_a_client_that_is_slow_is_asked_less_and_less_often() -> None:
 
 @pytest.mark.parametrize("late", [False, True], ids=["held back", "doubted"])
 def test_what_gives_way_to_others_refers_to_no_content_any_more(late: bool) -> None:
-    """Of what waits for an item before it, or for a root's answer, the oldest give way."""
+    """Of what waits for an item before it the oldest give way, for a root's answer the latest."""
     settings = replace(SETTINGS, content=replace(SETTINGS.content, early_items=3))
     world = ContentWorld(2, settings=settings)
     home, root = world.members
@@ -452,4 +452,36 @@ def test_what_gives_way_to_others_refers_to_no_content_any_more(late: bool) -> N
     assert part._items.held_items == (0 if late else 3)
     assert len(part._doubted) == (3 if late else 0)
     known = part.core.content._known
-    assert [sum(known[blob.digest].references.values()) for blob in blobs] == [0] * 5 + [1] * 3
+    referred = [
+        sum(known[blob.digest].references.values()) for blob in blobs if blob.digest in known
+    ]
+    assert referred == ([1] * 3 if late else [0] * 5 + [1] * 3)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_what_all_others_wait_for_does_not_give_way_to_them(backwards: bool) -> None:
+    """A root sends again what nobody has answered for, the first and what follows it."""
+    settings = replace(SETTINGS, content=replace(SETTINGS.content, early_items=1))
+    world = ContentWorld(2, settings=settings)
+    home, root = world.members
+    part = part_of(world, home)
+    published_ns = world.world.now_ns
+    world.subscribe("s", home)
+    world.run_s(3 * SETTINGS.content.retention_s)
+    event = '{"specversion": "1.0", "id": "%s", "source": "/maps", "type": "map"}'
+    numbers = (3, 2, 1) if backwards else (1, 2, 3)
+    before = {number: (1, number - 1, 1) if number > 1 else NOTHING_BEFORE for number in numbers}
+    for _ in range(3):
+        for number in numbers:
+            place = (0, 1, number, root, published_ns + number)
+            item = Item("/maps", str(number), *place, event % number, "text/plain", 1, True)
+            after = before[number]
+            grants = (Grant("1@ss", "text/plain"),)
+            blobs = {"text/plain": None}
+            arrival = Arrival(item, root, 1, "text/plain", after, grants, blobs)
+            part.receive(arrival, Turn(world.world.now_ns))
+        for number in numbers:
+            owed = Owed(ItemId("", "/maps", str(number)), 1, ("1@ss",), before[number])
+            part._owed(owed, root, Turn(world.world.now_ns))
+    assert all(part._items.get(ItemId("", "/maps", str(number))) for number in numbers)
+    assert part._doubted == {}

@@ -531,3 +531,65 @@ def test_a_subscription_of_a_client_that_arrives_covers_nobody() -> None:
     assert world.arrivals()
     assert world.got("n")
     assert world.violations() == []
+
+
+def begun_anew_elsewhere(*, home_is_away: bool) -> MoveWorld:
+    """A client whose subscription covers another at its home has begun anew at another one."""
+    settings = replace(SETTINGS, content=replace(SETTINGS.content, retention_s=5.0))
+    world = MoveWorld(settings=settings)
+    wide = world.subscribe("wide", world.old)
+    world.run_s(3)
+    world.subscribe("narrow", world.old, [{"exact": {"type": "map"}}])
+    world.run_s(3)
+    if home_is_away:
+        world.world.crash(world.old)
+    wide.reattach(world.new)
+    # It takes homes for lost that are only away.
+    wide._lost.clear()
+    world.run_s(8 if home_is_away else 3)
+    return world
+
+
+@pytest.mark.parametrize("home_is_away", [False, True])
+def test_what_a_client_covers_that_begins_anew_elsewhere_goes_on(home_is_away: bool) -> None:
+    """No fault is needed, and however long its home is away: others there are owed everything."""
+    world = begun_anew_elsewhere(home_is_away=home_is_away)
+    world.publish("1", world.far, media_type=None)
+    world.run_s(12)
+    if home_is_away:
+        world.world.restart(world.old)
+        world.run_s(12)
+    for name in ("2", "3"):
+        world.publish(name, world.far, media_type=None)
+        world.run_s(12)
+    assert [name for name, _ in world.got("wide")] == ["1", "2", "3"]
+    assert [name for name, _ in world.got("narrow")] == ["1", "2", "3"]
+    assert world.violations() == []
+
+
+def test_what_a_client_has_begun_anew_elsewhere_ends_where_it_was() -> None:
+    """What it covered has a registration of its own then, and nothing comes for nobody."""
+    world = begun_anew_elsewhere(home_is_away=False)
+    core = world.core(world.old)
+    narrow = core.subscriptions.get(scoped_id("@narrow", "narrow"))
+    assert narrow is not None
+    assert narrow.coverer == scoped_id("@wide", "wide")
+    world.publish("1", world.far, media_type=None)
+    world.run_s(12)
+    assert core.subscriptions.of_client("@wide") == []
+    assert core.subscriptions.withdrawing([scoped_id("@wide", "wide")]) is False
+    assert narrow.coverer is None
+    assert core.deliveries.left(scoped_id("@wide", "wide")) == (0, 0, 0)
+    assert world.core(world.root).rendezvous.registration(world.old, narrow.registration)
+
+
+def test_what_is_said_late_of_an_earlier_registration_ends_no_later_one() -> None:
+    world = begun_anew_elsewhere(home_is_away=False)
+    home = world.core(world.new).subscriptions
+    known = home.get(scoped_id("@wide", "wide"))
+    assert known is not None
+    turn = Turn(world.world.now_ns)
+    home.supersede(known.registration, known.claim - 1, turn)
+    assert known.live
+    home.supersede(known.registration, known.claim, turn)
+    assert not known.live

@@ -34,7 +34,7 @@ from distributary.broker.plan_part import Grant
 from distributary.broker.planning import delivered_event, publication_of
 from distributary.broker.settings import ns
 from distributary.broker.subscriptions.lifecycle import MISSED, NOTHING_QUEUED, Depth
-from distributary.broker.subscriptions.subscription import LocalSubscription
+from distributary.broker.subscriptions.subscription import LocalSubscription, superseded_in
 from distributary.broker.timers import Backlog, Retention
 
 __all__ = ["ClientDeliveries", "Deliveries"]
@@ -164,12 +164,11 @@ class Deliveries(Part):
             return
         if self._is_doubtful(item, turn.now_ns):
             self._stop_doubting(item.identity, turn)
-            if len(self._doubted) >= self._doubted_max:
-                self._stop_doubting(next(iter(self._doubted)), turn)
-            self._doubted[item.identity] = arrival
-            self._refer(arrival)
-            self._doubting.keep(item.identity, turn.now_ns + self._kept_ns)
-            self._ask_owed(arrival, turn)
+            if self._give_way(item, turn):
+                self._doubted[item.identity] = arrival
+                self._refer(arrival)
+                self._doubting.keep(item.identity, turn.now_ns + self._kept_ns)
+                self._ask_owed(arrival, turn)
         else:
             self._take(arrival, turn)
 
@@ -209,6 +208,20 @@ class Deliveries(Part):
         old = now_ns >= item.published_ns + self._kept_ns - self._skew_ns
         return old and self._items.get(item.identity) is None
 
+    def _give_way(self, item: Item, turn: Turn) -> bool:
+        """Have room for one more item of which it is doubtful whether it is owed; False if not.
+
+        The latest gives way, be it this one, and is sent again. All others wait for the first: if
+        it gave way to them, it would be gone whenever its root has answered.
+        """
+        if len(self._doubted) < self._doubted_max:
+            return True
+        latest = max(self._doubted.values(), key=lambda one: _order(one.item)).item
+        if _order(latest) <= _order(item):
+            return False
+        self._stop_doubting(latest.identity, turn)
+        return True
+
     def _ask_owed(self, arrival: Arrival, turn: Turn) -> None:
         item = arrival.item
         self.core.tell(arrival.root, AskOwed(item.identity, arrival.attempt), turn)
@@ -245,9 +258,9 @@ class Deliveries(Part):
         entries: list[tuple[str, Queued]] = []
         kept: list[Queued] = []
         for grant in arrival.grants:
-            local, others = self._behind(grant.registration, item)
-            (unknown if local is None else served).add(grant.registration)
-            for one in others if local is None else (local, *others):
+            is_known, behind = self._behind(grant.registration, item)
+            (served if is_known else unknown).add(grant.registration)
+            for one in behind:
                 if one.id in seen or not self._owes(one, item):
                     continue
                 seen.add(one.id)
@@ -279,27 +292,32 @@ class Deliveries(Part):
         turn.persist(_item_key(finished), finished)
         self._queues.transmit(entries, turn)
         self.core.links.tell_soon(arrival.root, _served(finished), turn)
+        for grant in arrival.grants:
+            superseded = superseded_in(grant.registration)
+            if superseded is not None:
+                self.core.subscriptions.supersede(*superseded, turn)
 
-    def _behind(
-        self, registration: str, item: Item
-    ) -> tuple[LocalSubscription | None, list[LocalSubscription]]:
-        """Return the subscription that a registration is of, and those that it covers.
+    def _behind(self, name: str, item: Item) -> tuple[bool, list[LocalSubscription]]:
+        """Return whether there is a registration, and those that get an item by it.
 
-        Of a subscription that has a registration the root has said that the item matches, and
-        what it gets. Roots do not know those that are covered: whether the item matches them is
-        found out here. Their devices are alike, so that they get the same. A client that is
-        leaving, or has left, counts as long as something may be on its way to it, and so does
-        what a subscription was before it was changed.
+        The subscription that it is of, and those that this covers. Of a subscription that has a
+        registration the root has said that the item matches, and what it gets. Roots do not know
+        those that are covered: whether the item matches them is found out here. Their devices are
+        alike, so that they get the same. A client that is leaving, or has left, counts as long as
+        something may be on its way to it, and so does what a subscription was before it was
+        changed. One that has begun anew elsewhere does not.
         """
         subscriptions, tenant = self.core.subscriptions, item.tenant
+        superseded = superseded_in(name)
+        registration = name if superseded is None else superseded[0]
         named = subscriptions.registered(registration)
         ghosts = self._ghosts(registration)
-        own = None
+        own: list[LocalSubscription] = []
         for one in ghosts if named is None else (named, *ghosts):
             # Somebody else may have the id by now.
             mine = one.subscription.tolerance is None and tenant_of(one.client) == tenant
             if one.registration == registration and mine:
-                own = one
+                own.append(one)
                 break
         covered = [
             one
@@ -309,7 +327,7 @@ class Deliveries(Part):
         if covered:
             publication = publication_of(item.event)
             covered = [one for one in covered if one.filter.matches(publication)]
-        return own, covered
+        return bool(own), covered if superseded else [*own, *covered]
 
     def _ghosts(self, registration: str) -> list[LocalSubscription]:
         """Return what had a registration here, and may still be owed something."""
@@ -487,10 +505,14 @@ class Deliveries(Part):
         what this one has redirected, and would not know of the gap.
         """
         subscriptions, departures = self.core.subscriptions, self.core.migration.departures
-        for name, count in message.registrations:
+        for told, count in message.registrations:
+            superseded = superseded_in(told)
+            name = told if superseded is None else superseded[0]
             named = subscriptions.registered(name)
             found = [*subscriptions.covered_by(name), *self._ghosts(name)]
             for local in found if named is None else (named, *found):
+                if superseded is not None and local.registration == name:
+                    continue
                 if not local.confirmed or local.since_ns > message.given_up_ns:
                     continue
                 departures.missed(local, count, message.given_up_ns, turn)
@@ -589,6 +611,10 @@ def _parcel(arrival: Arrival, local: LocalSubscription, grant: Grant) -> Queued:
 
 def _served(finished: Finished) -> Served:
     return Served(finished.identity, finished.attempt, finished.served, finished.unknown)
+
+
+def _order(item: Item) -> tuple[int, int, int]:
+    return item.published_ns, item.series, item.number
 
 
 def _item_key(item: Item | Finished) -> str:

@@ -27,7 +27,11 @@ from distributary.broker.planning import publication_of, reversed_route
 from distributary.broker.rendezvous.messages import Registration
 from distributary.broker.settings import ContentSettings, Settings, ns
 from distributary.broker.subscriptions.registrar import MOVES_MAX
-from distributary.broker.subscriptions.subscription import filter_of, subscription_of
+from distributary.broker.subscriptions.subscription import (
+    filter_of,
+    subscription_of,
+    superseded,
+)
 from distributary.broker.timers import Pacing, Retention, Timer
 
 __all__ = [
@@ -613,15 +617,18 @@ class Audience:
             if rivals is None:
                 home, route = registration.home, self._way_to(registration)
             elif rivals[0] and rivals[0][0].claim - registration.claim >= MOVES_MAX:
-                # Its client has begun anew elsewhere. What it wants there may be something
-                # else, although it goes by the same name.
-                continue
+                # Its client has begun anew elsewhere. What it covers there has nobody else.
+                home, route = registration.home, self._way_to(registration)
+                before = task.pending.get(home)
+                is_sent = before is not None and name in before.registrations
+                if is_sent or _is_answered(task, home, name):
+                    continue
+                name = superseded(name, registration.claim)
             else:
                 home, route = self._server(task, registration, *rivals)
             if taken.get(name, home) != home or registration.since_ns > owed_ns:
                 continue
-            place = (home, name)
-            if place in task.served or place in task.unknown:
+            if _is_answered(task, home, name):
                 continue
             if forgone is not None and forgone.skips(home, name, registration.since_ns):
                 task.unknown.add((home, name))
@@ -701,6 +708,11 @@ class Audience:
                 self._ways.clear()
             known = self._ways[key] = (path, reversed_route(path))
         return known[1]
+
+
+def _is_answered(task: Task, home: str, name: str) -> bool:
+    """Whether a home has said that a registration has got an item, or that there is none."""
+    return (home, name) in task.served or (home, name) in task.unknown
 
 
 def _late_place(cell: int, registration: Registration) -> LatePlace:

@@ -49,12 +49,17 @@ __all__ = [
     "read",
     "scoped_id",
     "subscription_of",
+    "superseded",
+    "superseded_in",
 ]
 
 
 _REMEMBERED_MAX = 65_536
 # Between the number of a generation and the id that brokers use, which begins with digits.
 _GENERATION = "+"
+# Between the claim of a registration that is superseded and what roots call it else.
+_SUPERSEDED = "-"
+_CLAIM_DIGITS_MAX = 19
 
 
 @dataclass(frozen=True)
@@ -146,6 +151,23 @@ def subscription_of(registration: str) -> str:
     """Return what brokers call the subscription that roots call so, in any generation."""
     number, sign, scoped = registration.partition(_GENERATION)
     return scoped if sign and number.isdigit() else registration
+
+
+def superseded(registration: str, claim: int) -> str:
+    """Return what a root calls a registration whose client has begun anew at another home.
+
+    What the client wants there goes by the same name, and may be something else. So those that the
+    registration covers, whose clients are still here, are served under a name that only they
+    answer to. It has the claim in it: what is said late of an earlier one does not end a later one.
+    """
+    return f"{claim}{_SUPERSEDED}{registration}"
+
+
+def superseded_in(name: str) -> tuple[str, int] | None:
+    """Return the registration and its claim if a name is one of `superseded`."""
+    digits, sign, registration = name.partition(_SUPERSEDED)
+    is_claim = sign and digits.isdecimal() and len(digits) <= _CLAIM_DIGITS_MAX
+    return (registration, int(digits)) if is_claim else None
 
 
 def _written(value: object) -> str:

@@ -341,6 +341,19 @@ class Subscriptions(Part):
         self._notices.add(notice, turn)
         self._end(local.id, turn)
 
+    def supersede(self, registration: str, claim: int, turn: Turn) -> None:
+        """End a subscription whose client has begun anew at another home, which a root says.
+
+        So that those it covers have registrations of their own, and nothing more comes for nobody.
+        One of a client that moves ends when it has.
+        """
+        local = self.registered(registration)
+        if local is None or local.claim != claim:
+            return
+        migration, client = self.core.migration, local.client
+        if not (migration.departures.has_left(client) or migration.arrivals.holds(client)):
+            self._end(local.id, turn)
+
     def _end(self, name: str, turn: Turn) -> None:
         self._lifecycle.end_all(name, turn)
         self.core.deliveries.close(name, turn)
