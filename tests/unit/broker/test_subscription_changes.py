@@ -21,8 +21,9 @@ from tests.broker_subscribers import (
 from tests.content_worlds import JPEG, PDF, SETTINGS, TEXT, ContentWorld
 from tests.migration_worlds import MoveWorld
 
+from distributary.broker.addresses import HOST
 from distributary.broker.client import Delivery, Subscribed
-from distributary.broker.host import Turn
+from distributary.broker.host import OrderMove, Turn
 from distributary.broker.migration.messages import Connected, Redirect, RedirectEnd
 from distributary.broker.subscriptions.registrar import Register, Withdraw
 from distributary.broker.subscriptions.subscription import scoped_id
@@ -350,6 +351,48 @@ def test_a_client_that_moves_takes_along_what_it_asked_for_before() -> None:
     world.run_s(RETENTION_S)
     own = world.core(world.new).subscriptions.of_client("@s")
     assert [local.revision for local in own] == [1]
+    assert world.violations() == []
+
+
+@pytest.mark.parametrize("moves_s", [-6, -3, -1, 5])
+@pytest.mark.parametrize("crashes", [False, True])
+def test_what_a_subscription_was_stays_while_its_client_moves(
+    moves_s: float, crashes: bool
+) -> None:
+    """What a root owes to that at the old home is taken there, redirected, and delivered.
+
+    Parameters
+    ----------
+    moves_s
+        How long after what was before the change would be withdrawn the client is to move.
+    """
+    world = MoveWorld()
+    device = world.subscribe("s", world.old)
+    world.run_s(3)
+    deliveries = world.core(world.old).deliveries
+    deliveries.receive = lambda arrival, turn: None  # type: ignore[method-assign]
+    world.publish("1", world.far, media_type=None)
+    world.run_s(2)
+    device.change(wanting("other"))
+    world.run_s(RETENTION_S + moves_s)
+    for _ in range(15):
+        world.world.tell(world.old, OrderMove("@s", world.new), sender=HOST)
+        world.run_s(1)
+    assert world.got("s") == []
+    if crashes:
+        for broker in (world.new, world.old):
+            world.crash_for(broker, 1)
+    else:
+        del deliveries.receive
+    for _ in range(60):
+        world.world.tell(world.old, OrderMove("@s", world.new), sender=HOST)
+        world.run_s(1)
+    assert device.home == world.new
+    assert [name for name, _ in world.got("s")] == ["1"]
+    for broker in (world.new, world.old):
+        subscriptions = world.core(broker).subscriptions
+        assert subscriptions.registered(scoped_id("@s", "s")) is None
+        assert not subscriptions.withdrawing([scoped_id("@s", "s")])
     assert world.violations() == []
 
 

@@ -269,11 +269,15 @@ class Departures:
         """Whether a client can be moved now.
 
         The roots of streams do not move, and a subscription moves once it is in force: it
-        would be confirmed in two places otherwise.
+        would be confirmed in two places otherwise. Nor does one move while roots may owe
+        something to what it was before a change and is not registered any more: its next home
+        would not know what that is for.
         """
-        subscriptions = self._core.subscriptions.of_client(client)
-        return not self._core.streams.announces(client) and all(
-            local.confirmed for local in subscriptions
+        subscriptions = self._core.subscriptions
+        return (
+            not self._core.streams.announces(client)
+            and all(local.confirmed for local in subscriptions.of_client(client))
+            and not subscriptions.haunted(client)
         )
 
     def keeps(self, client: Address) -> bool:

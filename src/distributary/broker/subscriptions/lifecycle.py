@@ -396,7 +396,14 @@ class Lifecycle:
         if self._ledger.registered(local.registration) is not local or not local.live:
             return
         if local.until_ns:
-            if turn.now_ns >= local.until_ns + ns(self.core.settings.content.retention_s):
+            if turn.now_ns < local.until_ns + ns(self.core.settings.content.retention_s):
+                return
+            migration, client = self.core.migration, local.client
+            if migration.departures.has_left(client) or migration.arrivals.holds(client):
+                # The old home redirects what roots still owe it for this one, and the new one
+                # takes that for what it still knows.
+                local.watch = self.core.timers.at(turn.now_ns + _LOOK_NS, self._look, local)
+            else:
                 self.depart(local, turn)
         elif local.expires_ns is None or turn.now_ns < local.expires_ns:
             # It has been put off, which has a timer of its own.

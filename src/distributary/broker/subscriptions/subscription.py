@@ -779,11 +779,21 @@ class Ledger:
         return [
             ghost
             for ghost in self._ghosts.values()
-            if registration in (ghost.registration, ghost.coverer)
-            and (now := self.get(ghost.id)) is not None
-            and now.live
-            and (now.claim, now.epoch) == (ghost.claim, ghost.epoch)
+            if registration in (ghost.registration, ghost.coverer) and self._goes_on(ghost)
         ]
+
+    def haunted(self, client: Address) -> bool:
+        """Whether there are such generations of any subscription of a client."""
+        return any(
+            ghost.client == client and self._goes_on(ghost) for ghost in self._ghosts.values()
+        )
+
+    def _goes_on(self, ghost: LocalSubscription) -> bool:
+        """Whether the subscription of a generation that is withdrawn is still the same."""
+        now = self.get(ghost.id)
+        if now is None or not now.live:
+            return False
+        return (now.claim, now.epoch) == (ghost.claim, ghost.epoch)
 
     def withdrawing(self, registrations: set[str]) -> bool:
         """Whether some of these are ending, or not all roots have forgotten them."""

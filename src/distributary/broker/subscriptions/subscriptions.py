@@ -132,6 +132,10 @@ class Subscriptions(Part):
         """Return generations of subscriptions that had a registration, and may be owed more."""
         return self._ledger.ghosts(registration)
 
+    def haunted(self, client: Address) -> bool:
+        """Whether there are such generations of any subscription of a client."""
+        return self._ledger.haunted(client)
+
     def clients(self) -> list[Address]:
         """Return the clients that have subscriptions here, in order."""
         return self._ledger.clients()
