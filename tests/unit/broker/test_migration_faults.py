@@ -218,6 +218,29 @@ def test_a_client_that_is_long_in_coming_is_waited_for_through_a_crash() -> None
     assert world.violations() == []
 
 
+def test_a_client_that_is_long_in_hearing_of_its_new_home_is_no_new_one_at_the_old_one() -> None:
+    world = MoveWorld()
+    device = world.customer("s", world.old, near=world.new)
+    world.run_s(1)
+    answered: list[Connected] = []
+    device._connected = answered.append  # type: ignore[assignment, method-assign]
+    world.publish_for(10)
+    assert answered, "it does not hear the answer"
+    world.run_s(MOVING_SETTINGS.content.retention_s + 5)
+    assert world.arrivals() == [("@s", world.new)]
+    device.change(Subscription.parse({"id": "s", "filters": [{"exact": {"type": "map"}}]}))
+    world.run_s(4)
+    assert world.core(world.old).subscriptions.of_client("@s") == []
+    del device._connected
+    world.run_s(20)
+    assert device.home == world.new
+    world.publish_for(10)
+    world.run_s(20)
+    assert [local.revision for local in world.core(world.new).subscriptions.of_client("@s")]
+    assert len(world.got("s")) == 80
+    assert world.violations() == []
+
+
 def test_a_late_answer_to_a_reservation_does_not_refuse_what_is_replicated() -> None:
     """A `Reserve` that is repeated and comes late finds the client there, and moving."""
     world, device = moving()

@@ -529,8 +529,14 @@ class Departures:
         self._look_later(client, turn)
 
     def _forget_later(self, departure: Departure, turn: Turn) -> None:
-        """Tell whoever asks here where the client is, for as long as anything is remembered."""
-        kept_ns = ns(self._core.settings.content.retention_s)
+        """Tell whoever asks here where the client is, for as long as anything is remembered.
+
+        The client may be away as soon as it has been told to go. Whoever did not know any more that
+        it has left would take what it still says here for that of a new client, and have it served
+        where it is not.
+        """
+        settings = self._core.settings
+        kept_ns = ns(max(settings.content.retention_s, settings.publishing.dedupe_s))
         self._core.timers.at(turn.now_ns + kept_ns, self._expire, departure)
 
     def _expire(self, turn: Turn, departure: Departure) -> None:
