@@ -30,6 +30,8 @@ _MIXED_KINDS = ("drop", "duplicate", "reorder", "delay", "partition", "crash", "
 _ONE = frozenset(
     ("partition", "crash", "torn", "commit", "full", "handler", "lost", "leave", "slow")
 )
+# The kinds by which brokers that are up cannot hear each other.
+_CUTTING = frozenset(("partition", "detached"))
 _NS_PER_MS = 1e6
 _BYTES_PER_KILOBYTE = 1e3
 
@@ -178,6 +180,14 @@ class FaultInjector:
     def last_s(self) -> float:
         """When the last fault is over."""
         return max((planned.until_s for planned in self.planned), default=0.0)
+
+    @property
+    def has_cut(self) -> bool:
+        """Whether brokers have been out of each other's reach that were up."""
+        return any(
+            planned.fault.kind in _CUTTING and ns(planned.fault.at_s) <= self._world.now_ns
+            for planned in self.planned
+        )
 
     def schedule(self) -> None:
         """Have everything happen at its time."""

@@ -393,10 +393,15 @@ class Simulation:
         return device if isinstance(device, Device) else None
 
     def _may_miss(self, client: str) -> bool:
-        """Whether the home of a client has been down, or one from which it has come."""
+        """Whether the home of a client has been away, or one from which it has come.
+
+        One that was cut off from some others was away for these.
+        """
         device = self._device(client)
         homes = () if device is None else (device.home, *device.left)
-        return any(self.world.nodes[home].life > 0 for home in homes)
+        return bool(homes) and (
+            self.faults.has_cut or any(self.world.nodes[home].life > 0 for home in homes)
+        )
 
     def _is_concerned(self, client: str, faulty: set[str]) -> bool:
         """Whether something goes wrong with a client, or with its home."""

@@ -198,7 +198,7 @@ class Ledger:
     missed
         How many deliveries brokers say that subscriptions have missed while their homes were away.
     may_miss
-        Whether the home of a client was away.
+        Whether the home of a client may have been away for others.
     """
 
     def __init__(self, cell_of: Callable[[Publication], int]) -> None:
