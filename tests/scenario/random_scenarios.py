@@ -78,9 +78,7 @@ class _Draw:
         overlay, content, workload = self.overlay(), self.content(), self.workload()
         migration = self.migration(workload) if self.chance(0.6) else None
         settings = self.limits()
-        if migration is not None:
-            # Whoever moves brings what is kept for it, whatever there is already.
-            settings.get("publishing", {}).pop("items_max", None)
+        self.leave_out(settings, workload, moves=migration is not None)
         if workload.get("stuck"):
             # Nobody else has as much waiting, or as long.
             settings.setdefault("subscriptions", {})["queue_s"] = 90
@@ -185,6 +183,21 @@ class _Draw:
             found.setdefault(group, {})[name] = self.rng.choice(_LIMITS[group][name])
         return found
 
+    @staticmethod
+    def leave_out(settings: Mapping[str, Any], workload: dict[str, Any], *, moves: bool) -> None:
+        """Take back what nothing is promised for beside something else."""
+        if moves:
+            # Whoever moves brings what is kept for it, whatever there is already, and what is
+            # redirected is limited by the links.
+            settings.get("publishing", {}).pop("items_max", None)
+            settings.get("links", {}).pop("outbox_items", None)
+        if workload.get("publisher_prices"):
+            # A publisher's next home does not know what another one has published where it was.
+            workload.pop("twins", None)
+        if workload.get("changing"):
+            # What a root has no room for comes later than what was before a change is withdrawn.
+            settings.get("content", {}).pop("items_max", None)
+
     def choose_faults(self, workload: Mapping[str, Any], content: Mapping[str, Any]) -> None:
         kinds = ["crash", "crash", "torn", "torn", "partition", "partition", "lost", "leave"]
         kinds += ["drop", "duplicate", "reorder", "slow", "detached", "upgrade"]
@@ -193,7 +206,11 @@ class _Draw:
             kinds += ["skew", "slew"]
         if content:
             kinds += ["conversion", "fetch", "content", "converters"]
-        for kind in self.rng.sample(kinds, self.rng.randint(1, 4)):
+        chosen = self.rng.sample(kinds, self.rng.randint(1, 4))
+        if "upgrade" in chosen:
+            # Nobody can tell a broker of the version before that it begins anew there.
+            chosen = [kind for kind in chosen if kind not in ("lost", "leave")]
+        for kind in chosen:
             at_s = round(self.rng.uniform(_BEGIN_S + 1, _END_S - 12), 1)
             self.faults.append({"kind": kind, "at_s": at_s} | self.details(kind, at_s))
         self.faults.sort(key=lambda fault: bool(fault.get("after")))
