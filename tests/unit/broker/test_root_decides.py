@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.broker_overlays import SECOND
 from tests.content_worlds import JPEG, MAP_GRAPH, PDF, SETTINGS, SPEECH, TEXT, ContentWorld
 
 from distributary.broker.core import Handler
@@ -191,6 +192,33 @@ def test_the_root_serves_again_what_a_home_does_not_name() -> None:
     }
     world.run_s(10)
     assert not list(dissemination._open)
+    assert world.violations() == []
+
+
+class HearsLate(Dissemination):
+    """A root that homes cannot tell for a while what they have served."""
+
+    def handlers(self) -> Mapping[type, Handler]:
+        return {**super().handlers(), Served: self._hear}
+
+    def _hear(self, message: Served, sender: str, turn: Turn) -> None:
+        if turn.now_ns >= 200 * SECOND:
+            self._served(message, sender, turn)
+
+
+def test_a_home_knows_what_it_has_served_until_its_root_sends_it_again() -> None:
+    """Also where brokers are given up, and items forgotten, sooner than a root repeats itself."""
+    membership = replace(SETTINGS.membership, lost_s=4.0)
+    content = replace(SETTINGS.content, repeat_s=8.0, retention_s=4.0)
+    settings = replace(SETTINGS, membership=membership, content=content)
+    world = ContentWorld(5, settings=settings, parts={"dissemination": HearsLate})
+    home = next(m for m in world.members if m != world.root_of())
+    world.subscribe("a", home)
+    world.run_s(4)
+    world.publish("1", home, media_type=None)
+    world.run_s(300)
+    assert [identity for identity, _ in world.got("a")] == ["1"]
+    assert not list(world.overlay.broker(world.root_of()).core.dissemination._open)
     assert world.violations() == []
 
 

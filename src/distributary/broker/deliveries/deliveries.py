@@ -19,6 +19,7 @@ from distributary.broker.core import Core, Handler, Part, check_client
 from distributary.broker.deliveries.finished import Arrival, Finished, FinishedItems
 from distributary.broker.deliveries.queues import Acknowledged, Queued, QueuedTogether, Queues
 from distributary.broker.dissemination.messages import (
+    REPEATS_MAX,
     AskOwed,
     AskServed,
     Item,
@@ -78,8 +79,10 @@ class Deliveries(Part):
         # before it counts as lost, still waits for us, and sends it anew. So does a root to
         # which a publisher's home offers what it could not while it was away. It may wait for the
         # home that had the subscription before, and come to us only when that is lost, too. Each
-        # of the two keeps an item for so long after that.
-        self._kept_ns = 2 * ns(settings.membership.lost_s) + 2 * ns(settings.content.retention_s)
+        # of the two keeps an item for so long after that. And where that is short, a root whose
+        # question or whose answer gets lost is not heard for longer: not before it sends again.
+        kept_s = max(settings.membership.lost_s, REPEATS_MAX * content.repeat_s)
+        self._kept_ns = 2 * ns(kept_s) + 2 * ns(content.retention_s)
         self._backlog = Backlog(core.timers)
         self._forgetting = Retention(core.timers, self._forget)
         # When a root last sent something that is known here, or asked about it. Another than the

@@ -28,6 +28,7 @@ __all__ = [
     "CHECKS",
     "HOPS_SINCE",
     "PRESSURE_SINCE",
+    "REPEATS_MAX",
     "AskOwed",
     "AskServed",
     "ContentLost",
@@ -55,6 +56,9 @@ __all__ = [
 
 PRESSURE_SINCE = 2
 """The version with which roots defer items, and tell homes what they have missed."""
+
+REPEATS_MAX = 8
+"""How many times `content.repeat_s` a root waits for a confirmation in the end."""
 
 HOPS_SINCE = 2
 """The version with which relays tell roots how they pass messages on."""

@@ -13,7 +13,13 @@ from enum import Enum
 
 from distributary.broker.addresses import Blob
 from distributary.broker.core import Core, Transitions
-from distributary.broker.dissemination.messages import AskServed, Item, ItemId, Offer
+from distributary.broker.dissemination.messages import (
+    REPEATS_MAX,
+    AskServed,
+    Item,
+    ItemId,
+    Offer,
+)
 from distributary.broker.encoding import encodable, journal_key
 from distributary.broker.host import Turn
 from distributary.broker.membership.roster import MemberStatus
@@ -423,7 +429,7 @@ class Supervision:
         self._core = core
         self._try_anew = try_anew
         repeat_ns = ns(core.settings.content.repeat_s)
-        self._backoff = Backoff(repeat_ns, 8 * repeat_ns)
+        self._backoff = Backoff(repeat_ns, REPEATS_MAX * repeat_ns)
         self._work_s_max = core.settings.content.retention_s
         self._trip = RoundTrip()
         self._lost_ns = ns(core.settings.membership.lost_s)
