@@ -34,6 +34,8 @@ from distributary.broker.migration.messages import (
     Reserve,
     Reserved,
 )
+from distributary.broker.publishing.publications import Kept
+from distributary.broker.publishing.publishing import Publishing
 from distributary.broker.subscriptions.lifecycle import EXPIRED, NoticeRecord
 from distributary.broker.subscriptions.registrar import Withdraw
 from distributary.broker.subscriptions.subscription import WithdrawalRecord, scoped_id
@@ -536,6 +538,44 @@ def test_a_client_that_has_stayed_does_not_go_to_a_home_that_is_back(step: type)
     world.publish("1", world.far, media_type=None)
     world.run_s(4)
     assert world.got("s") == []
+    assert world.violations() == []
+
+
+class ToldBySplit(Publishing):
+    """A publisher's home that a root of the other side has told who was served there."""
+
+    served: tuple[tuple[str, str], ...] = ()
+
+    def offer(self, kept: Kept, turn: Turn) -> None:
+        kept.served = self.served
+        super().offer(kept, turn)
+
+
+def test_what_a_client_covers_that_moves_comes_though_its_next_home_has_been_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A root that was behind a split did not know of its old one, where it covers others still.
+
+    Seen in a random scenario: the others got it behind later items, by registrations of their own.
+    """
+    migration = replace(MOVING_SETTINGS.migration, redirect_s=60.0)
+    settings = replace(MOVING_SETTINGS, migration=migration)
+    world = MoveWorld(settings=settings, parts={"publishing": ToldBySplit})
+    world.subscribe("w", world.old)
+    world.run_s(2)
+    world.subscribe("n", world.old)
+    world.run_s(2)
+    world.world.tell(world.old, OrderMove("@w", world.new), sender=HOST)
+    world.run_s(5)
+    assert world.subscribers["w"].home == world.new
+    told = ((world.new, scoped_id("@w", "w")),)
+    monkeypatch.setattr(ToldBySplit, "served", told)
+    world.publish("1", world.far, media_type=None)
+    world.run_s(3)
+    assert [name for name, _ in world.got("n")] == ["1"]
+    assert [name for name, _ in world.got("w")] == ["1"]
+    monkeypatch.undo()
+    world.run_s(90)
     assert world.violations() == []
 
 

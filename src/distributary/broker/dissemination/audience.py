@@ -507,6 +507,8 @@ _CLAIM = attrgetter("claim")
 # So many ways are turned round once.
 _WAYS_MAX = 65_536
 
+_Rivals = tuple[list[Registration], list[tuple[str, int]]]
+
 LatePlace = tuple[int, str, str]
 """(cell, home, id) of a registration that has come late."""
 
@@ -626,7 +628,10 @@ class Audience:
                 name = superseded(name, registration.claim)
             else:
                 home, route = self._server(task, registration, *rivals)
-            if taken.get(name, home) != home or registration.since_ns > owed_ns:
+            if registration.since_ns > owed_ns:
+                continue
+            other = taken.get(name, home)
+            if other != home and not _redirects(home, other, registration, rivals):
                 continue
             if _is_answered(task, home, name):
                 continue
@@ -708,6 +713,17 @@ class Audience:
                 self._ways.clear()
             known = self._ways[key] = (path, reversed_route(path))
         return known[1]
+
+
+def _redirects(home: str, other: str, registration: Registration, rivals: _Rivals | None) -> bool:
+    """Whether a home is to get an item too that another one has got, to which its client moves.
+
+    While the network was split a root has served the next home, and did not know of this one. What
+    the registration covers here has nobody else, and would get the item behind later ones, when it
+    is registered by itself. The next home has had what is redirected for the client.
+    """
+    claims = {one.home: one.claim for one in (registration, *(rivals[0] if rivals else ()))}
+    return home in claims and other in claims and 0 < claims[home] - claims[other] < MOVES_MAX
 
 
 def _is_answered(task: Task, home: str, name: str) -> bool:
