@@ -377,6 +377,11 @@ class Driver:
             return
         self._finish(effects, None, HOST)
 
+    @property
+    def is_durable(self) -> bool:
+        """Whether all that was handled is durable, so that the disk has what the broker knows."""
+        return not self._turns
+
     def committed(self) -> None:
         """Hear that the commit under way is durable."""
         if not self._ended:

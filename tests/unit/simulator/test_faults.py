@@ -152,6 +152,16 @@ def test_who_leaves_says_so_hands_over_and_stops() -> None:
             assert node.broker.core.membership.status(left) is MemberStatus.LEFT
 
 
+def test_it_is_known_from_when_on_brokers_were_out_of_each_others_reach() -> None:
+    for kind, cuts in (("partition", True), ("detached", True), ("drop", False), ("crash", False)):
+        world, faults = world_with(Fault(kind=kind, count=1, at_s=2.0, until_s=3.0))
+        known = []
+        for at_s in (1.0, 2.5, 4.0):
+            world.run_until(ns(at_s))
+            known.append(faults.has_cut)
+        assert known == [False, cuts, cuts], kind
+
+
 def test_disturbances_come_and_go() -> None:
     world, _ = world_with(Fault(kind="drop", rate=1.0, at_s=1.0, until_s=2.0))
     network = world.network

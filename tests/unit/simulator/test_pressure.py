@@ -139,6 +139,18 @@ def test_as_much_as_a_window_may_be_under_way_again_and_again() -> None:
     assert check(*repeated, Acknowledge("s", 2), sent(4), sent(5), sent(3)) == []
 
 
+def test_what_a_client_was_sent_before_it_moved_does_not_count_when_it_is_back() -> None:
+    """It has acknowledged that to its next home."""
+    for homes, seen in ((("bb", "aa"), 0), (("aa", "aa"), 1)):
+        pressure = PressureCheck(WINDOW, lambda broker, client: None)
+        for number in (1, 2, 3):
+            pressure.listen("aa", "@a", sent(number), ns(1))
+        for home in homes:
+            pressure.listen("@a", home, Connect(()), ns(2))
+        pressure.listen("aa", "@a", sent(4), ns(3))
+        assert len(pressure.violations) == seen, homes
+
+
 def test_what_is_repeated_after_its_acknowledgement_does_not_count() -> None:
     """It may have been on its way to the home, or lost."""
     assert check(sent(1), sent(2), sent(3), Acknowledge("s", 3), sent(1), sent(2), sent(4)) == []

@@ -76,6 +76,8 @@ class PressureCheck(Checker):
         # What is under way, in bytes by number: by home, client and subscription.
         self._under_way: dict[tuple[str, Address, str], dict[int, int]] = {}
         self._acknowledged: dict[tuple[str, Address, str], int] = {}
+        # From which homes clients have been sent something, with the subscriptions.
+        self._senders: dict[Address, set[tuple[str, str]]] = {}
         self.busy = 0
         # From which number on, since when and until when: by home, client and session.
         self._waits: dict[tuple[str, Address, str], tuple[int, int, int]] = {}
@@ -89,6 +91,7 @@ class PressureCheck(Checker):
         elif isinstance(message, Acknowledge):
             self._arrived(to, sender, message.subscription, message.number)
         elif isinstance(message, Connect):
+            self._left(sender, to)
             for subscription, number in message.received:
                 self._arrived(to, sender, subscription, number)
         elif isinstance(message, Busy):
@@ -124,6 +127,15 @@ class PressureCheck(Checker):
                 f"wait for another {(until_ns - now_ns) / 1e9:.3f} s",
             )
 
+    def _left(self, client: Address, home: str) -> None:
+        """Forget what a client was sent by other homes, which it acknowledges where it is now.
+
+        It may come back to one of them, and be sent more.
+        """
+        for other, subscription in self._senders.get(client, ()):
+            if other != home:
+                self._under_way.pop((other, client, subscription), None)
+
     def _arrived(self, home: str, client: Address, subscription: str, number: int) -> None:
         key = (home, client, subscription)
         self._acknowledged[key] = max(number, self._acknowledged.get(key, 0))
@@ -145,6 +157,7 @@ class PressureCheck(Checker):
         if message.number <= self._acknowledged.get(key, 0):
             return
         under_way = self._under_way.setdefault(key, {})
+        self._senders.setdefault(client, set()).add((home, message.subscription))
         size_bytes = 0
         if isinstance(message, Delivery):
             blob_bytes = 0 if message.blob is None else message.blob.size_bytes

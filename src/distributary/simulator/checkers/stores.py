@@ -45,11 +45,15 @@ class ContentCheck(Checker):
         self._kept_ns = ns(world.settings.content.retention_s + _SLACK_S)
 
     def finish(self, now_ns: int) -> None:
-        """Look at what was missing, and at what every broker has by now."""
+        """Look at what was missing, and at what every broker has by now.
+
+        Not at one whose disk does not have yet what it knows.
+        """
         for at_ns, what in self._world.transfers.missing:
             self.complain(at_ns, what)
         for _, node in sorted(self._world.nodes.items()):
-            if node.broker is not None:
+            driver = node.driver
+            if node.broker is not None and driver is not None and driver.is_durable:
                 self._look(node, now_ns)
 
     def _look(self, node: Node, now_ns: int) -> None:
