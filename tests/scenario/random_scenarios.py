@@ -38,7 +38,7 @@ _LIMITS: dict[str, dict[str, tuple[int, ...]]] = {
     },
     "publishing": {
         "items_max": (6, 40),
-        "untaken_items": (1, 5),
+        "untaken_items": (5, 20),
         "early_max": (1, 4),
         "sessions_max": (1, 3),
     },
@@ -205,7 +205,9 @@ class _Draw:
             # What is accepted just before a change, at a home whose clock is ahead, may be lost.
             kinds += ["skew", "slew"]
         if content:
-            kinds += ["conversion", "fetch", "content", "converters"]
+            kinds += ["conversion", "fetch", "converters"]
+            # What a client brings along and its next home cannot fetch is planned by nobody.
+            kinds += [] if workload.get("register_prices") else ["content"]
         chosen = self.rng.sample(kinds, self.rng.randint(1, 4))
         if "upgrade" in chosen:
             # Nobody can tell a broker of the version before that it begins anew there.
