@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -127,6 +129,14 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """See that no test leaves the rest of its process without what counts coverage."""
+    before = sys.gettrace()
+    yield
+    assert sys.gettrace() is before, "the test has left another tracer behind"
 
 
 def _is_fast(config: pytest.Config) -> bool:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.content_worlds import SETTINGS, ContentWorld
+from tests.lines_run import lines_run
 from tests.publishing_homes import Home, event, numbered
 
 import distributary.broker.publishing
@@ -192,22 +191,12 @@ def test_identities_are_forgotten_in_time() -> None:
 
 def lines_of(home: Home, messages: list[Publish]) -> int:
     """How many lines of publishing are run for some publications."""
-    count = 0
 
-    def trace(frame: FrameType, what: str, _: object) -> Any:
-        nonlocal count
-        if Path(frame.f_code.co_filename).parent != FOLDER:
-            return None
-        count += what == "line"
-        return trace
-
-    sys.settrace(trace)
-    try:
+    def publish() -> None:
         for message in messages:
             home.tell(message)
-    finally:
-        sys.settrace(None)
-    return count
+
+    return lines_run(publish, folder=FOLDER)
 
 
 def test_a_publication_costs_the_same_however_many_are_kept() -> None:

@@ -4,33 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import FrameType
 
 import pytest
+from tests.lines_run import lines_run
 
 from distributary.errors import BadInput
 from distributary.filters.expression import parse_expression
 from distributary.filters.like_pattern import LikePattern
 from distributary.filters.sql_parser import EXPRESSION_CHARACTERS_MAX, NESTING_MAX
-
-
-def steps(action: Callable[[], object]) -> int:
-    """Return how many lines of Python `action` runs."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, argument: object) -> object:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)  # type: ignore[arg-type]
-    try:
-        action()
-    finally:
-        sys.settrace(before)
-    return count
-
 
 SHAPES = {
     "conjunction": lambda n: "a = 'x' AND " * n + "true",
@@ -57,7 +38,7 @@ def test_twice_the_length_takes_twice_the_steps_to_parse(shape: Callable[[int], 
             assert shape is SHAPES["never closed"]
 
     parse(1)
-    once, twice = steps(lambda: parse(200)), steps(lambda: parse(400))
+    once, twice = lines_run(lambda: parse(200)), lines_run(lambda: parse(400))
     assert twice <= 2.1 * once
 
 
@@ -70,7 +51,7 @@ def test_twice_the_length_takes_twice_the_steps_to_evaluate(shape: Callable[[int
     def evaluated(count: int) -> int:
         expression = parse_expression(shape(count))
         expression.evaluate(event)
-        return steps(lambda: expression.evaluate(event))
+        return lines_run(lambda: expression.evaluate(event))
 
     assert evaluated(400) <= 2.1 * max(evaluated(200), 10)
 
@@ -144,7 +125,7 @@ def test_nesting_has_a_limit_and_is_refused_where_it_goes_too_deep(
 def test_like_takes_steps_in_proportion_to_the_pattern(pattern: str, text: str) -> None:
     compiled = LikePattern.parse(pattern)
     assert not compiled.matches(text)
-    assert steps(lambda: compiled.matches(text)) <= 40 * len(pattern)
+    assert lines_run(lambda: compiled.matches(text)) <= 40 * len(pattern)
     assert compiled.matches(text + "b") or pattern.endswith("b%")
 
 
