@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,7 @@ def _is_fast(config: pytest.Config) -> bool:
     return "not slow" in config.option.markexpr
 
 
+@cache
 def _place(path: Path) -> int:
     """Return where in SLOW a test stands, from 1, or 0 for a fast one."""
     places = (place for place, slow in enumerate(SLOW, 1) if path.is_relative_to(HERE / slow))
