@@ -14,8 +14,9 @@ from tests.scenario.random_scenarios import random_scenario, scenario_text
 from distributary.simulator import Simulation, report_of
 from distributary.simulator.scenario_file import scenario_from
 
-SEEDS = range(8)
-SEEDS_FULL = 600
+# Those that have failed once come behind the first ones.
+SEEDS = (*range(8), 1241, 1249)
+SEEDS_FULL = range(8, 600)
 
 
 def check(seed: int) -> None:
@@ -36,7 +37,7 @@ def test_a_random_scenario_keeps_what_must_hold(seed: int) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("seed", range(len(SEEDS), SEEDS_FULL))
+@pytest.mark.parametrize("seed", SEEDS_FULL)
 def test_many_random_scenarios_keep_it(seed: int) -> None:
     check(seed)
 

@@ -10,6 +10,7 @@ from functools import partial
 from distributary.broker.addresses import HOST, Address, Blob, Speaker
 from distributary.broker.encoding import VERSION, speaker_of
 from distributary.broker.host import ConversionRefused, Detached, Leave, Reattached
+from distributary.broker.membership.roster import MemberStatus
 from distributary.broker.settings import ns
 from distributary.simulator.checkers.overlay import OutagesCheck
 from distributary.simulator.content_store import FETCH, FetchFault, Obstacle
@@ -395,8 +396,11 @@ class FaultInjector:
         running = node.broker
         node.detached = False
         if running is not None:
-            alive = running.core.membership.alive()
-            self.outages.reattached(broker, alive, self._world.now_ns)
+            membership = running.core.membership
+            left = membership.gossip.roster.away(MemberStatus.LEFT)
+            # One that leaves itself does not count itself any more.
+            there = (broker, *membership.alive(), *left)
+            self.outages.reattached(broker, there, self._world.now_ns)
             self._world.tell(broker, Reattached(), sender=HOST)
 
     def _spoil(self, planned: PlannedFault, end_ns: int) -> None:

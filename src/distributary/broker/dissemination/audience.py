@@ -35,6 +35,7 @@ from distributary.broker.subscriptions.subscription import (
 from distributary.broker.timers import Pacing, Retention, Timer
 
 __all__ = [
+    "LATE_SINCE",
     "AbsentHomes",
     "Audience",
     "Debts",
@@ -513,7 +514,11 @@ LatePlace = tuple[int, str, str]
 """(cell, home, id) of a registration that has come late."""
 
 
-@encodable(592, since=2)
+LATE_SINCE = 2
+"""The version with which roots keep what has come late."""
+
+
+@encodable(592, since=LATE_SINCE)
 @dataclass(frozen=True, slots=True)
 class LateRecord:
     """That a registration has come late, kept until it has got what it is owed."""

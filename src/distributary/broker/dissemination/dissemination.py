@@ -16,6 +16,7 @@ from typing import Any
 from distributary.broker.addresses import Address
 from distributary.broker.core import Core, Handler, Part
 from distributary.broker.dissemination.audience import (
+    LATE_SINCE,
     AbsentHomes,
     Audience,
     EarlyOffers,
@@ -300,7 +301,7 @@ class Dissemination(Part):
         place = self._audience.await_turn(cell, registration)
         self._late.setdefault(place, False)
         self._backlog.each(self._serve_late, (place,), turn)
-        if not self._late.get(place, True):
+        if not self._late.get(place, True) and self.core.version >= LATE_SINCE:
             # A root that is down for a moment is not told of it again.
             self._late[place] = True
             turn.persist(_late_key(place), LateRecord(*place))

@@ -213,9 +213,9 @@ class OutagesCheck(Checker):
         """Note whom a broker takes to be there when it is told."""
         self._there[broker] = frozenset(alive)
 
-    def reattached(self, broker: str, alive: tuple[str, ...], now_ns: int) -> None:
-        """See that it takes all of them to be there when it is told that this is over."""
-        missing = sorted(self._there.pop(broker, frozenset()) - set(alive))
+    def reattached(self, broker: str, there: tuple[str, ...], now_ns: int) -> None:
+        """See that all of them are there or have left when it is told that this is over."""
+        missing = sorted(self._there.pop(broker, frozenset()) - set(there))
         if missing:
             what = f"{broker} has declared {', '.join(missing)} down without a connection"
             self.complain(now_ns, what)
