@@ -83,6 +83,14 @@ class _Draw:
             # Nobody else has as much waiting, or as long.
             settings.setdefault("subscriptions", {})["queue_s"] = 90
         self.choose_faults(workload, content)
+        if self.has_lost:
+            # Who has got something at a home that is lost, and begins anew, may get it once more if
+            # its publisher, without an answer, publishes it again.
+            overlay.pop("access_loss", None)
+        if self.is_short:
+            # What comes that late, to a root that has no room or hears nothing, is after the end of
+            # what a subscription was before a change.
+            workload.pop("changing", None)
         if migration is not None:
             settings["migration"] = migration
         kept_s = _SHORT_RETENTION_S if self.is_short else _LONG_RETENTION_S

@@ -14,12 +14,14 @@ import numpy as np
 from distributary.arguments import checked
 from distributary.broker.addresses import HOST, Blob
 from distributary.broker.core import Part
+from distributary.broker.deliveries.queues import Queued
 from distributary.broker.dissemination.messages import ItemId, Offer
 from distributary.broker.dissemination.task import ContentRecord
-from distributary.broker.encoding import OLDEST, VERSION, decode
+from distributary.broker.encoding import OLDEST, VERSION, decode, kind_of
 from distributary.broker.host import ServiceTimes, SourceOwners
 from distributary.broker.links.link import Kept
 from distributary.broker.links.messages import Routed
+from distributary.broker.migration.messages import Redirect
 from distributary.broker.publishing.publications import KeptRecord
 from distributary.broker.settings import Settings, ns
 from distributary.broker.telemetry import (
@@ -361,8 +363,20 @@ class Simulation:
             {client.address for client in self._clients_of(broker)},
             is_kept_elsewhere=self._kept_elsewhere(broker),
             had=self._had(broker),
+            redirected=self._redirected(broker),
         )
         self._put_out_of_reach(broker)
+
+    def _redirected(self, broker: str) -> set[tuple[str, ItemId]]:
+        """Return what is on its way from a broker to the next homes of clients, by client."""
+        found: set[tuple[str, ItemId]] = set()
+        for key, data in self.world.nodes[broker].journal.items():
+            if key.startswith("links/out/"):
+                message = decode(data).message
+                if kind_of(message) is Redirect:
+                    queued: Queued = decode(decode(message).parcel)
+                    found.add((queued.client, queued.identity))
+        return found
 
     def _had(self, broker: str) -> Callable[[ItemId], bool]:
         """Return what was published at a broker."""

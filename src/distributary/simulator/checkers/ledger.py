@@ -6,7 +6,7 @@ broker knows of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -390,6 +390,7 @@ class Ledger:
         *,
         is_kept_elsewhere: Callable[[ItemId], bool],
         had: Callable[[ItemId], bool] = lambda _: False,
+        redirected: Collection[tuple[str, ItemId]] = (),
     ) -> None:
         """A broker is lost for ever, with what it alone had stored.
 
@@ -401,6 +402,9 @@ class Ledger:
             Whether another broker's disk has a publication that was handed to this one.
         had
             Whether its publisher has brought it here, from the home to which it was sent.
+        redirected
+            What it had for clients that have left, and their next homes may not have: the root
+            has been told that they would.
         """
         for wish in self.wishes.values():
             if wish.client in clients:
@@ -413,7 +417,11 @@ class Ledger:
                 name
                 for name in entry.owed
                 if (name, identity) not in self.got
-                and (alone or self.wishes[name].client in clients)
+                and (
+                    alone
+                    or self.wishes[name].client in clients
+                    or (self.wishes[name].client, identity) in redirected
+                )
             }
             self.excused += len(gone)
             entry.owed -= gone
