@@ -496,6 +496,10 @@ class Arrivals:
         arrival = self._by_client.get(client)
         if arrival is None:
             return
+        if self._core.membership.is_gone(arrival.home):
+            # It had left before the client came from there, and nobody says that once more.
+            self.home_lost(arrival.home, turn)
+            return
         if arrival.state is Arriving.REGISTERING:
             subscriptions = self._core.subscriptions
             # One that never comes loses its subscriptions in time, here and there.
