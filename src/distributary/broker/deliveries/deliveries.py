@@ -63,7 +63,7 @@ class Deliveries(Part):
     """What one broker hands to its clients."""
 
     name = "deliveries"
-    uses = ("links", "content", "subscriptions", "migration")
+    uses = ("membership", "links", "content", "subscriptions", "migration")
     checks = MappingProxyType({ClientGone: check_client, ClientBack: check_client})
 
     def __init__(self, core: Core) -> None:
@@ -215,14 +215,20 @@ class Deliveries(Part):
         """Have room for one more item of which it is doubtful whether it is owed; False if not.
 
         The latest gives way, be it this one, and is sent again. All others wait for the first: if
-        it gave way to them, it would be gone whenever its root has answered.
+        it gave way to them, it would be gone whenever its root has answered. It is asked about
+        once more, as the answer may be lost, unless its root is.
         """
         if len(self._doubted) < self._doubted_max:
             return True
-        latest = max(self._doubted.values(), key=lambda one: _order(one.item)).item
-        if _order(latest) <= _order(item):
+        by_order = sorted(self._doubted.values(), key=lambda one: _order(one.item))
+        first, latest = by_order[0], by_order[-1]
+        if self.core.membership.is_gone(first.root):
+            self._stop_doubting(first.item.identity, turn)
+        elif _order(latest.item) > _order(item):
+            self._stop_doubting(latest.item.identity, turn)
+        else:
+            self._ask_owed(first, turn)
             return False
-        self._stop_doubting(latest.identity, turn)
         return True
 
     def _ask_owed(self, arrival: Arrival, turn: Turn) -> None:
