@@ -167,7 +167,7 @@ class Deliveries(Part):
             return
         if self._is_doubtful(item, turn.now_ns):
             self._stop_doubting(item.identity, turn)
-            if self._give_way(item, turn):
+            if self._give_way(arrival, turn):
                 self._doubted[item.identity] = arrival
                 self._refer(arrival)
                 self._doubting.keep(item.identity, turn.now_ns + self._kept_ns)
@@ -211,7 +211,7 @@ class Deliveries(Part):
         old = now_ns >= item.published_ns + self._kept_ns - self._skew_ns
         return old and self._items.get(item.identity) is None
 
-    def _give_way(self, item: Item, turn: Turn) -> bool:
+    def _give_way(self, arrival: Arrival, turn: Turn) -> bool:
         """Have room for one more item of which it is doubtful whether it is owed; False if not.
 
         The latest gives way, be it this one, and is sent again. All others wait for the first: if
@@ -220,11 +220,11 @@ class Deliveries(Part):
         """
         if len(self._doubted) < self._doubted_max:
             return True
-        by_order = sorted(self._doubted.values(), key=lambda one: _order(one.item))
-        first, latest = by_order[0], by_order[-1]
+        first = min(self._doubted.values(), key=_order)
+        latest = max(self._doubted.values(), key=_order)
         if self.core.membership.is_gone(first.root):
             self._stop_doubting(first.item.identity, turn)
-        elif _order(latest.item) > _order(item):
+        elif _order(latest) > _order(arrival):
             self._stop_doubting(latest.item.identity, turn)
         else:
             self._ask_owed(first, turn)
@@ -622,7 +622,8 @@ def _served(finished: Finished) -> Served:
     return Served(finished.identity, finished.attempt, finished.served, finished.unknown)
 
 
-def _order(item: Item) -> tuple[int, int, int]:
+def _order(arrival: Arrival) -> tuple[int, int, int]:
+    item = arrival.item
     return item.published_ns, item.series, item.number
 
 

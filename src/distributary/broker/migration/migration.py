@@ -367,6 +367,10 @@ class Migration(Part):
         self.departures.turn_away(client, turn)
         return True
 
+    def moves(self, client: Address) -> bool:
+        """Whether a client is on its way to another home, or from one to this."""
+        return self.departures.has_left(client) or self.arrivals.holds(client)
+
     def published(self, client: Address, cell: int, size_bytes: int) -> None:
         """Note that a client has published something."""
         if self.core.settings.migration.enabled:

@@ -398,8 +398,7 @@ class Lifecycle:
         if local.until_ns:
             if turn.now_ns < local.until_ns + ns(self.core.settings.content.retention_s):
                 return
-            migration, client = self.core.migration, local.client
-            if migration.departures.has_left(client) or migration.arrivals.holds(client):
+            if self.core.migration.moves(local.client):
                 # The old home redirects what roots still owe it for this one, and the new one
                 # takes that for what it still knows.
                 local.watch = self.core.timers.at(turn.now_ns + _LOOK_NS, self._look, local)

@@ -354,8 +354,7 @@ class Subscriptions(Part):
         local = self.registered(registration)
         if local is None or local.claim != claim:
             return
-        migration, client = self.core.migration, local.client
-        if not (migration.departures.has_left(client) or migration.arrivals.holds(client)):
+        if not self.core.migration.moves(local.client):
             self._end(local.id, turn)
 
     def _end(self, name: str, turn: Turn) -> None:

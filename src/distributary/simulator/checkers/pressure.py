@@ -76,8 +76,6 @@ class PressureCheck(Checker):
         # What is under way, in bytes by number: by home, client and subscription.
         self._under_way: dict[tuple[str, Address, str], dict[int, int]] = {}
         self._acknowledged: dict[tuple[str, Address, str], int] = {}
-        # From which homes clients have been sent something, with the subscriptions.
-        self._senders: dict[Address, set[tuple[str, str]]] = {}
         self.busy = 0
         # From which number on, since when and until when: by home, client and session.
         self._waits: dict[tuple[str, Address, str], tuple[int, int, int]] = {}
@@ -132,9 +130,8 @@ class PressureCheck(Checker):
 
         It may come back to one of them, and be sent more.
         """
-        for other, subscription in self._senders.get(client, ()):
-            if other != home:
-                self._under_way.pop((other, client, subscription), None)
+        for key in [key for key in self._under_way if key[1] == client and key[0] != home]:
+            del self._under_way[key]
 
     def _arrived(self, home: str, client: Address, subscription: str, number: int) -> None:
         key = (home, client, subscription)
@@ -157,7 +154,6 @@ class PressureCheck(Checker):
         if message.number <= self._acknowledged.get(key, 0):
             return
         under_way = self._under_way.setdefault(key, {})
-        self._senders.setdefault(client, set()).add((home, message.subscription))
         size_bytes = 0
         if isinstance(message, Delivery):
             blob_bytes = 0 if message.blob is None else message.blob.size_bytes
